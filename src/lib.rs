@@ -1,0 +1,1 @@
+//! threadfold keeps long-running LLM agent threads inside their context window.
