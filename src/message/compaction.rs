@@ -1,0 +1,45 @@
+//! Names for compactions.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::Text;
+
+/// The number of a compaction within its thread, in the order of their start.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct CompactionId(pub u64);
+
+impl fmt::Display for CompactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Why a thread is compacted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CompactionReason {
+    /// The context passed the threshold of the policy.
+    Threshold,
+    /// The provider refused a request, or would have, because it was too long.
+    Overflow,
+    /// A person asked for it.
+    #[default]
+    Manual,
+    /// A person asked for it and said what matters.
+    ManualWithFocus {
+        /// What the summary should attend to.
+        focus: Text,
+    },
+    /// The agent asked for it through a tool.
+    AgentTool,
+    /// The thread goes on with a model whose window is smaller.
+    ModelSwitch,
+    /// Prepared ahead of need while the thread goes on.
+    Background,
+}

@@ -1,0 +1,436 @@
+//! What a message is made of.
+//!
+//! Every kind is a variant with a struct of its own, so that fields can be added. What a provider
+//! sends and nobody here knows is an [`Opaque`] block, which goes back to that provider as it came.
+
+use serde::{Deserialize, Deserializer, Serialize, de, de::value::MapAccessDeserializer};
+
+use super::{
+    checkpoint::CheckpointId,
+    compaction::CompactionId,
+    extra::Extra,
+    json::Json,
+    media::{Document, Image},
+    text::Text,
+    tool::{ServerToolResult, ServerToolUse, ToolUse},
+    usage::Usage,
+};
+
+/// One piece of a message.
+///
+/// In serde it is an object whose `type` is the variant in snake case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ContentBlock {
+    /// Text that somebody wrote.
+    Text(TextBlock),
+    /// A picture.
+    Image(Image),
+    /// A document.
+    Document(Document),
+    /// What the model thought, signed by its provider.
+    Thinking(Thinking),
+    /// What the model thought, encrypted by its provider.
+    RedactedThinking(RedactedThinking),
+    /// A call that the host answers.
+    ToolUse(ToolUse),
+    /// The answer to a call.
+    ToolResult(ToolResult),
+    /// A call that the provider answers itself.
+    ServerToolUse(ServerToolUse),
+    /// The provider's answer to its own call.
+    ServerToolResult(ServerToolResult),
+    /// A hint of the host to the model, stripped when the thread is compacted.
+    SystemReminder(SystemReminder),
+    /// News about files that the thread knows.
+    ContextUpdate(ContextUpdate),
+    /// A named place in the thread.
+    Checkpoint(Checkpoint),
+    /// What stands for a part of the thread that was compacted.
+    Summary(Summary),
+    /// Something of a provider that only its own codec understands.
+    Opaque(Opaque),
+}
+
+/// Text that somebody wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TextBlock {
+    /// The text.
+    pub text: Text,
+    /// Unknown wire fields, such as citations and cache marks.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// What the model thought.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Thinking {
+    /// The thought; empty where a provider shows only the signature.
+    pub text: Text,
+    /// By what the provider recognises its own words. Opaque: never changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Text>,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// What the model thought, encrypted by its provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RedactedThinking {
+    /// The encrypted thought. Opaque: never changed.
+    pub data: Text,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// What the host answers to a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub tool_use_id: Text,
+    /// What the tool gave: texts, pictures, documents.
+    #[serde(default)]
+    pub content: Vec<ContentBlock>,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// Tokens that the tool itself spent, for tools that ask models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// A hint of the host to the model. On the wire: text in `<system-reminder>` tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SystemReminder {
+    /// The hint, without its tags.
+    pub text: Text,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// News about files that the thread knows. On the wire: text in `<context-update>` tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ContextUpdate {
+    /// The files.
+    pub paths: Vec<Text>,
+    /// What changed.
+    pub text: Text,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// A named place in the thread. On the wire: the text `<checkpoint:a1b2c3>`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    /// Its name.
+    pub id: CheckpointId,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// What stands for a part of the thread that was compacted.
+///
+/// On the wire the summary of an assistant message is plain text, and that of a user message is
+/// text in `<conversation-summary>` tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The compaction that wrote it, where a log numbers them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionId>,
+    /// The summary.
+    pub text: Text,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// Something that only the codec that read it understands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Opaque {
+    /// The codec that read it, such as `anthropic-messages`.
+    pub codec: Text,
+    /// The whole block, as it came.
+    pub value: Json,
+}
+
+impl ContentBlock {
+    /// Returns a text block.
+    #[must_use]
+    pub fn text(text: impl Into<Text>) -> Self {
+        Self::Text(TextBlock::new(text))
+    }
+
+    /// Returns a checkpoint marker.
+    #[must_use]
+    pub fn checkpoint(id: CheckpointId) -> Self {
+        Self::Checkpoint(Checkpoint::new(id))
+    }
+
+    /// Whether it is reasoning of the model, readable or encrypted.
+    #[must_use]
+    pub fn is_reasoning(&self) -> bool {
+        matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
+    }
+
+    /// The text, if it is a plain text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&Text> {
+        if let Self::Text(block) = self { Some(&block.text) } else { None }
+    }
+
+    /// The name of the kind, as serde writes it: `text`, `tool_use`, ...
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Image(_) => "image",
+            Self::Document(_) => "document",
+            Self::Thinking(_) => "thinking",
+            Self::RedactedThinking(_) => "redacted_thinking",
+            Self::ToolUse(_) => "tool_use",
+            Self::ToolResult(_) => "tool_result",
+            Self::ServerToolUse(_) => "server_tool_use",
+            Self::ServerToolResult(_) => "server_tool_result",
+            Self::SystemReminder(_) => "system_reminder",
+            Self::ContextUpdate(_) => "context_update",
+            Self::Checkpoint(_) => "checkpoint",
+            Self::Summary(_) => "summary",
+            Self::Opaque(_) => "opaque",
+        }
+    }
+}
+
+macro_rules! text_blocks {
+    ($($block:ident),+) => {$(
+        impl $block {
+            /// Returns the block without extra fields.
+            #[must_use]
+            pub fn new(text: impl Into<Text>) -> Self {
+                Self { text: text.into(), extra: Extra::default() }
+            }
+        }
+    )+};
+}
+
+text_blocks!(TextBlock, SystemReminder);
+
+impl Thinking {
+    /// Returns a thought, signed or not, without extra fields.
+    #[must_use]
+    pub fn new(text: impl Into<Text>, signature: Option<Text>) -> Self {
+        Self { text: text.into(), signature, extra: Extra::default() }
+    }
+}
+
+impl RedactedThinking {
+    /// Returns an encrypted thought without extra fields.
+    #[must_use]
+    pub fn new(data: impl Into<Text>) -> Self {
+        Self { data: data.into(), extra: Extra::default() }
+    }
+}
+
+impl ToolResult {
+    /// Returns the result of a call that went well.
+    #[must_use]
+    pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
+        Self {
+            tool_use_id: tool_use_id.into(),
+            content,
+            is_error: false,
+            usage: None,
+            extra: Extra::default(),
+        }
+    }
+
+    /// Returns a result of one text.
+    #[must_use]
+    pub fn text(tool_use_id: impl Into<Text>, text: impl Into<Text>) -> Self {
+        Self::new(tool_use_id, vec![ContentBlock::text(text)])
+    }
+
+    /// Returns the result of a call that failed, with the reason as its text.
+    #[must_use]
+    pub fn error(tool_use_id: impl Into<Text>, reason: impl Into<Text>) -> Self {
+        Self { is_error: true, ..Self::text(tool_use_id, reason) }
+    }
+}
+
+impl ContextUpdate {
+    /// Returns news about these files, without extra fields.
+    #[must_use]
+    pub fn new(paths: Vec<Text>, text: impl Into<Text>) -> Self {
+        Self { paths, text: text.into(), extra: Extra::default() }
+    }
+}
+
+impl Checkpoint {
+    /// Returns a marker without extra fields.
+    #[must_use]
+    pub fn new(id: CheckpointId) -> Self {
+        Self { id, extra: Extra::default() }
+    }
+}
+
+impl Summary {
+    /// Returns a summary that no log has numbered.
+    #[must_use]
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self { compaction: None, text: text.into(), extra: Extra::default() }
+    }
+}
+
+impl Opaque {
+    /// Returns a block that only this codec understands.
+    #[must_use]
+    pub fn new(codec: impl Into<Text>, value: impl Into<Json>) -> Self {
+        Self { codec: codec.into(), value: value.into() }
+    }
+}
+
+macro_rules! from_blocks {
+    ($($variant:ident($block:ident)),+) => {$(
+        impl From<$block> for ContentBlock {
+            fn from(block: $block) -> Self {
+                Self::$variant(block)
+            }
+        }
+    )+};
+}
+
+from_blocks!(
+    Text(TextBlock),
+    Image(Image),
+    Document(Document),
+    Thinking(Thinking),
+    RedactedThinking(RedactedThinking),
+    ToolUse(ToolUse),
+    ToolResult(ToolResult),
+    ServerToolUse(ServerToolUse),
+    ServerToolResult(ServerToolResult),
+    SystemReminder(SystemReminder),
+    ContextUpdate(ContextUpdate),
+    Checkpoint(Checkpoint),
+    Summary(Summary),
+    Opaque(Opaque)
+);
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    /// Reads the block straight into its struct when `type` comes first, as it does in what we
+    /// write. The derived form would buffer every block, and lose the raw text of tool inputs.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(BlockVisitor)
+    }
+}
+
+struct BlockVisitor;
+
+impl<'de> de::Visitor<'de> for BlockVisitor {
+    type Value = ContentBlock;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a content block with a `type`")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<ContentBlock, A::Error> {
+        let mut buffered = serde_json::Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if key != "type" {
+                buffered.insert(key, map.next_value()?);
+                continue;
+            }
+            let kind: String = map.next_value()?;
+            if buffered.is_empty() {
+                return read_kind(&kind, MapAccessDeserializer::new(map));
+            }
+            while let Some((key, value)) = map.next_entry()? {
+                buffered.insert(key, value);
+            }
+            return read_kind(&kind, serde_json::Value::Object(buffered))
+                .map_err(de::Error::custom);
+        }
+        Err(de::Error::missing_field("type"))
+    }
+}
+
+fn read_kind<'de, D: Deserializer<'de>>(kind: &str, fields: D) -> Result<ContentBlock, D::Error> {
+    fn read<'de, B, D>(fields: D) -> Result<ContentBlock, D::Error>
+    where
+        B: Deserialize<'de> + Into<ContentBlock>,
+        D: Deserializer<'de>,
+    {
+        B::deserialize(fields).map(Into::into)
+    }
+    match kind {
+        "text" => read::<TextBlock, D>(fields),
+        "image" => read::<Image, D>(fields),
+        "document" => read::<Document, D>(fields),
+        "thinking" => read::<Thinking, D>(fields),
+        "redacted_thinking" => read::<RedactedThinking, D>(fields),
+        "tool_use" => read::<ToolUse, D>(fields),
+        "tool_result" => read::<ToolResult, D>(fields),
+        "server_tool_use" => read::<ServerToolUse, D>(fields),
+        "server_tool_result" => read::<ServerToolResult, D>(fields),
+        "system_reminder" => read::<SystemReminder, D>(fields),
+        "context_update" => read::<ContextUpdate, D>(fields),
+        "checkpoint" => read::<Checkpoint, D>(fields),
+        "summary" => read::<Summary, D>(fields),
+        "opaque" => read::<Opaque, D>(fields),
+        other => Err(de::Error::custom(format_args!("there is no content block {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_comes_back_from_serde_in_either_key_order() {
+        let blocks = [
+            ContentBlock::text("hi"),
+            Thinking::new("hm", Some("sig".into())).into(),
+            RedactedThinking::new("xx").into(),
+            ToolUse::new("t1", "read", Json::parse(r#"{"z":1.0,"a":2}"#).unwrap()).into(),
+            ToolResult::error("t1", "gone").into(),
+            ServerToolUse::new("s1", "web_search", Json::default()).into(),
+            ServerToolResult::new("s1", "web_search_tool_result", Json::default()).into(),
+            SystemReminder::new("be brief").into(),
+            ContextUpdate::new(vec!["a.rs".into()], "changed").into(),
+            ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+            Summary::new("before").into(),
+            Opaque::new("x", Json::default()).into(),
+        ];
+        for block in blocks {
+            let text = serde_json::to_string(&block).unwrap();
+            assert!(text.starts_with(&format!("{{\"type\":\"{}\"", block.kind())), "{text}");
+            assert_eq!(serde_json::from_str::<ContentBlock>(&text).unwrap(), block);
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let reread = serde_json::from_value::<ContentBlock>(value).unwrap();
+            assert_eq!(reread.kind(), block.kind());
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_named() {
+        let error = serde_json::from_str::<ContentBlock>(r#"{"type":"hologram"}"#).unwrap_err();
+        assert!(error.to_string().starts_with("there is no content block \"hologram\""), "{error}");
+    }
+}

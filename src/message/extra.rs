@@ -1,0 +1,140 @@
+//! Fields that a codec read and does not know.
+//!
+//! Providers add fields every month. What a codec has no place for is kept here, in order, under
+//! the name of that codec, so that the same codec can write it back and another one can say what
+//! it leaves out.
+
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser::SerializeMap};
+
+use super::{json::Json, text::Text};
+
+/// Unknown wire fields of one message or block, tagged by the codec that read them.
+///
+/// Empty for almost every block, and then it costs one word.
+///
+/// ```
+/// use threadfold::message::{Extra, Json};
+///
+/// let extra = Extra::new("anthropic-messages", [("cache_control", Json::parse("{}")?)]);
+/// assert_eq!(extra.get("anthropic-messages", "cache_control").map(Json::as_str), Some("{}"));
+/// assert_eq!(extra.get("openai-chat", "cache_control"), None);
+/// # Ok::<(), threadfold::message::JsonError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra(Option<Arc<Tagged>>);
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Tagged {
+    codec: Text,
+    fields: Fields,
+}
+
+/// A map that keeps its order.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Fields(Vec<(Text, Json)>);
+
+impl Extra {
+    /// Returns the fields under the name of their codec; nothing at all if there are none.
+    #[must_use]
+    pub fn new<K: Into<Text>>(
+        codec: impl Into<Text>,
+        fields: impl IntoIterator<Item = (K, Json)>,
+    ) -> Self {
+        let fields: Vec<_> = fields.into_iter().map(|(key, json)| (key.into(), json)).collect();
+        if fields.is_empty() {
+            return Self(None);
+        }
+        Self(Some(Arc::new(Tagged { codec: codec.into(), fields: Fields(fields) })))
+    }
+
+    /// Whether there are no fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The codec that read the fields, if there are any.
+    #[must_use]
+    pub fn codec(&self) -> Option<&str> {
+        self.0.as_deref().map(|tagged| tagged.codec.as_str())
+    }
+
+    /// The fields in the order in which they came.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
+        let tagged = self.0.as_deref().into_iter();
+        tagged.flat_map(|tagged| tagged.fields.0.iter().map(|(key, json)| (key.as_str(), json)))
+    }
+
+    /// The fields, if this codec read them; otherwise none.
+    pub fn of(&self, codec: &str) -> impl Iterator<Item = (&str, &Json)> {
+        let own = self.codec() == Some(codec);
+        self.fields().filter(move |_| own)
+    }
+
+    /// One field, if this codec read it.
+    #[must_use]
+    pub fn get(&self, codec: &str, key: &str) -> Option<&Json> {
+        self.of(codec).find(|(name, _)| *name == key).map(|(_, json)| json)
+    }
+}
+
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_deref().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Extra {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let tagged = Option::<Tagged>::deserialize(deserializer)?;
+        Ok(Self(tagged.filter(|tagged| !tagged.fields.0.is_empty()).map(Arc::new)))
+    }
+}
+
+impl Serialize for Fields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, json) in &self.0 {
+            map.serialize_entry(key, json)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> de::Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            fields.push(entry);
+        }
+        Ok(Fields(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serde_keeps_the_order_of_fields() {
+        let text = r#"{"codec":"c","fields":{"z":1,"a":2}}"#;
+        let extra: Extra = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&extra).unwrap(), text);
+    }
+}

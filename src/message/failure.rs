@@ -1,0 +1,120 @@
+//! Why a model did not answer.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use super::{text::Text, usage::Usage};
+
+/// Why a model did not answer: what kind of failure, in whose words, and what it cost all the same.
+///
+/// [`wire::classify_error`](crate::wire::classify_error) makes one of a provider's error body.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ModelError {
+    /// What kind of failure it is: what a caller decides by.
+    pub kind: ModelErrorKind,
+    /// The provider's or the transport's words.
+    pub message: Text,
+    /// What was spent before it failed.
+    pub usage: Usage,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What kind of failure a [`ModelError`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// The prompt is longer than the window. Compact, then ask again.
+    Overflow {
+        /// The window in tokens, where the provider said.
+        limit: Option<u64>,
+        /// The length of the prompt in tokens, where the provider said.
+        found: Option<u64>,
+    },
+    /// It may go well another time: rate limits, overload, server errors, broken connections.
+    Retryable {
+        /// How long the provider asks to wait.
+        after: Option<Duration>,
+    },
+    /// The key is missing, wrong or not allowed to do this.
+    Authentication,
+    /// The provider or the model declined.
+    Refused,
+    /// No model is configured for the role that was asked for.
+    NoModel,
+    /// Anything else. Asking again gives the same.
+    Other,
+}
+
+impl ModelError {
+    /// Returns a failure of this kind, in these words.
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    ///
+    /// let error = ModelError::new(ModelErrorKind::Authentication, "invalid x-api-key");
+    /// assert_eq!(error.to_string(), "authentication failed: invalid x-api-key");
+    /// ```
+    #[must_use]
+    pub fn new(kind: ModelErrorKind, message: impl Into<Text>) -> Self {
+        Self { kind, message: message.into(), usage: Usage::default(), source: None }
+    }
+
+    /// Returns the failure with what was spent before it.
+    #[must_use]
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self { usage, ..self }
+    }
+
+    /// Returns the failure with the error that caused it.
+    #[must_use]
+    pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Arc::new(source)), ..self }
+    }
+
+    /// Whether the prompt was too long.
+    #[must_use]
+    pub fn is_overflow(&self) -> bool {
+        matches!(self.kind, ModelErrorKind::Overflow { .. })
+    }
+
+    /// Whether asking again may help.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.kind, ModelErrorKind::Retryable { .. })
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if self.message.is_blank() { Ok(()) } else { write!(f, ": {}", self.message) }
+    }
+}
+
+impl fmt::Display for ModelErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overflow { limit: Some(limit), found: Some(found) } => {
+                write!(f, "the prompt of {found} tokens is over the window of {limit}")
+            }
+            Self::Overflow { limit: Some(limit), found: None } => {
+                write!(f, "the prompt is over the window of {limit} tokens")
+            }
+            Self::Overflow { limit: None, .. } => f.write_str("the prompt is over the window"),
+            Self::Retryable { after: Some(after) } => {
+                write!(f, "unavailable, try again after {} s", after.as_secs_f64())
+            }
+            Self::Retryable { after: None } => f.write_str("unavailable for now"),
+            Self::Authentication => f.write_str("authentication failed"),
+            Self::Refused => f.write_str("refused"),
+            Self::NoModel => f.write_str("no model is configured"),
+            Self::Other => f.write_str("the model call failed"),
+        }
+    }
+}
+
+impl Error for ModelError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

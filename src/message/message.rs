@@ -1,0 +1,337 @@
+//! A message: a cheap handle on its parts.
+
+use std::{fmt, ops::Deref, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{
+    content::{ContentBlock, Summary, ToolResult},
+    extra::Extra,
+    text::Text,
+    tool::ToolUse,
+    usage::Usage,
+};
+
+/// One message of a thread: cheap to clone, read like a struct.
+///
+/// The handle is one reference count. [`make_mut`](Self::make_mut) copies the parts on write; the
+/// texts in the blocks are shared either way.
+///
+/// ```
+/// use threadfold::{Message, Role};
+///
+/// let message = Message::user("read a.txt");
+/// let copy = message.clone();
+/// assert_eq!(copy.role, Role::User);
+/// assert!(copy.ptr_eq(&message));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message(Arc<MessageParts>);
+
+/// What a message holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MessageParts {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub content: Vec<ContentBlock>,
+    /// Why the model stopped; only on its own messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// What the call cost; only on the model's own messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Who answered. Signed reasoning and opaque items are valid only there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Whether something before this message was rewritten after the model wrote it, while its
+    /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
+    /// codec of that provider leaves the reasoning out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub prefix_rewritten: bool,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The host's standing instructions.
+    System,
+    /// The person, or the host on their behalf: tool results are theirs.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// Why a model stopped.
+///
+/// In serde it is a string, and a string that nobody knows is [`Other`](Self::Other).
+///
+/// ```
+/// use threadfold::message::StopReason;
+///
+/// assert_eq!(StopReason::from("end_turn"), StopReason::EndTurn);
+/// assert_eq!(StopReason::from("tired").as_str(), "tired");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It said what it had to say.
+    EndTurn,
+    /// It waits for the results of its calls.
+    ToolUse,
+    /// It reached the output limit.
+    MaxTokens,
+    /// It wrote a stop sequence.
+    StopSequence,
+    /// The provider paused it; sent back unchanged, it goes on.
+    PauseTurn,
+    /// It declined.
+    Refusal,
+    /// The context window is full.
+    ContextWindowExceeded,
+    /// Somebody stopped it.
+    Aborted,
+    /// Something else, in the provider's words.
+    Other(Text),
+}
+
+/// Who gave an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Origin {
+    /// The provider, by the name of its codec, such as `anthropic-messages`.
+    pub provider: Text,
+    /// The model, where the provider said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Text>,
+}
+
+impl Message {
+    /// Returns a message of these blocks.
+    #[must_use]
+    pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
+        Self(Arc::new(MessageParts::new(role, content)))
+    }
+
+    /// Returns a user message of one text.
+    #[must_use]
+    pub fn user(text: impl Into<Text>) -> Self {
+        Self::new(Role::User, vec![ContentBlock::text(text)])
+    }
+
+    /// Returns an assistant message of one text.
+    #[must_use]
+    pub fn assistant(text: impl Into<Text>) -> Self {
+        Self::new(Role::Assistant, vec![ContentBlock::text(text)])
+    }
+
+    /// Returns a system message of one text.
+    #[must_use]
+    pub fn system(text: impl Into<Text>) -> Self {
+        Self::new(Role::System, vec![ContentBlock::text(text)])
+    }
+
+    /// Returns a message that holds one summary.
+    #[must_use]
+    pub fn summary(role: Role, summary: Summary) -> Self {
+        Self::new(role, vec![ContentBlock::Summary(summary)])
+    }
+
+    /// The parts, to be changed. Copied first if another handle holds them.
+    pub fn make_mut(&mut self) -> &mut MessageParts {
+        Arc::make_mut(&mut self.0)
+    }
+
+    /// Whether both handles share their parts.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The calls that the host answers, in order.
+    pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
+        self.content.iter().filter_map(|block| {
+            if let ContentBlock::ToolUse(call) = block { Some(call) } else { None }
+        })
+    }
+
+    /// The results, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.content.iter().filter_map(|block| {
+            if let ContentBlock::ToolResult(result) = block { Some(result) } else { None }
+        })
+    }
+
+    /// The indices of the blocks that a person gave: text, pictures and documents of a user
+    /// message. Empty for messages of tool results, reminders, checkpoints and summaries only.
+    pub fn typed_blocks(&self) -> impl Iterator<Item = usize> {
+        let typed = |block: &ContentBlock| {
+            matches!(
+                block,
+                ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
+            )
+        };
+        let blocks = if self.role == Role::User { self.content.as_slice() } else { &[] };
+        blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
+    }
+
+    /// Whether a person typed something in it.
+    #[must_use]
+    pub fn is_typed(&self) -> bool {
+        self.typed_blocks().next().is_some()
+    }
+}
+
+impl MessageParts {
+    /// Returns the parts of a message of these blocks.
+    #[must_use]
+    pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
+        Self {
+            role,
+            content,
+            stop_reason: None,
+            usage: None,
+            origin: None,
+            prefix_rewritten: false,
+            extra: Extra::default(),
+        }
+    }
+}
+
+impl Origin {
+    /// Returns the origin of an answer.
+    #[must_use]
+    pub fn new(provider: impl Into<Text>, model: Option<Text>) -> Self {
+        Self { provider: provider.into(), model }
+    }
+}
+
+impl Deref for Message {
+    type Target = MessageParts;
+
+    fn deref(&self) -> &MessageParts {
+        &self.0
+    }
+}
+
+impl From<MessageParts> for Message {
+    fn from(parts: MessageParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        MessageParts::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Role {
+    /// The name of the role: `system`, `user` or `assistant`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl StopReason {
+    /// The reason as a word of snake case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::ToolUse => "tool_use",
+            Self::MaxTokens => "max_tokens",
+            Self::StopSequence => "stop_sequence",
+            Self::PauseTurn => "pause_turn",
+            Self::Refusal => "refusal",
+            Self::ContextWindowExceeded => "model_context_window_exceeded",
+            Self::Aborted => "aborted",
+            Self::Other(reason) => reason,
+        }
+    }
+}
+
+impl From<&str> for StopReason {
+    fn from(reason: &str) -> Self {
+        match reason {
+            "end_turn" => Self::EndTurn,
+            "tool_use" => Self::ToolUse,
+            "max_tokens" => Self::MaxTokens,
+            "stop_sequence" => Self::StopSequence,
+            "pause_turn" => Self::PauseTurn,
+            "refusal" => Self::Refusal,
+            "model_context_window_exceeded" => Self::ContextWindowExceeded,
+            "aborted" => Self::Aborted,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl From<String> for StopReason {
+    fn from(reason: String) -> Self {
+        Self::from(reason.as_str())
+    }
+}
+
+impl From<StopReason> for String {
+    fn from(reason: StopReason) -> Self {
+        reason.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_leaves_other_handles_alone_and_shares_their_text() {
+        let original = Message::user("hello");
+        let mut changed = original.clone();
+        changed.make_mut().role = Role::Assistant;
+        assert_eq!(original.role, Role::User);
+        let text = |message: &Message| message.content[0].as_text().unwrap().clone();
+        assert!(text(&changed).ptr_eq(&text(&original)));
+    }
+
+    #[test]
+    fn serde_leaves_out_what_is_not_there() {
+        let text = serde_json::to_string(&Message::user("hi")).unwrap();
+        assert_eq!(text, r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#);
+        assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), Message::user("hi"));
+    }
+}

@@ -1,0 +1,64 @@
+//! The vocabulary: plain values that everything else is made of.
+//!
+//! A thread is a list of [`Message`]s, a message a role and a list of [`ContentBlock`]s. Messages
+//! are cheap handles and texts are shared, so a log, a thread, a snapshot and a fork of it hold
+//! the same bytes once, and every function of this crate takes `&[Message]`.
+//!
+//! | to hold | there is |
+//! |---|---|
+//! | a message and who says it | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
+//! | what is said | [`ContentBlock`] and a struct for each of its kinds |
+//! | text, JSON and unknown fields as they came | [`Text`], [`Json`], [`Extra`] |
+//! | a place in the thread | [`CheckpointId`], [`CheckpointIds`] |
+//! | a question to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
+//! | what fits and what was spent | [`ContextWindow`], [`Usage`], [`Timestamp`] |
+//! | a compaction, by name and cause | [`CompactionId`], [`CompactionReason`] |
+//!
+//! Kinds are data here and are never guessed from text: a checkpoint is a
+//! [`ContentBlock::Checkpoint`], whatever the texts around it look like. Only the codecs of
+//! [`wire`](crate::wire) know the texts by which kinds travel.
+//!
+//! ```
+//! use threadfold::message::{ContentBlock, Message, Role};
+//!
+//! let mut message = Message::user("read a.txt");
+//! message.make_mut().content.push(ContentBlock::checkpoint("a1b2c3".parse()?));
+//! assert_eq!(message.role, Role::User);
+//! assert_eq!(message.content.len(), 2);
+//! # Ok::<(), threadfold::message::CheckpointIdError>(())
+//! ```
+
+mod checkpoint;
+mod compaction;
+mod content;
+mod extra;
+mod failure;
+mod json;
+pub(crate) mod markup;
+mod media;
+#[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
+mod message;
+mod request;
+mod shared;
+mod text;
+mod tool;
+mod usage;
+mod window;
+
+pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
+pub use compaction::{CompactionId, CompactionReason};
+pub use content::{
+    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
+    TextBlock, Thinking, ToolResult,
+};
+pub use extra::Extra;
+pub use failure::{ModelError, ModelErrorKind};
+pub use json::{Json, JsonError};
+pub use media::{Document, Image, MediaSource};
+pub use message::{Message, MessageParts, Origin, Role, StopReason};
+pub use request::{CacheMarks, Delta, Messages, Request, Turn};
+pub use shared::SharedVec;
+pub use text::Text;
+pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
+pub use usage::{Timestamp, Usage};
+pub use window::ContextWindow;

@@ -1,0 +1,95 @@
+//! Shared vectors.
+//!
+//! A request, a snapshot and a fork hold the messages of the thread without walking it: one
+//! reference count each. An append while nobody else holds the vector is in place.
+
+use std::{ops::Deref, sync::Arc};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A vector that is cheap to clone and copied on write. Reads like a slice.
+///
+/// ```
+/// use threadfold::message::{Message, Messages};
+///
+/// let mut thread = Messages::from(vec![Message::user("hello")]);
+/// let snapshot = thread.clone();
+/// thread.make_mut().push(Message::assistant("hi"));
+/// assert_eq!((snapshot.len(), thread.len()), (1, 2));
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct SharedVec<T>(Arc<Vec<T>>);
+
+impl<T> SharedVec<T> {
+    /// Whether both handles share one vector.
+    #[must_use]
+    pub fn ptr_eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T: Clone> SharedVec<T> {
+    /// The vector, to be changed. Cloned first if another handle holds it.
+    pub fn make_mut(&mut self) -> &mut Vec<T> {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> Clone for SharedVec<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Default for SharedVec<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Deref for SharedVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T> From<Vec<T>> for SharedVec<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self(Arc::new(items))
+    }
+}
+
+impl<T: Clone> From<SharedVec<T>> for Vec<T> {
+    fn from(items: SharedVec<T>) -> Self {
+        Arc::unwrap_or_clone(items.0)
+    }
+}
+
+impl<T> FromIterator<T> for SharedVec<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self::from(Vec::from_iter(items))
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SharedVec<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T: Serialize> Serialize for SharedVec<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_slice().serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for SharedVec<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::from)
+    }
+}
