@@ -62,3 +62,4 @@ pub use text::Text;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;
+pub(crate) use window::version as model_version;

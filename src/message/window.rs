@@ -102,7 +102,7 @@ fn other(name: &str) -> Option<u64> {
 }
 
 /// Returns the first version in a model name. A number of more than two digits is a date.
-fn version(rest: &str) -> Option<(u64, u64)> {
+pub(crate) fn version(rest: &str) -> Option<(u64, u64)> {
     let mut words = rest.split(['-', '.', '_', '@', ':', '/']).map(|word| {
         let digits = word.strip_prefix('v').unwrap_or(word);
         digits.parse::<u64>().ok().filter(|_| digits.len() <= 2)

@@ -1,0 +1,274 @@
+//! What no provider accepts, how to mend it, and where a thread may be cut.
+//!
+//! Only rules that hold everywhere stand here; what one provider demands (who speaks first, strict
+//! alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
+//! *turn*, as the providers count: calls of several assistant messages in a row may be answered
+//! together. An id may come again in a later turn.
+//!
+//! ```
+//! use threadfold::{Message, legality};
+//! use threadfold::message::{Json, Role, ToolUse};
+//!
+//! let call = ToolUse::new("t1", "read", Json::parse("{}")?);
+//! let thread = vec![
+//!     Message::user("read a.txt"),
+//!     Message::new(Role::Assistant, vec![call.into()]),
+//!     Message::user("never mind"),
+//! ];
+//! assert_eq!(legality::violations(&thread).len(), 1);
+//! let (repaired, repairs) = legality::repair(thread);
+//! assert_eq!(legality::violations(&repaired), []);
+//! assert_eq!(repairs.len(), 1);
+//! # Ok::<(), threadfold::message::JsonError>(())
+//! ```
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    position::Position,
+    turns::{self, Mention, Turn},
+};
+use crate::message::{ContentBlock, Message, Role, Text};
+
+pub(crate) use super::repair::repair_numbered;
+pub use super::repair::{Repair, repair};
+
+/// Something in a thread that no provider accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Violation {
+    /// A result whose call is not in the turn before it.
+    OrphanResult {
+        /// The message that holds the result.
+        message: usize,
+        /// The call that it names.
+        id: Text,
+    },
+    /// A call that the turn after it does not answer, although there is one.
+    UnansweredCall {
+        /// The message that holds the call.
+        message: usize,
+        /// Its id.
+        id: Text,
+    },
+    /// A second result for one call.
+    DuplicateResult {
+        /// The message that holds the second one.
+        message: usize,
+        /// The call that it names.
+        id: Text,
+    },
+    /// A call id twice in one turn.
+    DuplicateCall {
+        /// The message that holds the second one.
+        message: usize,
+        /// The id.
+        id: Text,
+    },
+    /// The result of a provider's own call without that call before it in the same turn.
+    OrphanServerResult {
+        /// The message that holds the result.
+        message: usize,
+        /// The call that it names.
+        id: Text,
+    },
+    /// A block that this role cannot send: a call of the user, a result of the assistant.
+    WrongRole {
+        /// The message that holds the block.
+        message: usize,
+        /// The kind of the block.
+        kind: Text,
+    },
+    /// A text block of nothing but white space.
+    BlankText {
+        /// The message that holds the block.
+        message: usize,
+    },
+    /// A message without blocks.
+    EmptyMessage {
+        /// The message.
+        message: usize,
+    },
+}
+
+/// Returns everything in the thread that no provider accepts, in order of the messages. Calls that
+/// nobody has answered yet at the open end are legal. Takes time linear in the blocks.
+#[must_use]
+pub fn violations(messages: &[Message]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        check_blocks(index, message, &mut found);
+    }
+    let turns = turns::turns(messages);
+    for (turn, next) in turns.iter().zip(turns.iter().skip(1).map(Some).chain([None])) {
+        check_calls(turn, next, &mut found);
+    }
+    // A leading turn has nobody to answer; every other one answers the turn before it.
+    let before = std::iter::once(None).chain(turns.iter().map(Some));
+    for (turn, before) in turns.iter().zip(before) {
+        check_results(turn, before, &mut found);
+    }
+    found.sort_by_key(Violation::message);
+    found
+}
+
+/// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
+/// before message `n`. Zero is always one; the length is one unless calls are open there.
+///
+/// No call is open across a cut, so no cut stands before a tool result. No cut divides reasoning
+/// from what was said on it: not within one assistant turn that holds reasoning, and in an open
+/// tool loop that holds reasoning only before a message that begins with its own
+/// (`Expected thinking, but found tool_use`, says Anthropic otherwise).
+///
+/// ```
+/// use threadfold::{Message, legality};
+///
+/// let thread = [Message::user("hi"), Message::assistant("hello")];
+/// assert_eq!(legality::cut_points(&thread), [0, 1, 2]);
+/// ```
+#[must_use]
+pub fn cut_points(messages: &[Message]) -> Vec<usize> {
+    let turns = turns::turns(messages);
+    let signed_loop = open_loop(messages).filter(|start| has_reasoning(messages, *start));
+    let mut points = Vec::with_capacity(messages.len() + 1);
+    for turn in &turns {
+        // Behind its last result nothing is open any more; a turn that calls is one piece, and so
+        // is one whose reasoning or server tools belong together.
+        let first = turn.results.last().map_or(turn.start, |last| last.at.message + 1);
+        let whole = !turn.uses.is_empty() || turn.has_server_tools || turn.has_reasoning;
+        let last = if whole { turn.start + 1 } else { turn.end };
+        points.extend((first..last).filter(|at| cuts_loop_well(messages, signed_loop, *at)));
+    }
+    let open = turns.last().is_some_and(|turn| !turn.uses.is_empty());
+    points.extend((!open).then_some(messages.len()));
+    if points.first() != Some(&0) {
+        points.insert(0, 0);
+    }
+    points
+}
+
+/// Returns where the open tool loop begins: the message after the last one that a person typed, if
+/// the model has called tools since and not come to its final answer.
+///
+/// ```
+/// use threadfold::{Message, legality};
+///
+/// assert_eq!(legality::open_loop(&[Message::user("hi"), Message::assistant("hello")]), None);
+/// ```
+#[must_use]
+pub fn open_loop(messages: &[Message]) -> Option<usize> {
+    let last = messages.iter().rev().find(|message| message.role != Role::System)?;
+    let loops = match last.role {
+        Role::Assistant => last.tool_uses().next().is_some(),
+        Role::User => last.tool_results().next().is_some(),
+        Role::System => false,
+    };
+    let typed = |message: &Message| message.is_typed() && message.tool_results().next().is_none();
+    let start = messages.iter().rposition(typed).map_or(0, |index| index + 1);
+    loops.then_some(start)
+}
+
+/// Returns the ids of the calls that nobody has answered yet at the end of the thread, in order.
+#[must_use]
+pub fn open_calls(messages: &[Message]) -> Vec<Text> {
+    let run = messages.iter().rev().take_while(|message| message.role == Role::Assistant);
+    let mut run: Vec<&Message> = run.collect();
+    run.reverse();
+    run.iter().flat_map(|message| message.tool_uses()).map(|call| call.id.clone()).collect()
+}
+
+fn has_reasoning(messages: &[Message], start: usize) -> bool {
+    let blocks = messages.iter().skip(start).flat_map(|message| &message.content);
+    blocks.into_iter().any(ContentBlock::is_reasoning)
+}
+
+fn cuts_loop_well(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
+    if signed_loop.is_none_or(|start| at <= start) {
+        return true;
+    }
+    let first = messages.get(at).and_then(|message| message.content.first());
+    first.is_none_or(ContentBlock::is_reasoning)
+}
+
+fn check_blocks(index: usize, message: &Message, found: &mut Vec<Violation>) {
+    if message.content.is_empty() {
+        found.push(Violation::EmptyMessage { message: index });
+    }
+    for block in &message.content {
+        if !turns::may_send(message.role, block) {
+            found.push(Violation::WrongRole { message: index, kind: block.kind().into() });
+        }
+        if turns::is_blank(block) {
+            found.push(Violation::BlankText { message: index });
+        }
+    }
+}
+
+fn check_calls(turn: &Turn<'_>, next: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
+    let results = next.into_iter().flat_map(|next| &next.results);
+    let answered: HashSet<&Text> = results.map(|result| result.id).collect();
+    let mut seen = HashSet::new();
+    for Mention { at: Position { message, .. }, id } in turn.uses.iter().copied() {
+        if !seen.insert(id) {
+            found.push(Violation::DuplicateCall { message, id: id.clone() });
+        } else if next.is_some() && !answered.contains(id) {
+            found.push(Violation::UnansweredCall { message, id: id.clone() });
+        }
+    }
+}
+
+fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
+    let uses = before.into_iter().flat_map(|before| &before.uses);
+    let mut calls: HashMap<&Text, bool> = uses.map(|call| (call.id, false)).collect();
+    for Mention { at: Position { message, .. }, id } in turn.results.iter().copied() {
+        match calls.get_mut(id) {
+            None => found.push(Violation::OrphanResult { message, id: id.clone() }),
+            Some(true) => found.push(Violation::DuplicateResult { message, id: id.clone() }),
+            Some(answered) => *answered = true,
+        }
+    }
+    for Mention { at: Position { message, .. }, id } in turn.orphan_server_results.iter().copied() {
+        found.push(Violation::OrphanServerResult { message, id: id.clone() });
+    }
+}
+
+impl Violation {
+    /// The message that it concerns.
+    #[must_use]
+    pub fn message(&self) -> usize {
+        match self {
+            Self::OrphanResult { message, .. }
+            | Self::UnansweredCall { message, .. }
+            | Self::DuplicateResult { message, .. }
+            | Self::DuplicateCall { message, .. }
+            | Self::OrphanServerResult { message, .. }
+            | Self::WrongRole { message, .. }
+            | Self::BlankText { message }
+            | Self::EmptyMessage { message } => *message,
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "message {}: ", self.message())?;
+        match self {
+            Self::OrphanResult { id, .. } => write!(f, "result for {id}, which is not called"),
+            Self::UnansweredCall { id, .. } => write!(f, "call {id} is not answered"),
+            Self::DuplicateResult { id, .. } => write!(f, "second result for {id}"),
+            Self::DuplicateCall { id, .. } => write!(f, "call id {id} twice in one turn"),
+            Self::OrphanServerResult { id, .. } => {
+                write!(f, "server tool result for {id}, which is not called")
+            }
+            Self::WrongRole { kind, .. } => write!(f, "{kind} of the wrong role"),
+            Self::BlankText { .. } => f.write_str("blank text"),
+            Self::EmptyMessage { .. } => f.write_str("no content"),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading JSON objects field by field, without losing any.
+//!
+//! An object is read one level deep: its keys, and the raw text of its values. What a codec knows
+//! it takes out; what is left becomes the [`Extra`] of the message or block.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::value::RawValue;
+
+use super::contract::WireError;
+use crate::message::{Extra, Json, Text};
+
+/// Where in a body something stands. Written out only when an error needs it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Path<'p> {
+    /// The whole body.
+    Body,
+    /// A field of an object.
+    Field(&'p Path<'p>, &'p str),
+    /// An item of an array.
+    Item(&'p Path<'p>, usize),
+}
+
+/// The fields of one JSON object, in order.
+#[derive(Debug)]
+pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    /// Reads an object, one level deep. A key that comes twice counts once, with its last value.
+    pub(super) fn read(raw: &'a RawValue, path: Path<'_>) -> Result<Self, WireError> {
+        Self::parse(raw.get()).ok_or_else(|| path.mismatch("an object", raw))
+    }
+
+    /// Reads an object, one level deep; `None` if it is something else.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Reads a whole body.
+    pub(super) fn body(body: &'a [u8]) -> Result<Self, WireError> {
+        let raw: &RawValue = serde_json::from_slice(body)
+            .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
+        Self::read(raw, Path::Body)
+    }
+
+    /// The raw value of a field.
+    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
+    }
+
+    /// Takes the raw value of a field out.
+    pub(super) fn take(&mut self, key: &str) -> Option<&'a RawValue> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// Takes a field out that reads as `T`. Of another shape, or `null`, it stays.
+    pub(super) fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
+        let raw = self.get(key).filter(|raw| raw.get() != "null")?;
+        let value = serde_json::from_str(raw.get()).ok()?;
+        self.take(key);
+        Some(value)
+    }
+
+    /// Takes a text out. Of another shape, or `null`, it stays.
+    pub(super) fn take_text(&mut self, key: &str) -> Option<Text> {
+        self.get(key).filter(|raw| is_text(raw))?;
+        self.take_as(key)
+    }
+
+    /// Takes a field of any shape out, as JSON.
+    pub(super) fn take_json(&mut self, key: &str) -> Option<Json> {
+        self.take(key).map(Json::from_raw)
+    }
+
+    /// What nobody took.
+    pub(super) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))
+    }
+
+    /// What nobody took, under the name of the codec, behind these fields of the codec's own.
+    pub(super) fn into_extra(self, codec: &'static str, own: Vec<(Text, Json)>) -> Extra {
+        let rest = self.0.into_iter().map(|(key, raw)| (Text::from(key), Json::from_raw(raw)));
+        Extra::new(codec, own.into_iter().chain(rest))
+    }
+}
+
+/// Whether a raw value is a JSON string.
+pub(super) fn is_text(raw: &RawValue) -> bool {
+    raw.get().starts_with('"')
+}
+
+/// Reads a JSON string; `None` if it is something else.
+pub(super) fn text(raw: &RawValue) -> Option<Text> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// Reads an array, one level deep; `None` if it is something else.
+pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+impl Path<'_> {
+    /// Says that something else was expected here.
+    pub(super) fn mismatch(self, expected: &'static str, found: &RawValue) -> WireError {
+        WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
+    }
+
+    /// Says that something is missing here.
+    pub(super) fn missing(self, expected: &'static str) -> WireError {
+        WireError::Shape { path: self.to_string(), expected, found: "nothing".to_owned() }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Body => f.write_str("body"),
+            Self::Field(Path::Body, key) => f.write_str(key),
+            Self::Field(parent, key) => write!(f, "{parent}.{key}"),
+            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+fn abridged(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut kept: String = text.chars().take(MOST).collect();
+    if kept.len() < text.len() {
+        kept.push_str("...");
+    }
+    kept
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> de::Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
+        while let Some((Key(key), raw)) = map.next_entry::<Key<'de>, _>()? {
+            // Objects of a wire format have a dozen keys at most, but hostile ones may have many:
+            // only short ones are searched for a key that comes twice.
+            let twice = fields.len() < 64;
+            match fields.iter_mut().find(|(name, _)| twice && *name == key) {
+                Some(earlier) => earlier.1 = raw,
+                None => fields.push((key, raw)),
+            }
+        }
+        Ok(Fields(fields))
+    }
+}
+
+/// A key, borrowed where it holds no escapes. (`Cow` alone would always be owned.)
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> de::Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E: de::Error>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E: de::Error>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_taken_becomes_extra_in_order() {
+        let mut fields =
+            Fields::parse(r#"{"z":1,"text":"hi","a":null,"n":{"b":1,"a":2}}"#).unwrap();
+        assert_eq!(fields.take_text("text"), Some(Text::from("hi")));
+        assert_eq!(fields.take_text("a"), None);
+        let extra = fields.into_extra("c", Vec::new());
+        let kept: Vec<(&str, &str)> = extra.fields().map(|(k, j)| (k, j.as_str())).collect();
+        assert_eq!(kept, [("z", "1"), ("a", "null"), ("n", r#"{"b":1,"a":2}"#)]);
+    }
+
+    #[test]
+    fn an_error_says_where_and_what() {
+        let messages = Path::Field(&Path::Body, "messages");
+        let raw: &RawValue = serde_json::from_str("5").unwrap();
+        let error = Fields::read(raw, Path::Item(&messages, 3)).unwrap_err();
+        assert_eq!(error.to_string(), "messages[3]: expected an object, found 5");
+    }
+
+    #[test]
+    fn a_key_that_comes_twice_counts_once_with_its_last_value() {
+        let fields = Fields::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
+        let kept: Vec<&str> = fields.rest().map(|(_, raw)| raw.get()).collect();
+        assert_eq!(kept, ["3", "2"]);
+    }
+}

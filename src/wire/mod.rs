@@ -1,0 +1,21 @@
+//! Codecs: request bodies of providers as values, and back.
+//!
+//! A codec of a [`WireFormat`] reads a body without losing a field and writes it back as it came.
+//! When the thread was changed in between, or came from another provider, it makes the body valid
+//! under the provider's rules and returns every [`Adjustment`] that this took. Codecs are pure: a
+//! host's adapter is its HTTP client and nothing else.
+//!
+//! | dialect | codec |
+//! |---|---|
+//! | Anthropic Messages | [`AnthropicMessages`] |
+//! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
+
+mod contract;
+mod fields;
+mod notes;
+mod tree;
+
+pub use contract::{
+    Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
+    WireFormat,
+};

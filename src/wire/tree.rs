@@ -1,0 +1,134 @@
+//! Writing JSON with the keys in the order in which a dialect has them.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+
+use crate::message::{Json, Text};
+
+/// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Tree {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(Text),
+    Word(&'static str),
+    Raw(Json),
+    Array(Vec<Tree>),
+    Object(Object),
+}
+
+/// A JSON object in the making.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Object(Vec<(Cow<'static, str>, Tree)>);
+
+impl Object {
+    /// Returns an object with its `type`, as most wire objects begin.
+    pub(super) fn typed(kind: &'static str) -> Self {
+        Self::default().with("type", Tree::Word(kind))
+    }
+
+    /// Returns the object with one more field.
+    pub(super) fn with(
+        mut self,
+        key: impl Into<Cow<'static, str>>,
+        value: impl Into<Tree>,
+    ) -> Self {
+        self.set(key, value);
+        self
+    }
+
+    /// Sets a field, in its place if it is there, else at the end.
+    pub(super) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+        let (key, value) = (key.into(), value.into());
+        match self.get_mut(&key) {
+            Some(place) => *place = value,
+            None => self.0.push((key, value)),
+        }
+    }
+
+    /// Sets a field if there is a value.
+    pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+    }
+
+    /// One field.
+    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// One field, to be changed.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
+        self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Takes one field out.
+    pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+}
+
+impl Tree {
+    /// Returns the value as JSON.
+    pub(super) fn into_json(self) -> Json {
+        // A tree always serialises; `null` stands for the impossible.
+        let text = serde_json::to_string(&self).unwrap_or_default();
+        Json::parse(&text).unwrap_or_default()
+    }
+}
+
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => number.serialize(serializer),
+            Self::Text(text) => text.serialize(serializer),
+            Self::Word(word) => serializer.serialize_str(word),
+            Self::Raw(json) => json.serialize(serializer),
+            Self::Array(items) => items.serialize(serializer),
+            Self::Object(object) => object.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+macro_rules! into_tree {
+    ($($from:ty => $variant:ident),+) => {$(
+        impl From<$from> for Tree {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )+};
+}
+
+into_tree!(
+    bool => Bool,
+    u64 => Number,
+    Text => Text,
+    String => Text,
+    &'static str => Word,
+    Json => Raw,
+    Vec<Tree> => Array,
+    Object => Object
+);
+
+impl FromIterator<Object> for Tree {
+    fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {
+        Self::Array(objects.into_iter().map(Tree::Object).collect())
+    }
+}
