@@ -141,7 +141,7 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
         // Behind its last result nothing is open any more; a turn that calls is one piece, and so
         // is one whose reasoning or server tools belong together.
         let first = turn.results.last().map_or(turn.start, |last| last.at.message + 1);
-        let whole = !turn.uses.is_empty() || turn.has_server_tools || turn.has_reasoning;
+        let whole = !turn.uses.is_empty() || !turn.server_uses.is_empty() || turn.has_reasoning;
         let last = if whole { turn.start + 1 } else { turn.end };
         points.extend((first..last).filter(|at| cuts_loop_well(messages, signed_loop, *at)));
     }
@@ -233,8 +233,16 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Vio
             Some(answered) => *answered = true,
         }
     }
-    for Mention { at: Position { message, .. }, id } in turn.orphan_server_results.iter().copied() {
-        found.push(Violation::OrphanServerResult { message, id: id.clone() });
+    let mut made = turn.server_uses.iter().peekable();
+    let mut called = HashSet::new();
+    for result in &turn.server_results {
+        called.extend(
+            std::iter::from_fn(|| made.next_if(|call| call.at < result.at)).map(|call| call.id),
+        );
+        if !called.contains(result.id) {
+            let message = result.at.message;
+            found.push(Violation::OrphanServerResult { message, id: result.id.clone() });
+        }
     }
 }
 

@@ -1,10 +1,80 @@
 //! Compaction of message vectors: pure functions over values.
 //!
-//! [`legality`] says what no provider accepts, mends it, and knows where a thread may be cut.
+//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Behind it stands
+//! one currency for every edit, the [`Plan`]: made and checked whole before anything moves, stored
+//! as data, applied in one sweep that copies no text. [`legality`] says what no provider accepts,
+//! mends it, and knows where a thread may be cut.
+//!
+//! ```
+//! use threadfold::{ContentBlock, Message, Replacement, compact};
+//!
+//! let mut question = Message::user("What is in a.txt?");
+//! question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+//! let thread = [question, Message::assistant("Let me look."), Message::assistant("A poem.")];
+//!
+//! let summary = Replacement::new("a.txt holds a poem.").from("aaaaaa".parse()?);
+//! let compacted = compact(&thread, &[summary])?;
+//! assert_eq!(compacted.messages.len(), 2);
+//! assert_eq!(compacted.removed.messages, thread[1..]);
+//! assert_eq!(compacted.report.before.messages, 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod edits;
 pub mod legality;
+mod plan;
 mod position;
 mod repair;
+mod replacements;
+mod report;
 mod turns;
 
+pub use edits::{CompactError, CompactOptions, Edit, Strip};
+pub use plan::{Insert, Plan, Removed, Splice, StalePlan};
 pub use position::Position;
+pub use replacements::{CompactInput, CompactInputError, Replacement};
+pub use report::{CompactReport, Size};
+
+pub(crate) use edits::Place;
+
+use crate::{message::Message, tokens::ByteEstimate};
+
+/// A thread after a compaction, and everything that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The thread.
+    pub messages: Vec<Message>,
+    /// What went.
+    pub removed: Removed,
+    /// How it was done: applied to the thread before, it gives the thread again.
+    pub plan: Plan,
+    /// What it saved.
+    pub report: CompactReport,
+}
+
+/// Returns the thread with each range replaced by its summary.
+///
+/// A range runs from just after its `from` marker to just after its `to` marker; without `from`
+/// from the start, without `to` to the end. It is replaced by one assistant message that holds the
+/// summary; a blank summary deletes it. From the message that holds the first `from` onward,
+/// reminders and reasoning are stripped, but for the reasoning of an open tool loop; checkpoints
+/// stay. No ranges: the thread as it is. The tokens of the report are estimates
+/// ([`ByteEstimate::TRIGGER`]).
+///
+/// # Errors
+///
+/// [`CompactError`]: a checkpoint that is unknown or ambiguous, a range that is inverted or empty,
+/// ranges that overlap, a range that divides a call from its result or holds an open call.
+pub fn compact(
+    messages: &[Message],
+    replacements: &[Replacement],
+) -> Result<Compacted, CompactError> {
+    let plan = Plan::new(messages, replacements, &CompactOptions::default())?;
+    let before = Size::of(messages, &ByteEstimate::TRIGGER);
+    let mut messages = messages.to_vec();
+    // A plan always fits the thread that it was just made for.
+    let removed = plan.apply(&mut messages).unwrap_or_default();
+    let report = CompactReport::new(before, &messages, &plan, &ByteEstimate::TRIGGER);
+    Ok(Compacted { messages, removed, plan, report })
+}

@@ -1,7 +1,5 @@
 //! Turns: neighbours of one role, as providers count them.
 
-use std::collections::HashSet;
-
 use super::position::Position;
 use crate::message::{ContentBlock, Message, Role, Text};
 
@@ -17,9 +15,10 @@ pub(super) struct Turn<'a> {
     pub(super) uses: Vec<Mention<'a>>,
     /// The results.
     pub(super) results: Vec<Mention<'a>>,
-    /// Results of the provider's own calls that do not stand before them in this turn.
-    pub(super) orphan_server_results: Vec<Mention<'a>>,
-    pub(super) has_server_tools: bool,
+    /// The calls that the provider answers itself.
+    pub(super) server_uses: Vec<Mention<'a>>,
+    /// The provider's answers to its own calls.
+    pub(super) server_results: Vec<Mention<'a>>,
     pub(super) has_reasoning: bool,
 }
 
@@ -34,16 +33,32 @@ pub(super) struct Mention<'a> {
 /// Returns the turns of a thread, in order. Calls and results count only in the role that may send
 /// them.
 pub(super) fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
+    turns_from(messages, 0)
+}
+
+/// Returns the turn before that of a message, and all that follow: those whose calls and results
+/// an edit from this message on can divide.
+pub(super) fn turns_around(messages: &[Message], message: usize) -> Vec<Turn<'_>> {
+    let start = turn_start(messages, message.min(messages.len()));
+    turns_from(messages, turn_start(messages, start))
+}
+
+/// Returns the start of the turn that holds the message before `end`.
+fn turn_start(messages: &[Message], end: usize) -> usize {
+    let before = messages.get(..end).unwrap_or_default();
+    let Some(last) = before.last() else { return 0 };
+    end - before.iter().rev().take_while(|message| message.role == last.role).count()
+}
+
+fn turns_from(messages: &[Message], start: usize) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::new();
-    let mut server_calls = HashSet::new();
-    for (index, message) in messages.iter().enumerate() {
+    for (index, message) in messages.iter().enumerate().skip(start) {
         if turns.last().is_none_or(|turn| turn.role != message.role) {
-            server_calls.clear();
             turns.push(Turn::new(index, message.role));
         }
         if let Some(turn) = turns.last_mut() {
             turn.end = index + 1;
-            turn.add(index, message, &mut server_calls);
+            turn.add(index, message);
         }
     }
     turns
@@ -57,13 +72,13 @@ impl<'a> Turn<'a> {
             role,
             uses: Vec::new(),
             results: Vec::new(),
-            orphan_server_results: Vec::new(),
-            has_server_tools: false,
+            server_uses: Vec::new(),
+            server_results: Vec::new(),
             has_reasoning: false,
         }
     }
 
-    fn add(&mut self, index: usize, message: &'a Message, server_calls: &mut HashSet<&'a Text>) {
+    fn add(&mut self, index: usize, message: &'a Message) {
         for (number, block) in message.content.iter().enumerate() {
             let mention = |id| Mention { at: Position { message: index, block: number }, id };
             match block {
@@ -72,15 +87,9 @@ impl<'a> Turn<'a> {
                 ContentBlock::ToolResult(result) => {
                     self.results.push(mention(&result.tool_use_id));
                 }
-                ContentBlock::ServerToolUse(call) => {
-                    self.has_server_tools = true;
-                    server_calls.insert(&call.id);
-                }
+                ContentBlock::ServerToolUse(call) => self.server_uses.push(mention(&call.id)),
                 ContentBlock::ServerToolResult(result) => {
-                    self.has_server_tools = true;
-                    if !server_calls.contains(&result.tool_use_id) {
-                        self.orphan_server_results.push(mention(&result.tool_use_id));
-                    }
+                    self.server_results.push(mention(&result.tool_use_id));
                 }
                 ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => {
                     self.has_reasoning = true;

@@ -1,0 +1,461 @@
+//! From ranges to a plan: resolve, check, build.
+//!
+//! Every checkpoint is resolved to a position of the original thread first; then the ranges are
+//! checked against each other and against the calls in the thread; then the plan is built in one
+//! sweep from the first message that an edit touches. No lookup ever sees a half-edited thread.
+
+use std::{collections::HashMap, ops::Range};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    legality,
+    plan::{Insert, Plan, Splice},
+    position::Position,
+    replacements::Replacement,
+    turns::{self, Mention, Turn},
+};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, Text};
+
+/// How a thread is compacted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompactOptions {
+    /// What is stripped from the messages that stay.
+    pub strip: Strip,
+    /// The number that a log gave this compaction; it goes into the summaries.
+    pub compaction: Option<CompactionId>,
+}
+
+/// What is stripped from the messages that stay, from the first one that an edit touches onward.
+/// Messages that are left empty go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Strip {
+    /// System reminders of user messages.
+    pub reminders: bool,
+    /// Reasoning of assistant messages, readable or encrypted.
+    pub thinking: bool,
+    /// Not the reasoning of an open tool loop: most providers demand it back.
+    pub keep_open_loop: bool,
+}
+
+/// A range of blocks and the messages to put in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The blocks that go. Empty for an edit that only inserts.
+    pub range: Range<Position>,
+    /// The messages that come.
+    pub insert: Vec<Message>,
+}
+
+/// Why replacements cannot be planned. The thread is untouched in every case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompactError {
+    /// The thread holds no such checkpoint.
+    #[error("replacement {index} names checkpoint {id}, which is not in the thread")]
+    UnknownCheckpoint {
+        /// Which of the replacements.
+        index: usize,
+        /// The checkpoint that it names.
+        id: CheckpointId,
+    },
+    /// The thread holds the checkpoint more than once.
+    #[error("replacement {index} names checkpoint {id}, which is in the thread more than once")]
+    AmbiguousCheckpoint {
+        /// Which of the replacements.
+        index: usize,
+        /// The checkpoint that it names.
+        id: CheckpointId,
+    },
+    /// The range ends before it starts.
+    #[error("replacement {index} ends before it starts{}", named(.from, .to))]
+    Inverted {
+        /// Which of the replacements.
+        index: usize,
+        /// The checkpoint that it opens after, if it named one.
+        from: Option<CheckpointId>,
+        /// The checkpoint that it closes with, if it named one.
+        to: Option<CheckpointId>,
+    },
+    /// The range holds nothing.
+    #[error("replacement {index} holds nothing{}", named(.from, .to))]
+    Empty {
+        /// Which of the replacements.
+        index: usize,
+        /// The checkpoint that it opens after, if it named one.
+        from: Option<CheckpointId>,
+        /// The checkpoint that it closes with, if it named one.
+        to: Option<CheckpointId>,
+    },
+    /// An edit names a position that the thread does not have.
+    #[error("replacement {index} names block {} of message {}, which is not there", .at.block, .at.message)]
+    OutOfRange {
+        /// Which of the edits.
+        index: usize,
+        /// The position.
+        at: Position,
+    },
+    /// Two ranges share at least one block.
+    #[error("replacements {first} and {second} overlap")]
+    Overlap {
+        /// The one that starts earlier.
+        first: usize,
+        /// The one that starts within it.
+        second: usize,
+    },
+    /// The range holds a call without its result, or a result without its call.
+    #[error("replacement {index} divides tool call {id} from its result")]
+    SplitsToolPair {
+        /// Which of the replacements.
+        index: usize,
+        /// The call.
+        id: Text,
+    },
+    /// The range holds calls that nobody has answered yet.
+    #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
+    OpenCalls {
+        /// Which of the replacements.
+        index: usize,
+        /// The calls.
+        ids: Vec<Text>,
+    },
+}
+
+/// Where a checkpoint is in a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere.
+    Unknown,
+    /// Its marker ends here.
+    At(Position),
+    /// More than once.
+    Ambiguous,
+}
+
+impl Plan {
+    /// Returns the plan of replacing ranges, given by checkpoints, with summaries.
+    ///
+    /// Ranges may come in any order and may adjoin. A range is replaced by one assistant message
+    /// that holds a summary; a blank summary deletes it. What stays from the message that holds
+    /// the first `from` onward is stripped as the options say. No replacements: an empty plan.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let mut question = Message::user("hi");
+    /// question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+    /// let thread = [question, Message::assistant("hello"), Message::user("bye")];
+    /// let ranges = [Replacement::new("").from("aaaaaa".parse()?)];
+    /// let plan = Plan::new(&thread, &ranges, &CompactOptions::default())?;
+    /// assert_eq!(plan.messages_after(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`], which names the replacement by its index, and the checkpoints or calls.
+    pub fn new(
+        messages: &[Message],
+        replacements: &[Replacement],
+        options: &CompactOptions,
+    ) -> Result<Self, CompactError> {
+        let places = scan(messages, replacements);
+        Self::located(messages, replacements, options, |id| {
+            places.get(&id).copied().unwrap_or(Place::Unknown)
+        })
+    }
+
+    /// As [`new`](Self::new), for a caller who has an index of the checkpoints.
+    pub(crate) fn located(
+        messages: &[Message],
+        replacements: &[Replacement],
+        options: &CompactOptions,
+        locate: impl Fn(CheckpointId) -> Place,
+    ) -> Result<Self, CompactError> {
+        let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
+            let edit = resolve(messages, index, replacement, options, &locate)?;
+            check_extent(messages, index, replacement, &edit)?;
+            Ok((index, edit))
+        });
+        plan(messages, resolved.collect::<Result<_, _>>()?, options)
+    }
+
+    /// Returns the plan of edits, given by positions. Unlike a replacement, an edit may insert
+    /// any messages, or only insert.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan};
+    /// use threadfold::compact::{CompactOptions, Edit, Position};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    /// let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default())?;
+    /// assert_eq!(plan.messages_after(), 1);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`], which names the edit by its index.
+    pub fn from_edits(
+        messages: &[Message],
+        edits: Vec<Edit>,
+        options: &CompactOptions,
+    ) -> Result<Self, CompactError> {
+        for (index, edit) in edits.iter().enumerate() {
+            check_range(messages, index, edit)?;
+        }
+        plan(messages, edits.into_iter().enumerate().collect(), options)
+    }
+}
+
+impl Default for Strip {
+    /// Everything, but for the reasoning of an open tool loop.
+    fn default() -> Self {
+        Self { reminders: true, thinking: true, keep_open_loop: true }
+    }
+}
+
+/// Finds the checkpoints that the replacements name, in one pass over the thread.
+fn scan(messages: &[Message], replacements: &[Replacement]) -> HashMap<CheckpointId, Place> {
+    let named = replacements.iter().flat_map(|range| [range.from, range.to]).flatten();
+    let mut places: HashMap<CheckpointId, Place> = named.map(|id| (id, Place::Unknown)).collect();
+    if places.is_empty() {
+        return places;
+    }
+    for (message, candidate) in messages.iter().enumerate() {
+        for (block, content) in candidate.content.iter().enumerate() {
+            let ContentBlock::Checkpoint(checkpoint) = content else { continue };
+            let Some(place) = places.get_mut(&checkpoint.id) else { continue };
+            *place = match place {
+                Place::Unknown => Place::At(Position { message, block: block + 1 }),
+                Place::At(_) | Place::Ambiguous => Place::Ambiguous,
+            };
+        }
+    }
+    places
+}
+
+fn resolve(
+    messages: &[Message],
+    index: usize,
+    replacement: &Replacement,
+    options: &CompactOptions,
+    locate: impl Fn(CheckpointId) -> Place,
+) -> Result<Edit, CompactError> {
+    let position = |id: Option<CheckpointId>, open: Position| match id.map(|id| (id, locate(id))) {
+        None => Ok(open),
+        Some((_, Place::At(position))) => Ok(position),
+        Some((id, Place::Unknown)) => Err(CompactError::UnknownCheckpoint { index, id }),
+        Some((id, Place::Ambiguous)) => Err(CompactError::AmbiguousCheckpoint { index, id }),
+    };
+    let start = position(replacement.from, Position::before(0))?;
+    let end = position(replacement.to, Position::before(messages.len()))?;
+    let summary =
+        Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
+    let blank = summary.text.is_blank();
+    let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
+    Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
+}
+
+fn check_extent(
+    messages: &[Message],
+    index: usize,
+    replacement: &Replacement,
+    edit: &Edit,
+) -> Result<(), CompactError> {
+    let Replacement { from, to, .. } = *replacement;
+    // The end of a message and the start of the next are one place.
+    let start = normal(messages, edit.range.start);
+    let end = normal(messages, edit.range.end);
+    match start.cmp(&end) {
+        std::cmp::Ordering::Less => Ok(()),
+        std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
+        std::cmp::Ordering::Greater => Err(CompactError::Inverted { index, from, to }),
+    }
+}
+
+fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), CompactError> {
+    for at in [edit.range.start, edit.range.end] {
+        let blocks = messages.get(at.message).map_or(0, |message| message.content.len());
+        if at.message > messages.len() || at.block > blocks {
+            return Err(CompactError::OutOfRange { index, at });
+        }
+    }
+    if edit.range.end < edit.range.start {
+        return Err(CompactError::Inverted { index, from: None, to: None });
+    }
+    Ok(())
+}
+
+fn normal(messages: &[Message], at: Position) -> Position {
+    match messages.get(at.message) {
+        Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),
+        Some(_) | None => at,
+    }
+}
+
+fn plan(
+    messages: &[Message],
+    mut edits: Vec<(usize, Edit)>,
+    options: &CompactOptions,
+) -> Result<Plan, CompactError> {
+    edits.sort_by_key(|(_, edit)| (edit.range.start, edit.range.end));
+    // Sorted by start, so ranges that overlap at all include two that stand next to each other.
+    for ((first, left), (second, right)) in edits.iter().zip(edits.iter().skip(1)) {
+        if right.range.start < left.range.end {
+            return Err(CompactError::Overlap { first: *first, second: *second });
+        }
+    }
+    check_calls(messages, &edits)?;
+    Ok(Sweep::new(messages, &edits, options.strip).run(edits))
+}
+
+/// Refuses edits that take one half of a call and its result, or a call that is still open.
+fn check_calls(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
+    let Some((_, first)) = edits.first() else { return Ok(()) };
+    let taken = |mention: &Mention<'_>| edit_over(edits, mention.at);
+    let turns = turns::turns_around(messages, first.range.start.message);
+    for (index, turn) in turns.iter().enumerate() {
+        for (call, result) in pairs(turn, turns.get(index + 1)) {
+            let (of_call, of_result) = (taken(&call), taken(&result));
+            if of_call.is_some() != of_result.is_some() {
+                let index = of_call.or(of_result).unwrap_or_default();
+                return Err(CompactError::SplitsToolPair { index, id: call.id.clone() });
+            }
+        }
+    }
+    let open = turns.last().map_or(&[][..], |turn| &turn.uses);
+    let mut open = open.iter().filter_map(|call| Some((taken(call)?, call.id.clone())));
+    let Some((index, id)) = open.next() else { return Ok(()) };
+    let rest = open.filter(|(other, _)| *other == index).map(|(_, id)| id);
+    Err(CompactError::OpenCalls { index, ids: std::iter::once(id).chain(rest).collect() })
+}
+
+/// Returns the index of the edit that takes the block at this position, if one does.
+fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
+    let after = edits.partition_point(|(_, edit)| edit.range.start <= at);
+    let (index, edit) = edits.get(after.checked_sub(1)?)?;
+    (at < edit.range.end).then_some(*index)
+}
+
+/// The calls of a turn with their results in the next, and the provider's own within the turn.
+fn pairs<'t>(
+    turn: &'t Turn<'_>,
+    next: Option<&'t Turn<'_>>,
+) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
+    let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
+        // Backwards, so that the first result of an id is the one that stays in the map.
+        let results = results.iter().rev().map(|result| (result.id, *result));
+        let found: HashMap<&Text, Mention<'t>> = results.collect();
+        calls.iter().filter_map(move |call| Some((*call, *found.get(call.id)?)))
+    };
+    let results = next.map_or(&[][..], |next| &next.results);
+    pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))
+}
+
+/// One sweep over the thread from the first message that an edit touches.
+struct Sweep<'a> {
+    messages: &'a [Message],
+    strip: Strip,
+    /// From here on reasoning stays.
+    loop_from: usize,
+    /// The first message that is not accounted for.
+    next: usize,
+    insert: Vec<Insert>,
+    splices: Vec<Splice>,
+    stripped: usize,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(messages: &'a [Message], edits: &[(usize, Edit)], strip: Strip) -> Self {
+        let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
+        let open_loop = if strip.keep_open_loop { legality::open_loop(messages) } else { None };
+        let loop_from = open_loop.unwrap_or(messages.len());
+        Self {
+            messages,
+            strip,
+            loop_from,
+            next,
+            insert: Vec::new(),
+            splices: Vec::new(),
+            stripped: 0,
+        }
+    }
+
+    fn run(mut self, edits: Vec<(usize, Edit)>) -> Plan {
+        let mut kept_from = Position::before(self.next);
+        for (_, edit) in edits {
+            self.keep(kept_from..edit.range.start);
+            self.insert.extend(edit.insert.into_iter().map(|message| Insert::Message { message }));
+            kept_from = edit.range.end;
+        }
+        let end = Position::before(self.messages.len());
+        self.keep(kept_from..end);
+        self.close(self.messages.len());
+        Plan::from_splices(self.messages.len(), self.splices).with_stripped(self.stripped)
+    }
+
+    /// Keeps a range of blocks, but for what is stripped.
+    fn keep(&mut self, range: Range<Position>) {
+        for index in range.start.message..=range.end.message {
+            let Some(message) = self.messages.get(index) else { break };
+            let all = message.content.len();
+            let first = if index == range.start.message { range.start.block } else { 0 };
+            let last = if index == range.end.message { range.end.block } else { all };
+            let within = first..last.min(all);
+            let blocks: Vec<u32> = within
+                .clone()
+                .filter(|block| !self.strips(index, message, *block))
+                .filter_map(|block| u32::try_from(block).ok())
+                .collect();
+            self.stripped += within.len().saturating_sub(blocks.len());
+            if blocks.is_empty() {
+                continue;
+            }
+            // Reasoning that stays behind an edit was signed for another prefix: a part is marked.
+            let unmarked = !message.prefix_rewritten && self.reasons(message);
+            if blocks.len() == all && !unmarked {
+                self.close(index);
+                self.next = index + 1;
+            } else {
+                self.insert.push(Insert::Part { message: index, blocks });
+            }
+        }
+    }
+
+    fn reasons(&self, message: &Message) -> bool {
+        message.role == Role::Assistant && message.content.iter().any(ContentBlock::is_reasoning)
+    }
+
+    fn strips(&self, index: usize, message: &Message, block: usize) -> bool {
+        let Some(block) = message.content.get(block) else { return false };
+        let Strip { reminders, thinking, .. } = self.strip;
+        match (message.role, block) {
+            (Role::User, ContentBlock::SystemReminder(_)) => reminders,
+            (Role::Assistant, block) => thinking && index < self.loop_from && block.is_reasoning(),
+            (Role::System | Role::User, _) => false,
+        }
+    }
+
+    /// Closes the splice before message `end`: what is not accounted for until there goes.
+    fn close(&mut self, end: usize) {
+        if self.next < end || !self.insert.is_empty() {
+            let insert = std::mem::take(&mut self.insert);
+            self.splices.push(Splice { at: self.next..end, insert });
+        }
+    }
+}
+
+fn named(from: &Option<CheckpointId>, to: &Option<CheckpointId>) -> String {
+    let from = from.map(|id| format!(" from {id}")).unwrap_or_default();
+    let to = to.map(|id| format!(" to {id}")).unwrap_or_default();
+    let both = format!("{from}{to}");
+    if both.is_empty() { both } else { format!(":{both}") }
+}
+
+fn list(ids: &[Text]) -> String {
+    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,314 @@
+//! A plan: one currency for every edit of a thread.
+//!
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs
+//! nothing else and does not depend on today's algorithm. It holds positions of the thread that it
+//! was made for, and new messages; parts of old messages are named by their blocks, so that
+//! storing a plan costs numbers, not text.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{ContentBlock, Message, MessageParts};
+
+/// The version of the stored form that this build writes, and the last that it reads.
+const VERSION: u32 = 1;
+
+/// An edit of a thread, planned and checked.
+///
+/// Made by [`Plan::new`] from replacements or by [`Plan::from_edits`]. Applying it can only fail
+/// when the thread is not the one that it was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub struct Plan {
+    version: u32,
+    /// How many messages the thread had.
+    before: usize,
+    splices: Vec<Splice>,
+    /// How many blocks were stripped beside those that were replaced.
+    #[serde(default)]
+    stripped: usize,
+}
+
+/// Some neighbouring messages go, others come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Splice {
+    /// The messages that go, by index. May be empty.
+    pub at: Range<usize>,
+    /// What comes in their place.
+    pub insert: Vec<Insert>,
+}
+
+/// What comes in the place of messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Insert {
+    /// A new message.
+    Message {
+        /// The message.
+        message: Message,
+    },
+    /// Some blocks of one of the messages that go.
+    Part {
+        /// The message, by index.
+        message: usize,
+        /// Its blocks that stay, by index, ascending.
+        blocks: Vec<u32>,
+    },
+}
+
+/// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Removed {
+    /// The messages, in order; those of which a part stays are among them, whole.
+    pub messages: Vec<Message>,
+}
+
+/// Why a plan does not fit a thread. The thread is untouched in every case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StalePlan {
+    /// The thread has another length.
+    #[error("the plan was made for {planned} messages, the thread has {found}")]
+    Length {
+        /// How many messages the thread had.
+        planned: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// A splice is out of order or out of range. Only stored plans can be so.
+    #[error("splice {splice} of the plan is out of order or out of range")]
+    Splice {
+        /// Which of the splices.
+        splice: usize,
+    },
+    /// A part names a message that does not go, or blocks that it does not have.
+    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
+    Part {
+        /// Which of the splices.
+        splice: usize,
+        /// The message that the part names.
+        message: usize,
+    },
+    /// The plan was stored by a newer build.
+    #[error("the plan has version {found}, this build reads up to {VERSION}")]
+    Version {
+        /// The version of the plan.
+        found: u32,
+    },
+}
+
+impl Plan {
+    /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
+    /// asked when the plan is applied.
+    pub fn from_splices(before: usize, splices: Vec<Splice>) -> Self {
+        Self { version: VERSION, before, splices, stripped: 0 }
+    }
+
+    pub(super) fn with_stripped(self, stripped: usize) -> Self {
+        Self { stripped, ..self }
+    }
+
+    /// How many messages the thread had that it was made for.
+    #[must_use]
+    pub fn messages_before(&self) -> usize {
+        self.before
+    }
+
+    /// How many messages the thread has after it.
+    #[must_use]
+    pub fn messages_after(&self) -> usize {
+        let removed: usize = self.splices.iter().map(|splice| splice.at.len()).sum();
+        let inserted: usize = self.splices.iter().map(|splice| splice.insert.len()).sum();
+        self.before.saturating_sub(removed).saturating_add(inserted)
+    }
+
+    /// The first message that it changes; the length of the thread if it changes none.
+    #[must_use]
+    pub fn first_touched(&self) -> usize {
+        self.splices.first().map_or(self.before, |splice| splice.at.start)
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.splices.is_empty()
+    }
+
+    /// What goes and what comes, in order.
+    #[must_use]
+    pub fn splices(&self) -> &[Splice] {
+        &self.splices
+    }
+
+    /// How many reminders and reasoning blocks it strips beside what it replaces.
+    #[must_use]
+    pub fn blocks_stripped(&self) -> usize {
+        self.stripped
+    }
+
+    /// The new messages that it puts in, in order.
+    pub fn new_messages(&self) -> impl Iterator<Item = &Message> {
+        self.splices.iter().flat_map(|splice| &splice.insert).filter_map(|insert| match insert {
+            Insert::Message { message } => Some(message),
+            Insert::Part { .. } => None,
+        })
+    }
+
+    /// Carries the plan out and hands back what went. No text is copied, and nothing before the
+    /// first splice is touched.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let mut thread = vec![Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let removed = plan.apply(&mut thread)?;
+    /// assert_eq!((thread.len(), removed.messages.len()), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if the plan does not fit these messages; they are untouched then.
+    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
+        self.check(messages)?;
+        let first = self.first_touched();
+        let mut tail = messages.split_off(first).into_iter();
+        let mut removed = Vec::new();
+        let mut next = first;
+        for splice in &self.splices {
+            messages.extend(tail.by_ref().take(splice.at.start.saturating_sub(next)));
+            let old_from = removed.len();
+            removed.extend(tail.by_ref().take(splice.at.len()));
+            let old = removed.get(old_from..).unwrap_or_default();
+            let inserts = splice.insert.iter();
+            messages.extend(inserts.filter_map(|insert| insert.build(splice.at.start, old)));
+            next = splice.at.end;
+        }
+        messages.extend(tail);
+        Ok(Removed { messages: removed })
+    }
+
+    /// Returns whether the plan fits these messages.
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if it does not.
+    pub fn check(&self, messages: &[Message]) -> Result<(), StalePlan> {
+        if self.version != VERSION {
+            return Err(StalePlan::Version { found: self.version });
+        }
+        if messages.len() != self.before {
+            return Err(StalePlan::Length { planned: self.before, found: messages.len() });
+        }
+        let mut next = 0;
+        for (index, splice) in self.splices.iter().enumerate() {
+            let Range { start, end } = splice.at;
+            if start < next || end < start || end > messages.len() {
+                return Err(StalePlan::Splice { splice: index });
+            }
+            next = end;
+            for insert in &splice.insert {
+                insert.check(index, &splice.at, messages)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Insert {
+    fn check(
+        &self,
+        splice: usize,
+        at: &Range<usize>,
+        messages: &[Message],
+    ) -> Result<(), StalePlan> {
+        let Self::Part { message, blocks } = self else { return Ok(()) };
+        let source = messages.get(*message).filter(|_| at.contains(message));
+        let count = source.map_or(0, |source| source.content.len());
+        let ascending = blocks.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
+        let within = blocks.last().is_some_and(|last| (*last as usize) < count);
+        if ascending && within {
+            Ok(())
+        } else {
+            Err(StalePlan::Part { splice, message: *message })
+        }
+    }
+
+    /// Builds the message. `old` are those that go, the first of which has the index `start`.
+    fn build(&self, start: usize, old: &[Message]) -> Option<Message> {
+        match self {
+            Self::Message { message } => Some(message.clone()),
+            Self::Part { message, blocks } => {
+                Some(part(old.get(message.checked_sub(start)?)?, blocks))
+            }
+        }
+    }
+}
+
+/// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
+/// what stood before it once, so the part is marked.
+fn part(source: &Message, blocks: &[u32]) -> Message {
+    let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
+    let content: Vec<ContentBlock> = kept.cloned().collect();
+    let reasons = content.iter().any(ContentBlock::is_reasoning);
+    let mut parts = MessageParts::new(source.role, content);
+    parts.stop_reason.clone_from(&source.stop_reason);
+    parts.usage = source.usage;
+    parts.origin.clone_from(&source.origin);
+    parts.prefix_rewritten = source.prefix_rewritten || reasons;
+    parts.extra = source.extra.clone();
+    Message::from(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread() -> Vec<Message> {
+        vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
+    }
+
+    fn refuse(splices: Vec<Splice>) -> StalePlan {
+        let mut messages = thread();
+        let error = Plan::from_splices(3, splices).apply(&mut messages).unwrap_err();
+        assert_eq!(messages, thread());
+        error
+    }
+
+    #[test]
+    fn a_plan_for_another_length_is_refused() {
+        let error = Plan::from_splices(2, Vec::new()).apply(&mut thread()).unwrap_err();
+        assert_eq!(error, StalePlan::Length { planned: 2, found: 3 });
+    }
+
+    #[test]
+    fn a_plan_of_a_newer_version_is_refused() {
+        let stored = r#"{"version":9,"before":3,"splices":[]}"#;
+        let plan: Plan = serde_json::from_str(stored).unwrap();
+        assert_eq!(plan.apply(&mut thread()).unwrap_err(), StalePlan::Version { found: 9 });
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "the plan must refuse them")]
+    fn splices_out_of_order_or_out_of_range_are_refused() {
+        let splice = |at| Splice { at, insert: Vec::new() };
+        let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
+        for splices in cases {
+            assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
+        }
+    }
+
+    #[test]
+    fn parts_of_what_is_not_there_are_refused() {
+        for (message, blocks) in
+            [(0, vec![0]), (2, vec![0]), (1, vec![]), (1, vec![0, 0]), (1, vec![1])]
+        {
+            let insert = vec![Insert::Part { message, blocks }];
+            let error = refuse(vec![Splice { at: 1..2, insert }]);
+            assert_eq!(error, StalePlan::Part { splice: 0, message });
+        }
+    }
+}

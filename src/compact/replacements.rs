@@ -1,0 +1,212 @@
+//! Ranges to replace, as a caller or the `compact` tool names them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::message::{CheckpointId, CheckpointIdError, Text};
+
+/// A range of the thread and the text to put in its place.
+///
+/// The range runs from just after the `from` marker to just after the `to` marker, so the message
+/// that holds `from` stays up to its marker, and what precedes the `to` marker goes with it.
+///
+/// ```
+/// use threadfold::Replacement;
+///
+/// let range = Replacement::new("We read a.txt.").from("aaaaaa".parse()?).to("bbbbbb".parse()?);
+/// assert_eq!(range.to, Some("bbbbbb".parse()?));
+/// # Ok::<(), threadfold::message::CheckpointIdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Replacement {
+    /// The checkpoint that the range opens after; the start of the thread where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CheckpointId>,
+    /// The checkpoint that the range closes with; the end of the thread where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<CheckpointId>,
+    /// The summary of the assistant message to put in. A blank one deletes the range.
+    pub summary: Text,
+}
+
+/// The input of the `compact` tool.
+///
+/// ```
+/// use threadfold::compact::CompactInput;
+///
+/// let input = serde_json::json!({"replacements": [{"to": "aaaaaa", "summary": "Hello."}]});
+/// assert_eq!(CompactInput::parse(&input)?.replacements.len(), 1);
+///
+/// let input = serde_json::json!({"replacements": [{"to": 5, "summary": "Hello."}]});
+/// let error = CompactInput::parse(&input).unwrap_err();
+/// assert_eq!(error.to_string(), "replacements[0].to must be a string, found 5");
+/// # Ok::<(), threadfold::compact::CompactInputError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct CompactInput {
+    /// The ranges, in any order.
+    pub replacements: Vec<Replacement>,
+}
+
+/// Why an input of the `compact` tool cannot be read: which field, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompactInputError {
+    /// A field of another type.
+    #[error("{field} must be {expected}, found {found}")]
+    Type {
+        /// The field, such as `replacements[0].to`.
+        field: String,
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there, abridged.
+        found: String,
+    },
+    /// A field that is needed and not there.
+    #[error("{field} is missing")]
+    Missing {
+        /// The field.
+        field: String,
+    },
+    /// A field that does not exist.
+    #[error("{field} is not a field of a replacement; from, to and summary are")]
+    Unknown {
+        /// The field.
+        field: String,
+    },
+    /// A text that is not a checkpoint id.
+    #[error("{field}: {error}")]
+    Checkpoint {
+        /// The field.
+        field: String,
+        /// What is wrong with the id.
+        error: CheckpointIdError,
+    },
+    /// No ranges at all.
+    #[error("replacements is empty: name at least one range")]
+    Empty,
+}
+
+impl Replacement {
+    /// Returns the replacement of the whole thread; narrow it with [`from`](Self::from) and
+    /// [`to`](Self::to).
+    #[must_use]
+    pub fn new(summary: impl Into<Text>) -> Self {
+        Self { from: None, to: None, summary: summary.into() }
+    }
+
+    /// Returns the replacement of what comes after this checkpoint.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "it reads as the field that it sets")]
+    pub fn from(self, id: CheckpointId) -> Self {
+        Self { from: Some(id), ..self }
+    }
+
+    /// Returns the replacement of what ends with this checkpoint.
+    #[must_use]
+    pub fn to(self, id: CheckpointId) -> Self {
+        Self { to: Some(id), ..self }
+    }
+}
+
+impl CompactInput {
+    /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
+    /// `null` counts as absent, and a marker may be given whole, as `<checkpoint:a1b2c3>`.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in
+    /// the thread is asked later.
+    pub fn parse(input: &Value) -> Result<Self, CompactInputError> {
+        let missing = || CompactInputError::Missing { field: "replacements".to_owned() };
+        let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
+        let list = object.get("replacements").ok_or_else(missing)?;
+        let items = list.as_array().ok_or_else(|| mismatch("replacements", "an array", list))?;
+        if items.is_empty() {
+            return Err(CompactInputError::Empty);
+        }
+        let replacements = items.iter().enumerate().map(|(index, item)| replacement(index, item));
+        Ok(Self { replacements: replacements.collect::<Result<_, _>>()? })
+    }
+}
+
+fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputError> {
+    let name = |key: &str| format!("replacements[{index}].{key}");
+    let whole = format!("replacements[{index}]");
+    let object = item.as_object().ok_or_else(|| mismatch(&whole, "an object", item))?;
+    if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "from" | "to" | "summary"))
+    {
+        return Err(CompactInputError::Unknown { field: name(key) });
+    }
+    let text = |key: &str| match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.as_str())),
+        Some(other) => Err(mismatch(&name(key), "a string", other)),
+    };
+    let id = |key: &str| {
+        let id = text(key)?.map(|text| bare(text).parse());
+        id.transpose().map_err(|error| CompactInputError::Checkpoint { field: name(key), error })
+    };
+    let summary =
+        text("summary")?.ok_or_else(|| CompactInputError::Missing { field: name("summary") })?;
+    Ok(Replacement { from: id("from")?, to: id("to")?, summary: summary.into() })
+}
+
+/// The id in a marker that a model copied whole.
+fn bare(text: &str) -> &str {
+    let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
+    inner.unwrap_or(text)
+}
+
+fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactInputError {
+    let mut text: String = found.to_string();
+    if text.chars().count() > 40 {
+        text = text.chars().take(40).chain("...".chars()).collect();
+    }
+    CompactInputError::Type { field: field.to_owned(), expected, found: text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_mistake_is_named_with_its_field() {
+        let rows = [
+            (json!([]), "input must be an object, found []"),
+            (json!({}), "replacements is missing"),
+            (json!({"replacements": {}}), "replacements must be an array, found {}"),
+            (json!({"replacements": []}), "replacements is empty: name at least one range"),
+            (json!({"replacements": ["x"]}), "replacements[0] must be an object, found \"x\""),
+            (json!({"replacements": [{}]}), "replacements[0].summary is missing"),
+            (
+                json!({"replacements": [{"summary": "s"}, {"summary": 5}]}),
+                "replacements[1].summary must be a string, found 5",
+            ),
+            (
+                json!({"replacements": [{"summary": "s", "form": "aaaaaa"}]}),
+                "replacements[0].form is not a field of a replacement; from, to and summary are",
+            ),
+            (
+                json!({"replacements": [{"summary": "s", "from": "AAA"}]}),
+                "replacements[0].from: \"AAA\" is not a checkpoint id: six characters of a to z \
+                 and 0 to 9 are",
+            ),
+        ];
+        for (input, text) in rows {
+            assert_eq!(CompactInput::parse(&input).unwrap_err().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_marker_may_be_given_whole_and_null_is_absent() {
+        let input = json!({"replacements": [
+            {"from": "<checkpoint:aaaaaa>", "to": null, "summary": ""}
+        ]});
+        let expected = Replacement::new("").from("aaaaaa".parse().unwrap());
+        assert_eq!(CompactInput::parse(&input).unwrap().replacements, [expected]);
+    }
+}

@@ -1,0 +1,103 @@
+//! What a compaction did, in numbers.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::Plan;
+use crate::{
+    message::{ContentBlock, Message},
+    tokens::{self, TokenCounter},
+};
+
+/// The size of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Size {
+    /// How many messages it has.
+    pub messages: usize,
+    /// Bytes of the text in them.
+    pub bytes: u64,
+    /// Tokens, as the counter estimates them.
+    pub tokens: u64,
+}
+
+/// What a compaction did, in numbers. `Display` gives one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct CompactReport {
+    /// The thread before.
+    pub before: Size,
+    /// The thread after.
+    pub after: Size,
+    /// Bytes of the summaries that were put in.
+    pub summary_bytes: u64,
+    /// Messages with something that a person typed that are still there.
+    pub user_messages_preserved: usize,
+    /// Reminders and reasoning blocks that were stripped beside what was replaced.
+    pub blocks_stripped: usize,
+    /// Repairs that the thread needed before.
+    pub repairs: usize,
+}
+
+impl Size {
+    /// Returns the size of these messages.
+    ///
+    /// ```
+    /// use threadfold::{Message, compact::Size, tokens::ByteEstimate};
+    ///
+    /// let size = Size::of(&[Message::user("hello!")], &ByteEstimate::TRIGGER);
+    /// assert_eq!((size.messages, size.bytes, size.tokens), (1, 6, 6));
+    /// ```
+    #[must_use]
+    pub fn of(messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        Self {
+            messages: messages.len(),
+            bytes: tokens::text_bytes(messages),
+            tokens: counter.messages(messages),
+        }
+    }
+}
+
+impl CompactReport {
+    /// Returns what a plan did to a thread: its size before and the messages after.
+    #[must_use]
+    pub fn new(before: Size, after: &[Message], plan: &Plan, counter: &dyn TokenCounter) -> Self {
+        let summaries = plan.new_messages().flat_map(|message| &message.content);
+        let summary = |block: &ContentBlock| {
+            if let ContentBlock::Summary(summary) = block { summary.text.len() as u64 } else { 0 }
+        };
+        Self {
+            before,
+            after: Size::of(after, counter),
+            summary_bytes: summaries.map(summary).sum(),
+            user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
+            blocks_stripped: plan.blocks_stripped(),
+            repairs: 0,
+        }
+    }
+
+    /// Tokens that the thread lost; negative if it grew.
+    #[must_use]
+    pub fn tokens_saved(&self) -> i64 {
+        self.before.tokens.cast_signed().saturating_sub(self.after.tokens.cast_signed())
+    }
+}
+
+impl fmt::Display for CompactReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, .. } = self;
+        let saved = self.tokens_saved();
+        let (tokens, direction) = (saved.unsigned_abs(), if saved < 0 { "more" } else { "saved" });
+        write!(
+            f,
+            "{} to {} messages, about {} to {} tokens: {tokens} {direction}",
+            before.messages, after.messages, before.tokens, after.tokens
+        )?;
+        if before.tokens == 0 {
+            return Ok(());
+        }
+        write!(f, " ({} %)", tokens.saturating_mul(100) / before.tokens)
+    }
+}

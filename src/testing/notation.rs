@@ -1,0 +1,264 @@
+//! Threads as text: how test cases are written and failures are read.
+//!
+//! ```text
+//! # user
+//! read a.txt
+//! <checkpoint:aaaaaa>
+//! # assistant
+//! [thinking] short file
+//! [tool_use t1 read] {"path": "a.txt"}
+//! # user
+//! [tool_result t1] hello
+//! ```
+//!
+//! A line `# role` opens a message and a line `[kind ...]` a block; the lines up to the next such
+//! line belong to it. Lines before any `[kind]` are one text block. Kinds: `text`, `thinking`,
+//! `signed` (thinking with a signature), `redacted`, `tool_use ID NAME`, `tool_result ID`,
+//! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
+//! `context PATH...`, `summary`, `image`, `document` (both with an address), `opaque CODEC`.
+//!
+//! Written back, the summary of an assistant message is plain text and that of a user message
+//! stands in its tag, as on the wire.
+
+use std::fmt::Write as _;
+
+use crate::message::{
+    ContentBlock, ContextUpdate, Document, Image, Json, MediaSource, Message, Opaque,
+    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
+    Thinking, ToolInput, ToolResult, ToolUse, markup,
+};
+
+/// Why a text is not a thread in this notation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}: {found:?}")]
+pub struct NotationError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: &'static str,
+    /// The line itself.
+    pub found: String,
+}
+
+/// Reads a thread.
+///
+/// ```
+/// use threadfold::{Message, testing::notation};
+///
+/// let thread = notation::parse("# user\nhi\n# assistant\nhello")?;
+/// assert_eq!(thread, [Message::user("hi"), Message::assistant("hello")]);
+/// # Ok::<(), notation::NotationError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`NotationError`] for a block before any message, an unknown kind, or a malformed one.
+pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
+    let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if let Some(role) = role(line) {
+            messages.push((role, Vec::new()));
+            continue;
+        }
+        let refuse = |reason| NotationError { line: index + 1, reason, found: line.to_owned() };
+        let Some((_, drafts)) = messages.last_mut() else {
+            if line.trim().is_empty() {
+                continue;
+            }
+            return Err(refuse("a block before the first `# role`"));
+        };
+        match (head(line), drafts.last_mut()) {
+            (Some((words, rest)), _) => drafts.push(Draft::new(index, words, rest)),
+            (None, Some(open)) if !open.is_closed() => open.continue_with(line),
+            (None, _) => drafts.push(Draft::new(index, vec!["text".to_owned()], line)),
+        }
+    }
+    let message = |(role, drafts): (Role, Vec<Draft>)| {
+        let blocks = drafts.into_iter().map(Draft::finish).collect::<Result<_, _>>()?;
+        Ok(Message::new(role, blocks))
+    };
+    messages.into_iter().map(message).collect()
+}
+
+/// Writes a thread.
+///
+/// ```
+/// use threadfold::{Message, testing::notation};
+///
+/// assert_eq!(notation::write(&[Message::user("hi")]), "# user\nhi\n");
+/// ```
+#[must_use]
+pub fn write(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for message in messages {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "# {}", message.role);
+        let mut after_plain = false;
+        for block in &message.content {
+            let (head, body) = block_text(message.role, block);
+            let plain = head.is_empty() && !body.starts_with("<checkpoint:");
+            let needs_head = plain && (after_plain || looks_special(&body));
+            let head = if needs_head { "[text]".to_owned() } else { head };
+            after_plain = plain;
+            let space = if head.is_empty() || body.is_empty() { "" } else { " " };
+            let _ = writeln!(text, "{head}{space}{body}");
+        }
+    }
+    text
+}
+
+/// A block whose lines are still coming.
+struct Draft {
+    line: usize,
+    words: Vec<String>,
+    body: String,
+}
+
+impl Draft {
+    fn new(line: usize, words: Vec<String>, body: &str) -> Self {
+        Self { line: line + 1, words, body: body.to_owned() }
+    }
+
+    fn continue_with(&mut self, line: &str) {
+        self.body.push('\n');
+        self.body.push_str(line);
+    }
+
+    /// A marker is one line; what follows is another block.
+    fn is_closed(&self) -> bool {
+        self.words.first().is_some_and(|kind| kind == "checkpoint")
+    }
+
+    fn finish(self) -> Result<ContentBlock, NotationError> {
+        let Self { line, words, body } = self;
+        let found = || format!("[{}] {body}", words.join(" "));
+        let refuse = |reason| NotationError { line, reason, found: found() };
+        let json = || Json::parse(&body).map_err(|_| refuse("not JSON"));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Ok(match words.as_slice() {
+            ["text"] => ContentBlock::text(body.as_str()),
+            ["checkpoint", id] => {
+                let id = id.parse().map_err(|_| refuse("not a checkpoint id"))?;
+                ContentBlock::checkpoint(id)
+            }
+            ["thinking"] => Thinking::new(body.as_str(), None).into(),
+            ["signed"] => Thinking::new(body.as_str(), Some(format!("sig:{body}").into())).into(),
+            ["redacted"] => RedactedThinking::new(body.as_str()).into(),
+            ["tool_use", id, name] => {
+                let input = Json::parse(&body).map(ToolInput::Json);
+                let input = input.unwrap_or_else(|_| ToolInput::from_text(body.as_str()));
+                ToolUse { input, ..ToolUse::new(*id, *name, Json::default()) }.into()
+            }
+            ["tool_result", id] if body.is_empty() => ToolResult::new(*id, Vec::new()).into(),
+            ["tool_result", id] => ToolResult::text(*id, body.as_str()).into(),
+            ["tool_error", id] => ToolResult::error(*id, body.as_str()).into(),
+            ["server_tool_use", id, name] => ServerToolUse::new(*id, *name, json()?).into(),
+            ["server_tool_result", id, kind] => ServerToolResult::new(*id, *kind, json()?).into(),
+            ["reminder"] => SystemReminder::new(body.as_str()).into(),
+            ["context", paths @ ..] => ContextUpdate::new(
+                paths.iter().map(|path| Text::from(*path)).collect(),
+                body.as_str(),
+            )
+            .into(),
+            ["summary"] => Summary::new(body.as_str()).into(),
+            ["image"] => Image::new(MediaSource::Url { url: body.into() }).into(),
+            ["document"] => Document::new(MediaSource::Url { url: body.into() }).into(),
+            ["opaque", codec] => Opaque::new(*codec, json()?).into(),
+            _ => return Err(refuse("there is no such block")),
+        })
+    }
+}
+
+fn role(line: &str) -> Option<Role> {
+    match line {
+        "# system" => Some(Role::System),
+        "# user" => Some(Role::User),
+        "# assistant" => Some(Role::Assistant),
+        _ => None,
+    }
+}
+
+/// The words of a `[kind ...]` and what follows on the line.
+fn head(line: &str) -> Option<(Vec<String>, &str)> {
+    if let Some(id) = markup::read_checkpoint(line) {
+        return Some((vec!["checkpoint".to_owned(), id.to_string()], ""));
+    }
+    let (words, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.strip_prefix(' ').unwrap_or(rest);
+    words.starts_with(|first: char| first.is_ascii_lowercase()).then_some(())?;
+    Some((words.split(' ').map(str::to_owned).collect(), rest))
+}
+
+fn looks_special(text: &str) -> bool {
+    text.is_empty() || text.lines().any(|line| role(line).is_some() || head(line).is_some())
+}
+
+fn block_text(role: Role, block: &ContentBlock) -> (String, String) {
+    let plain = |text: &str| (String::new(), text.to_owned());
+    let headed = |head: String, text: &str| (head, text.to_owned());
+    match block {
+        ContentBlock::Text(block) => plain(&block.text),
+        ContentBlock::Checkpoint(checkpoint) => plain(&markup::checkpoint(checkpoint.id)),
+        ContentBlock::Summary(summary) => plain(&markup::summary(role, summary)),
+        ContentBlock::Thinking(thinking) => {
+            let kind = if thinking.signature.is_some() { "[signed]" } else { "[thinking]" };
+            headed(kind.to_owned(), &thinking.text)
+        }
+        ContentBlock::RedactedThinking(thinking) => headed("[redacted]".into(), &thinking.data),
+        ContentBlock::ToolUse(call) => {
+            headed(format!("[tool_use {} {}]", call.id, call.name), call.input.as_str())
+        }
+        ContentBlock::ToolResult(result) => {
+            let kind = if result.is_error { "tool_error" } else { "tool_result" };
+            let inner = result.content.iter().map(|block| block_text(role, block).1);
+            let inner: Vec<String> = inner.collect();
+            headed(format!("[{kind} {}]", result.tool_use_id), &inner.join("\n"))
+        }
+        ContentBlock::ServerToolUse(call) => {
+            headed(format!("[server_tool_use {} {}]", call.id, call.name), call.input.as_str())
+        }
+        ContentBlock::ServerToolResult(result) => {
+            let head = format!("[server_tool_result {} {}]", result.tool_use_id, result.kind);
+            headed(head, result.content.as_str())
+        }
+        ContentBlock::SystemReminder(block) => headed("[reminder]".into(), &block.text),
+        ContentBlock::ContextUpdate(update) => {
+            let paths: Vec<&str> = update.paths.iter().map(Text::as_str).collect();
+            headed(format!("[context {}]", paths.join(" ")), &update.text)
+        }
+        ContentBlock::Image(image) => headed("[image]".into(), &address(&image.source)),
+        ContentBlock::Document(document) => headed("[document]".into(), &address(&document.source)),
+        ContentBlock::Opaque(opaque) => {
+            headed(format!("[opaque {}]", opaque.codec), opaque.value.as_str())
+        }
+    }
+}
+
+fn address(source: &MediaSource) -> String {
+    match source {
+        MediaSource::Url { url } => url.to_string(),
+        MediaSource::File { id } => format!("file {id}"),
+        MediaSource::Base64 { media_type, data } => format!("{media_type}, {} bytes", data.len()),
+        MediaSource::Text { text, .. } => text.to_string(),
+        MediaSource::Opaque { value, .. } => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let text = "# user\nread\nthis\n<checkpoint:aaaaaa>\n# assistant\n[thinking] hm\n\
+                    [tool_use t1 read] {\"a\":1}\n# user\n[tool_error t1] gone\n[reminder] x\n\
+                    [text] # user\n";
+        assert_eq!(write(&parse(text).unwrap()), text);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        let error = parse("# user\nhi\n[hologram] x").unwrap_err();
+        assert_eq!(error.to_string(), "line 3: there is no such block: \"[hologram] x\"");
+    }
+}
