@@ -247,6 +247,23 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Vio
 }
 
 impl Violation {
+    /// What it is, wherever it stands: the kind, and the call.
+    pub(crate) fn key(&self) -> (std::mem::Discriminant<Self>, Option<&Text>) {
+        (std::mem::discriminant(self), self.id())
+    }
+
+    fn id(&self) -> Option<&Text> {
+        match self {
+            Self::OrphanResult { id, .. }
+            | Self::UnansweredCall { id, .. }
+            | Self::DuplicateResult { id, .. }
+            | Self::DuplicateCall { id, .. }
+            | Self::OrphanServerResult { id, .. } => Some(id),
+            Self::WrongRole { kind, .. } => Some(kind),
+            Self::BlankText { .. } | Self::EmptyMessage { .. } => None,
+        }
+    }
+
     /// The message that it concerns.
     #[must_use]
     pub fn message(&self) -> usize {

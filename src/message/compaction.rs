@@ -20,7 +20,7 @@ impl fmt::Display for CompactionId {
 }
 
 /// Why a thread is compacted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionReason {
@@ -29,12 +29,10 @@ pub enum CompactionReason {
     /// The provider refused a request, or would have, because it was too long.
     Overflow,
     /// A person asked for it.
-    #[default]
-    Manual,
-    /// A person asked for it and said what matters.
-    ManualWithFocus {
-        /// What the summary should attend to.
-        focus: Text,
+    Manual {
+        /// What the summary should attend to, if the person said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<Text>,
     },
     /// The agent asked for it through a tool.
     AgentTool,
@@ -42,4 +40,19 @@ pub enum CompactionReason {
     ModelSwitch,
     /// Prepared ahead of need while the thread goes on.
     Background,
+}
+
+impl Default for CompactionReason {
+    /// A person asked for it and said no more.
+    fn default() -> Self {
+        Self::Manual { focus: None }
+    }
+}
+
+impl CompactionReason {
+    /// What the summary should attend to, if a person said.
+    #[must_use]
+    pub fn focus(&self) -> Option<&Text> {
+        if let Self::Manual { focus } = self { focus.as_ref() } else { None }
+    }
 }

@@ -1,4 +1,21 @@
 //! The test kit: what this crate's own tests are made of, for those of its users too.
+//!
+//! | to have | there is |
+//! |---|---|
+//! | a model that says what it is told to | [`ScriptedModel`] |
+//! | a model that misbehaves | [`HostileModel`] |
+//! | a model that sums up without a network | [`ExtractiveModel`] |
+//! | threads as text, in cases and failures | [`notation`] |
+//! | cases as files | [`cases`] |
 
 pub mod cases;
+mod extract;
+mod extractive;
+mod hostile;
 pub mod notation;
+mod pieces;
+mod scripted;
+
+pub use extractive::ExtractiveModel;
+pub use hostile::{HostileModel, Misbehaviour};
+pub use scripted::{Answer, ScriptedModel};

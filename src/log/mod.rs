@@ -1,0 +1,9 @@
+//! What is known of a thread over time.
+//!
+//! [`Thread`] is the live projection: the messages that the model sees next, with an index that
+//! answers in constant time what is asked on every turn. [`stamp`] puts checkpoints into a thread
+//! that came without.
+
+mod thread;
+
+pub use thread::{Thread, stamp};

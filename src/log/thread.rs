@@ -1,0 +1,322 @@
+//! The live thread: messages, and what must be known of them on every turn.
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::{
+    compact::{
+        CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
+        legality,
+    },
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    tokens::{self, ByteEstimate, TokenCounter},
+};
+
+/// A thread with its index: the only place where messages, checkpoints, open calls and sizes
+/// change, and only together.
+///
+/// Everything that is asked on every turn takes constant time, whatever the length: [`size`],
+/// [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
+///
+/// [`size`]: Self::size
+/// [`open_calls`]: Self::open_calls
+/// [`checkpoint`]: Self::checkpoint
+/// [`messages`]: Self::messages
+///
+/// ```
+/// use threadfold::{ContentBlock, Message, Thread};
+///
+/// let mut thread = Thread::default();
+/// let mut question = Message::user("hi");
+/// question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+/// thread.push(question);
+/// assert_eq!(thread.size().messages, 1);
+/// assert!(thread.checkpoint("aaaaaa".parse()?).is_some());
+/// # Ok::<(), threadfold::message::CheckpointIdError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Thread {
+    messages: Messages,
+    counter: Arc<dyn TokenCounter>,
+    /// The size of the thread up to and including each message.
+    sizes: Vec<Size>,
+    /// The places just behind the markers of each checkpoint.
+    checkpoints: HashMap<CheckpointId, Vec<Position>>,
+    open_calls: Vec<Text>,
+    epoch: u64,
+}
+
+impl Thread {
+    /// Returns an empty thread whose size is counted so.
+    #[must_use]
+    pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
+        Self {
+            messages: Messages::default(),
+            counter,
+            sizes: Vec::new(),
+            checkpoints: HashMap::new(),
+            open_calls: Vec::new(),
+            epoch: 0,
+        }
+    }
+
+    /// The messages. Cloning the handle costs nothing; an append while a clone is held copies the
+    /// vector of handles once.
+    #[must_use]
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    /// The size of the thread, tokens as its counter estimates them.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        self.sizes.last().copied().unwrap_or_default()
+    }
+
+    /// What counts the tokens.
+    #[must_use]
+    pub fn counter(&self) -> &Arc<dyn TokenCounter> {
+        &self.counter
+    }
+
+    /// The ids of the calls at the end that nobody has answered yet, in order.
+    #[must_use]
+    pub fn open_calls(&self) -> &[Text] {
+        &self.open_calls
+    }
+
+    /// The place just behind the marker of a checkpoint; `None` if it is unknown or ambiguous.
+    #[must_use]
+    pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
+        if let Place::At(position) = self.place(id) { Some(position) } else { None }
+    }
+
+    /// A number that changes with every change but an append. What was prepared for one epoch is
+    /// stale in another.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Appends a message.
+    pub fn push(&mut self, message: Message) {
+        self.note(self.messages.len(), &message);
+        match message.role {
+            Role::Assistant => {
+                self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
+            }
+            Role::User | Role::System => self.open_calls.clear(),
+        }
+        self.messages.make_mut().push(message);
+    }
+
+    /// Appends a user message with a checkpoint behind its last block, and returns its id.
+    ///
+    /// ```
+    /// use threadfold::{Message, Thread, message::CheckpointIds};
+    ///
+    /// let mut thread = Thread::default();
+    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
+    /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
+    /// ```
+    pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
+        let id = ids.draw(|id| self.checkpoints.contains_key(&id));
+        message.make_mut().content.push(ContentBlock::checkpoint(id));
+        self.push(message);
+        id
+    }
+
+    /// Drops all messages from this one on.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.messages.len() {
+            self.messages.make_mut().truncate(len);
+            self.reindex(len);
+        }
+    }
+
+    /// Returns the plan of replacing ranges with summaries. The checkpoints come from the index.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`].
+    pub fn plan(
+        &self,
+        replacements: &[Replacement],
+        options: &CompactOptions,
+    ) -> Result<Plan, CompactError> {
+        Plan::located(&self.messages, replacements, options, |id| self.place(id))
+    }
+
+    /// Carries a plan out and hands back what went. What lies before its first splice is not
+    /// touched, nor looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if the plan was not made for this thread; it is untouched then.
+    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+        if plan.is_empty() {
+            return plan.check(&self.messages).map(|()| Removed::default());
+        }
+        // Checked before the vector is made ours, which may copy it.
+        plan.check(&self.messages)?;
+        let removed = plan.apply(self.messages.make_mut())?;
+        self.reindex(plan.first_touched());
+        Ok(removed)
+    }
+
+    fn place(&self, id: CheckpointId) -> Place {
+        match self.checkpoints.get(&id).map(Vec::as_slice) {
+            None | Some([]) => Place::Unknown,
+            Some([position]) => Place::At(*position),
+            Some(_) => Place::Ambiguous,
+        }
+    }
+
+    /// Forgets everything from this message on, and notes what is there now.
+    fn reindex(&mut self, from: usize) {
+        self.epoch += 1;
+        self.sizes.truncate(from);
+        self.checkpoints.retain(|_, places| {
+            places.retain(|place| place.message < from);
+            !places.is_empty()
+        });
+        let messages = self.messages.clone();
+        for (index, message) in messages.iter().enumerate().skip(from) {
+            self.note(index, message);
+        }
+        self.open_calls = legality::open_calls(&self.messages);
+    }
+
+    fn note(&mut self, index: usize, message: &Message) {
+        for (block, content) in message.content.iter().enumerate() {
+            if let ContentBlock::Checkpoint(checkpoint) = content {
+                let position = Position { message: index, block: block + 1 };
+                self.checkpoints.entry(checkpoint.id).or_default().push(position);
+            }
+        }
+        let Size { messages, bytes, tokens } = self.size();
+        self.sizes.push(Size {
+            messages: messages + 1,
+            bytes: bytes.saturating_add(tokens::message_bytes(message)),
+            tokens: tokens.saturating_add(self.counter.message(message)),
+        });
+    }
+}
+
+impl Default for Thread {
+    /// An empty thread, counted by [`ByteEstimate::TRIGGER`].
+    fn default() -> Self {
+        Self::new(Arc::new(ByteEstimate::TRIGGER))
+    }
+}
+
+impl Extend<Message> for Thread {
+    fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        messages.into_iter().for_each(|message| self.push(message));
+    }
+}
+
+impl FromIterator<Message> for Thread {
+    fn from_iter<I: IntoIterator<Item = Message>>(messages: I) -> Self {
+        let mut thread = Self::default();
+        thread.extend(messages);
+        thread
+    }
+}
+
+/// Returns the messages with a checkpoint behind the last block of every user message that has
+/// none, as a session would have stamped them. The same source gives the same ids.
+///
+/// ```
+/// use threadfold::{Message, log, message::CheckpointIds};
+///
+/// let thread = vec![Message::user("hi"), Message::assistant("hello")];
+/// let stamped = log::stamp(thread, &mut CheckpointIds::new(1));
+/// assert_eq!((stamped[0].content.len(), stamped[1].content.len()), (2, 1));
+/// ```
+#[must_use]
+pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
+    let id_of = |block: &ContentBlock| {
+        if let ContentBlock::Checkpoint(checkpoint) = block { Some(checkpoint.id) } else { None }
+    };
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let mut taken: std::collections::HashSet<CheckpointId> = blocks.filter_map(id_of).collect();
+    for message in messages.iter_mut().filter(|message| message.role == Role::User) {
+        if message.content.last().and_then(id_of).is_none() {
+            let id = ids.draw(|id| taken.contains(&id));
+            taken.insert(id);
+            message.make_mut().content.push(ContentBlock::checkpoint(id));
+        }
+    }
+    messages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, ToolUse};
+
+    fn stamped(text: &str, id: &str) -> Message {
+        let mut message = Message::user(text);
+        message.make_mut().content.push(ContentBlock::checkpoint(id.parse().unwrap()));
+        message
+    }
+
+    fn thread() -> Thread {
+        [stamped("one", "aaaaaa"), Message::assistant("two"), stamped("three", "bbbbbb")]
+            .into_iter()
+            .collect()
+    }
+
+    /// What the index says must be what a fresh look at the messages says.
+    fn assert_indexed(thread: &Thread) {
+        let fresh: Thread = thread.messages().iter().cloned().collect();
+        assert_eq!(thread.size(), fresh.size());
+        assert_eq!(thread.checkpoints, fresh.checkpoints);
+        assert_eq!(thread.open_calls, fresh.open_calls);
+        assert_eq!(thread.size(), Size::of(thread.messages(), &ByteEstimate::TRIGGER));
+    }
+
+    #[test]
+    fn the_index_follows_every_change() {
+        let mut thread = thread();
+        let range = Replacement::new("both").from("aaaaaa".parse().unwrap());
+        let plan = thread.plan(&[range], &CompactOptions::default()).unwrap();
+        let removed = thread.apply(&plan).unwrap();
+        assert_eq!(removed.messages.len(), 2);
+        assert_indexed(&thread);
+        assert_eq!(thread.checkpoint("bbbbbb".parse().unwrap()), None);
+        thread.truncate(1);
+        assert_indexed(&thread);
+        assert_eq!(thread.epoch(), 2);
+    }
+
+    #[test]
+    fn only_an_append_leaves_the_epoch() {
+        let mut thread = thread();
+        thread.push(Message::assistant("four"));
+        let empty = thread.plan(&[], &CompactOptions::default()).unwrap();
+        thread.apply(&empty).unwrap();
+        assert_eq!(thread.epoch(), 0);
+    }
+
+    #[test]
+    fn a_stale_plan_leaves_the_thread_alone() {
+        let mut thread = thread();
+        let plan = thread.plan(&[Replacement::new("all")], &CompactOptions::default()).unwrap();
+        thread.push(Message::assistant("four"));
+        let before = thread.messages().clone();
+        assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 3, found: 4 }));
+        assert!(thread.messages().ptr_eq(&before));
+    }
+
+    #[test]
+    fn calls_are_open_until_a_user_message_comes() {
+        let mut thread = thread();
+        let call = ToolUse::new("t1", "read", Json::parse("{}").unwrap());
+        thread.push(Message::new(Role::Assistant, vec![call.into()]));
+        assert_eq!(thread.open_calls(), [Text::from("t1")]);
+        assert_indexed(&thread);
+        thread.push(Message::user("never mind"));
+        assert!(thread.open_calls().is_empty());
+    }
+}

@@ -1,0 +1,187 @@
+//! `ProviderThread` and `Agent`: for adapters that keep the conversation themselves.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+
+use super::model::{self, Model};
+use crate::{
+    compact::{CompactError, CompactOptions, CompactReport, Plan, Removed, Replacement, StalePlan},
+    log::Thread,
+    message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
+};
+
+/// A conversation as an adapter keeps it.
+///
+/// The thread is a [`Thread`], so messages and index cannot come apart, and the provided methods
+/// tell the adapter of every rewrite. Change the thread through them, not through
+/// [`thread_mut`](Self::thread_mut).
+pub trait ProviderThread: fmt::Debug + Send + Sync {
+    /// The thread.
+    fn thread(&self) -> &Thread;
+
+    /// The thread, to be changed. For the provided methods.
+    fn thread_mut(&mut self) -> &mut Thread;
+
+    /// Called after anything but an append. An adapter drops what it holds of the old thread: a
+    /// previous-response id, a cached prefix, native messages kept beside the neutral ones.
+    fn rewritten(&mut self);
+
+    /// The messages.
+    fn messages(&self) -> &Messages {
+        self.thread().messages()
+    }
+
+    /// Appends a message.
+    fn push(&mut self, message: Message) {
+        self.thread_mut().push(message);
+    }
+
+    /// Drops all messages from this one on.
+    fn truncate(&mut self, len: usize) {
+        let epoch = self.thread().epoch();
+        self.thread_mut().truncate(len);
+        if self.thread().epoch() != epoch {
+            self.rewritten();
+        }
+    }
+
+    /// Replaces ranges, given by checkpoints, with summaries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`]. The thread is untouched then.
+    fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
+        let plan = self.thread().plan(replacements, &CompactOptions::default())?;
+        let before = self.thread().size();
+        // A plan always fits the thread that it was just made for.
+        let _ = self.apply(&plan);
+        let thread = self.thread();
+        Ok(CompactReport::new(before, thread.messages(), &plan, thread.counter().as_ref()))
+    }
+
+    /// Carries a plan out and hands back what went.
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if it was made for another thread. The thread is untouched then.
+    fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+        let removed = self.thread_mut().apply(plan)?;
+        if !plan.is_empty() {
+            self.rewritten();
+        }
+        Ok(removed)
+    }
+}
+
+/// A conversation that can be continued.
+///
+/// For providers that keep state on their side. Everyone else implements [`Model`], and
+/// [`ModelAgent`] makes an agent of it.
+pub trait Agent: ProviderThread {
+    /// Returns the model's answer to a request, piece by piece. The last item is [`Delta::Turn`],
+    /// or an error. Never appends by itself; dropped, it cancels.
+    ///
+    /// In the turns of the conversation the request holds the thread's own messages
+    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and state on
+    /// the provider's side may stand for them. A question beside the conversation, such as the
+    /// one for a summary, holds others, and must not touch that state.
+    ///
+    /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
+    fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
+
+    /// The window of the model, where it is known.
+    fn context_window(&self) -> Option<ContextWindow>;
+
+    /// Returns an agent with the same thread that goes its own way from here.
+    fn fork(&self) -> Box<dyn Agent>;
+}
+
+/// An [`Agent`] over any [`Model`]: the whole conversation goes out with every request.
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::{Message, model::{ModelAgent, ProviderThread}, testing::ScriptedModel};
+///
+/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::new(["hello"])));
+/// agent.push(Message::user("hi"));
+/// assert_eq!(agent.messages().len(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ModelAgent {
+    model: Arc<dyn Model>,
+    thread: Thread,
+    window: Option<ContextWindow>,
+}
+
+impl ModelAgent {
+    /// Returns an agent with an empty thread and no known window.
+    #[must_use]
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        Self { model, thread: Thread::default(), window: None }
+    }
+
+    /// Returns the agent with this thread.
+    #[must_use]
+    pub fn with_thread(self, thread: Thread) -> Self {
+        Self { thread, ..self }
+    }
+
+    /// Returns the agent with this window.
+    #[must_use]
+    pub fn with_window(self, window: ContextWindow) -> Self {
+        Self { window: Some(window), ..self }
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+}
+
+impl ProviderThread for ModelAgent {
+    fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    fn thread_mut(&mut self) -> &mut Thread {
+        &mut self.thread
+    }
+
+    // Nothing is held beside the thread.
+    fn rewritten(&mut self) {}
+}
+
+impl Agent for ModelAgent {
+    fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        self.model.stream(request)
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        self.window
+    }
+
+    fn fork(&self) -> Box<dyn Agent> {
+        Box::new(self.clone())
+    }
+}
+
+/// The model behind an agent, for questions beside the conversation. This is how the
+/// conversation's own model writes a summary.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentModel<'a>(pub &'a dyn Agent);
+
+#[async_trait]
+impl Model for AgentModel<'_> {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        self.0.run_turn(request)
+    }
+}
+
+const _: Option<Box<dyn Agent>> = None;

@@ -1,0 +1,19 @@
+//! The traits that hosts implement.
+//!
+//! | whose provider | implements |
+//! |---|---|
+//! | answers requests and keeps nothing | [`Model`]: one required method |
+//! | keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
+//!
+//! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
+
+mod agent;
+#[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
+mod model;
+
+pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
+pub use model::{Model, turn_of};
+
+pub use crate::message::{ModelError, ModelErrorKind};
+
+pub(crate) use model::cut_short;

@@ -1,0 +1,169 @@
+//! The two common kinds of attempt, each in one line.
+
+use std::fmt;
+
+use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
+use crate::{
+    compact::Plan,
+    message::{ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, Turn},
+};
+
+/// Returns an attempt that needs no model: it has its plan, or the reason why there is none.
+///
+/// ```
+/// use threadfold::strategy::{Step, StrategyError, attempt};
+///
+/// let attempt = attempt::propose(Err(StrategyError::NothingToCompact { reason: "empty".into() }));
+/// assert!(matches!(attempt.step(), Step::Failed(_)));
+/// ```
+#[must_use]
+pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt> {
+    Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
+}
+
+/// Returns an attempt that asks a model once and makes its plan of the answer. A call that fails
+/// is the end of the attempt.
+///
+/// ```
+/// use threadfold::{Message, Request, strategy::{ModelRole, Step, StrategyError, attempt}};
+///
+/// let request = Request::new(vec![Message::user("Sum it up.")]);
+/// let attempt = attempt::ask(ModelRole::Fast, request, |turn| {
+///     let summary = attempt::summary_of(&turn)?;
+///     # Err(StrategyError::NothingToCompact { reason: summary })
+/// });
+/// assert!(matches!(attempt.step(), Step::Call { model: ModelRole::Fast, .. }));
+/// ```
+#[must_use]
+pub fn ask<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
+where
+    F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
+{
+    Box::new(Asking::Waiting { model, request: Box::new(request), plan: Some(Box::new(plan)) })
+}
+
+/// Returns the summary in an answer: its texts, joined.
+///
+/// # Errors
+///
+/// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the model stopped for another
+/// reason than being done, [`StrategyError::BlankSummary`].
+pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
+    let stop_reason = turn.stop_reason.clone();
+    if let Some(call) = turn.message.tool_uses().next() {
+        return Err(StrategyError::CalledTool { tool: call.name.clone() });
+    }
+    match stop_reason {
+        StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => {}
+        StopReason::ToolUse
+        | StopReason::MaxTokens
+        | StopReason::PauseTurn
+        | StopReason::Refusal
+        | StopReason::ContextWindowExceeded
+        | StopReason::Aborted => return Err(StrategyError::Incomplete { stop_reason }),
+    }
+    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
+    let texts: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    if texts.is_empty() {
+        return Err(StrategyError::BlankSummary { stop_reason });
+    }
+    Ok(texts.join("\n\n").into())
+}
+
+/// An attempt that has ended.
+#[derive(Debug)]
+struct Ended(Result<Proposal, StrategyError>);
+
+impl Attempt for Ended {
+    fn step(&self) -> Step<'_> {
+        match &self.0 {
+            Ok(proposal) => Step::Proposed(proposal),
+            Err(error) => Step::Failed(error),
+        }
+    }
+
+    fn handle(&mut self, _: Result<Turn, ModelError>) {}
+}
+
+type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
+
+/// An attempt of one call.
+enum Asking {
+    /// For its answer. The closure is there until the answer is.
+    Waiting { model: ModelRole, request: Box<Request>, plan: Option<MakePlan> },
+    /// No longer.
+    Done(Ended),
+}
+
+impl Attempt for Asking {
+    fn step(&self) -> Step<'_> {
+        match self {
+            Self::Waiting { model, request, .. } => {
+                let progress = Progress { done: 0, total: 1 };
+                Step::Call { model: *model, request, progress }
+            }
+            Self::Done(ended) => ended.step(),
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let Self::Waiting { plan, .. } = self else { return };
+        let Some(plan) = plan.take() else { return };
+        let outcome = answer.map_err(StrategyError::from_model).and_then(plan);
+        *self = Self::Done(Ended(outcome.map(Proposal::new)));
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asking").field(&self.step()).finish()
+    }
+}
+
+impl StrategyError {
+    /// A model that is not configured is what the strategy needs; anything else went wrong there.
+    #[must_use]
+    pub fn from_model(error: ModelError) -> Self {
+        if error.kind == ModelErrorKind::NoModel { Self::NeedsModel } else { Self::Model(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Message, Role, ToolUse};
+
+    #[test]
+    fn an_answer_that_is_no_summary_is_named() {
+        let answer = |message, stop| summary_of(&Turn::new(message, stop, None)).unwrap_err();
+        let call = ToolUse::new("t1", "read", Json::default());
+        let call = Message::new(Role::Assistant, vec![call.into()]);
+        let rows = [
+            (
+                answer(call, StopReason::ToolUse),
+                "the model called read instead of writing a summary",
+            ),
+            (
+                answer(Message::assistant(" \n"), StopReason::EndTurn),
+                "the model answered without a summary (end_turn)",
+            ),
+            (
+                answer(Message::assistant("half a"), StopReason::MaxTokens),
+                "the summary is incomplete: the model stopped with max_tokens",
+            ),
+        ];
+        for (error, text) in rows {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_second_answer_changes_nothing() {
+        let turn = || Turn::new(Message::assistant("summary"), StopReason::EndTurn, None);
+        let mut attempt =
+            ask(ModelRole::Fast, Request::default(), |_| Ok(Plan::from_splices(0, Vec::new())));
+        attempt.handle(Ok(turn()));
+        attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
+        assert!(matches!(attempt.step(), Step::Proposed(_)));
+    }
+}

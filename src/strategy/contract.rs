@@ -1,0 +1,174 @@
+//! What a strategy is: machines that propose, and never act.
+//!
+//! A strategy has no async, no I/O and no clock. It begins an [`Attempt`], which says what it
+//! needs next and is told what came of it, until it proposes a [`Plan`] or gives up. One driver
+//! runs them all, and one check ([`Snapshot::accept`]) judges every proposal.
+
+use std::fmt;
+
+use super::snapshot::{Rejection, Snapshot};
+use crate::{
+    compact::{CompactError, Plan},
+    message::{CompactionReason, Message, ModelError, Request, StopReason, Text, Timestamp, Turn},
+};
+
+/// A way of making a thread smaller.
+///
+/// ```
+/// use threadfold::{Plan, compact::CompactOptions, strategy::*};
+/// use threadfold::compact::{Edit, Position};
+///
+/// /// Drops the first half, without a word.
+/// #[derive(Debug)]
+/// struct Halve;
+///
+/// impl CompactionStrategy for Halve {
+///     fn name(&self) -> &str {
+///         "halve"
+///     }
+///
+///     fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+///         let half = thread.cut_at_or_before(thread.messages().len() / 2);
+///         let edit = Edit { range: Position::before(0)..Position::before(half), insert: vec![] };
+///         attempt::propose(Plan::from_edits(
+///             thread.messages(),
+///             vec![edit],
+///             &CompactOptions::default(),
+///         ))
+///     }
+/// }
+/// ```
+pub trait CompactionStrategy: fmt::Debug + Send + Sync {
+    /// The name by which it is registered, in kebab case.
+    fn name(&self) -> &str;
+
+    /// Begins an attempt on this thread.
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt>;
+}
+
+/// One run of a strategy: a machine that is asked for its next step and told what came of it.
+pub trait Attempt: fmt::Debug + Send {
+    /// Returns the next step. Asking twice gives the same.
+    fn step(&self) -> Step<'_>;
+
+    /// Takes the answer to the call that [`step`](Self::step) asked for. An answer that nobody
+    /// asked for changes nothing.
+    fn handle(&mut self, answer: Result<Turn, ModelError>);
+}
+
+/// What an attempt needs next, or how it ended.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Step<'a> {
+    /// Ask a model this and hand the answer to [`Attempt::handle`].
+    Call {
+        /// Which model.
+        model: ModelRole,
+        /// What to ask.
+        request: &'a Request,
+        /// How far the attempt is.
+        progress: Progress,
+    },
+    /// The attempt proposes this.
+    Proposed(&'a Proposal),
+    /// The attempt gave up.
+    Failed(&'a StrategyError),
+}
+
+/// How far an attempt is, in calls of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Calls that are done.
+    pub done: usize,
+    /// Calls that are needed, as far as is known.
+    pub total: usize,
+}
+
+/// What an attempt proposes: a plan for the thread that it began with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// The edit.
+    pub plan: Plan,
+}
+
+/// What a strategy is told beside the thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brief {
+    /// Why the thread is compacted, and what the person who asked wants kept in mind.
+    pub reason: CompactionReason,
+    /// What the user typed and is sent next, after the compaction.
+    pub next_prompt: Option<Message>,
+    /// The most tokens that the thread may have afterwards.
+    pub target: Option<u64>,
+    /// The time of the attempt.
+    pub now: Timestamp,
+}
+
+/// Which of the host's models is to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ModelRole {
+    /// The one that the conversation is held with.
+    Conversation,
+    /// A fast and cheap one; the conversation's own where there is none.
+    Fast,
+}
+
+/// Why an attempt gave up. The thread is untouched in every case.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StrategyError {
+    /// The strategy asks a model, and none is configured.
+    #[error("this strategy needs a model, and none is configured")]
+    NeedsModel,
+    /// There is nothing in the thread that this strategy could take.
+    #[error("nothing to compact: {reason}")]
+    NothingToCompact {
+        /// Why not, with numbers.
+        reason: Text,
+    },
+    /// The model did not answer.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The model answered without a word of text.
+    #[error("the model answered without a summary ({stop_reason})")]
+    BlankSummary {
+        /// Why it stopped.
+        stop_reason: StopReason,
+    },
+    /// The model called tools although none was to be called.
+    #[error("the model called {tool} instead of writing a summary")]
+    CalledTool {
+        /// The tool.
+        tool: Text,
+    },
+    /// The model stopped before its summary was complete.
+    #[error("the summary is incomplete: the model stopped with {stop_reason}")]
+    Incomplete {
+        /// Why it stopped.
+        stop_reason: StopReason,
+    },
+    /// The plan could not be made.
+    #[error(transparent)]
+    Plan(#[from] CompactError),
+    /// The plan was made, and the acceptance check refused it.
+    #[error("rejected: {0}")]
+    Rejected(#[from] Rejection),
+    /// The attempt asked for more calls than any attempt may.
+    #[error("gave up after {calls} calls of a model")]
+    TooManyCalls {
+        /// How many there were.
+        calls: usize,
+    },
+}
+
+impl Proposal {
+    /// Returns the proposal of a plan.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        Self { plan }
+    }
+}
+
+const _: Option<(Box<dyn CompactionStrategy>, Box<dyn Attempt>)> = None;

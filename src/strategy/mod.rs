@@ -1,0 +1,30 @@
+//! Strategies: ways of making a thread smaller.
+//!
+//! A strategy is a machine. [`CompactionStrategy::begin`] gives an [`Attempt`] on a [`Snapshot`]
+//! of the thread; its [`step`](Attempt::step) asks for a model call or proposes a plan;
+//! [`Snapshot::accept`] judges the proposal. Nothing here waits, stores or knows a clock, so one
+//! [driver](crate::drive) runs every strategy, cancels it by dropping it, and sums what it spent.
+//!
+//! | name | asks a model | what |
+//! |---|---|---|
+//! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
+//! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
+//!
+//! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
+//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name.
+
+pub mod attempt;
+mod contract;
+mod keep_recent;
+mod registry;
+mod snapshot;
+mod summarize;
+mod tail;
+
+pub use contract::{
+    Attempt, Brief, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
+};
+pub use keep_recent::KeepRecent;
+pub use registry::{RegistryError, StrategyRegistry};
+pub use snapshot::{Rejection, Snapshot};
+pub use summarize::Summarize;

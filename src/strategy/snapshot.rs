@@ -1,0 +1,300 @@
+//! What a strategy sees of a thread, and the one check that judges every proposal.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::contract::Brief;
+use crate::{
+    compact::{
+        Plan, StalePlan,
+        legality::{self, Violation},
+    },
+    log::Thread,
+    message::{ContentBlock, ContextWindow, Message, Messages, Request, SharedVec, ToolSpec},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+/// A thread as it was at one moment, with what a strategy needs to judge it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    messages: Messages,
+    system: Messages,
+    tools: SharedVec<ToolSpec>,
+    window: Option<ContextWindow>,
+    counter: Arc<dyn TokenCounter>,
+}
+
+/// Why a proposal is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// It was made for another thread.
+    #[error(transparent)]
+    Stale(#[from] StalePlan),
+    /// It leaves something that no provider accepts and that was not there before.
+    #[error("the thread would be illegal: {violation}")]
+    Illegal {
+        /// The first such thing.
+        violation: Violation,
+    },
+    /// Nothing would be left.
+    #[error("nothing would be left of the thread")]
+    Empty,
+    /// A summary in it is blank.
+    #[error("a summary is blank")]
+    Blank,
+    /// The thread would not be smaller.
+    #[error("the thread would not be smaller: about {after} tokens instead of {before}")]
+    NotSmaller {
+        /// Tokens before.
+        before: u64,
+        /// Tokens after.
+        after: u64,
+    },
+    /// The thread would be smaller, but not small enough.
+    #[error("about {after} tokens would be left, {target} are the target")]
+    OverTarget {
+        /// Tokens after.
+        after: u64,
+        /// The most that there may be.
+        target: u64,
+    },
+    /// What the user typed last would be gone, and the next prompt does not bring it back.
+    #[error("the last message that the user typed would be gone")]
+    LosesLastUserMessage,
+}
+
+impl Snapshot {
+    /// Returns a snapshot of messages alone, counted by [`ByteEstimate::TRIGGER`].
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::Snapshot};
+    ///
+    /// let snapshot = Snapshot::new(vec![Message::user("hi")]);
+    /// assert_eq!(snapshot.messages().len(), 1);
+    /// ```
+    #[must_use]
+    pub fn new(messages: impl Into<Messages>) -> Self {
+        Self {
+            messages: messages.into(),
+            system: Messages::default(),
+            tools: SharedVec::default(),
+            window: None,
+            counter: Arc::new(ByteEstimate::TRIGGER),
+        }
+    }
+
+    /// Returns a snapshot of a live thread, counted as the thread is.
+    #[must_use]
+    pub fn of(thread: &Thread) -> Self {
+        let counter = Arc::clone(thread.counter());
+        Self { counter, ..Self::new(thread.messages().clone()) }
+    }
+
+    /// Returns a snapshot of a request: its thread, system prompt and tools.
+    #[must_use]
+    pub fn of_request(request: &Request) -> Self {
+        Self {
+            system: request.system.clone(),
+            tools: request.tools.clone(),
+            ..Self::new(request.messages.clone())
+        }
+    }
+
+    /// Returns the snapshot with this system prompt and these tools.
+    #[must_use]
+    pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
+        Self { system, tools, ..self }
+    }
+
+    /// Returns the snapshot with this window.
+    #[must_use]
+    pub fn with_window(self, window: Option<ContextWindow>) -> Self {
+        Self { window, ..self }
+    }
+
+    /// Returns the snapshot with another counter.
+    #[must_use]
+    pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
+        Self { counter, ..self }
+    }
+
+    /// The messages.
+    #[must_use]
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    /// The system prompt of the conversation.
+    #[must_use]
+    pub fn system(&self) -> &Messages {
+        &self.system
+    }
+
+    /// The tools of the conversation.
+    #[must_use]
+    pub fn tools(&self) -> &SharedVec<ToolSpec> {
+        &self.tools
+    }
+
+    /// The window of the model, where it is known.
+    #[must_use]
+    pub fn window(&self) -> Option<ContextWindow> {
+        self.window
+    }
+
+    /// What counts tokens.
+    #[must_use]
+    pub fn counter(&self) -> &dyn TokenCounter {
+        self.counter.as_ref()
+    }
+
+    /// Returns the last position up to this one at which the thread may be cut, as
+    /// [`legality::cut_points`] has it.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::Snapshot};
+    ///
+    /// let snapshot = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello")]);
+    /// assert_eq!(snapshot.cut_at_or_before(1), 1);
+    /// ```
+    #[must_use]
+    pub fn cut_at_or_before(&self, position: usize) -> usize {
+        let points = legality::cut_points(&self.messages);
+        points.into_iter().take_while(|point| *point <= position).last().unwrap_or(0)
+    }
+
+    /// Returns the messages that a plan would leave, if it would be carried out: it leaves
+    /// something, nothing illegal that was not there before, no blank summary, fewer tokens than
+    /// before, no more than the target if there is one, and what the user typed last, unless the
+    /// next prompt follows anyway.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], the first of these that does not hold.
+    pub fn accept(&self, plan: &Plan, brief: &Brief) -> Result<Vec<Message>, Rejection> {
+        let mut after = self.messages.to_vec();
+        plan.apply(&mut after)?;
+        if after.is_empty() && brief.next_prompt.is_none() {
+            return Err(Rejection::Empty);
+        }
+        if plan.new_messages().any(has_blank_summary) {
+            return Err(Rejection::Blank);
+        }
+        if let Some(violation) = self.new_violation(&after) {
+            return Err(Rejection::Illegal { violation });
+        }
+        self.check_size(&after, brief)?;
+        if brief.next_prompt.is_none() && !self.keeps_last_typed(&after) {
+            return Err(Rejection::LosesLastUserMessage);
+        }
+        Ok(after)
+    }
+
+    /// The first violation after that has no like before. Threads of the wild are dirty, and a
+    /// strategy is not to blame for what it found.
+    fn new_violation(&self, after: &[Message]) -> Option<Violation> {
+        let found = legality::violations(after);
+        if found.is_empty() {
+            return None;
+        }
+        let before = legality::violations(&self.messages);
+        let mut known: HashMap<_, usize> = HashMap::new();
+        for violation in &before {
+            *known.entry(violation.key()).or_default() += 1;
+        }
+        let fresh = found.iter().find(|violation| match known.get_mut(&violation.key()) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            Some(_) | None => true,
+        });
+        fresh.cloned()
+    }
+
+    fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {
+        let before = self.counter.messages(&self.messages);
+        let after = self.counter.messages(messages);
+        if after >= before {
+            return Err(Rejection::NotSmaller { before, after });
+        }
+        match brief.target {
+            Some(target) if after > target => Err(Rejection::OverTarget { after, target }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn keeps_last_typed(&self, after: &[Message]) -> bool {
+        let Some(last) = self.messages.iter().rev().find(|message| message.is_typed()) else {
+            return true;
+        };
+        let typed = |message: &Message| -> Vec<ContentBlock> {
+            let blocks = message.typed_blocks();
+            blocks.filter_map(|block| message.content.get(block).cloned()).collect()
+        };
+        let wanted = typed(last);
+        after.iter().rev().filter(|message| message.is_typed()).any(|kept| typed(kept) == wanted)
+    }
+}
+
+fn has_blank_summary(message: &Message) -> bool {
+    message.content.iter().any(|block| {
+        if let ContentBlock::Summary(summary) = block { summary.text.is_blank() } else { false }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compact::{CompactOptions, Edit, Position};
+
+    fn snapshot() -> Snapshot {
+        Snapshot::new(vec![
+            Message::user("a long question that takes some room"),
+            Message::assistant("a long answer that takes some room"),
+            Message::user("go on"),
+        ])
+    }
+
+    fn replace(snapshot: &Snapshot, range: std::ops::Range<usize>, text: &str) -> Plan {
+        let range = Position::before(range.start)..Position::before(range.end);
+        let insert = if text.is_empty() { Vec::new() } else { vec![Message::assistant(text)] };
+        let edits = vec![Edit { range, insert }];
+        Plan::from_edits(snapshot.messages(), edits, &CompactOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn a_smaller_legal_thread_is_accepted() {
+        let snapshot = snapshot();
+        let accepted = snapshot.accept(&replace(&snapshot, 0..2, "short"), &Brief::default());
+        assert_eq!(accepted, Ok(vec![Message::assistant("short"), Message::user("go on")]));
+    }
+
+    #[test]
+    fn what_the_user_typed_last_stays_unless_the_next_prompt_follows() {
+        let snapshot = snapshot();
+        let plan = replace(&snapshot, 1..3, "short");
+        let refused = snapshot.accept(&plan, &Brief::default());
+        assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
+        let next = Brief { next_prompt: Some(Message::user("more")), ..Brief::default() };
+        assert!(snapshot.accept(&plan, &next).is_ok());
+    }
+
+    #[test]
+    fn a_thread_that_grows_or_misses_its_target_is_refused() {
+        let snapshot = snapshot();
+        let grown = replace(&snapshot, 0..1, &"word ".repeat(50));
+        let grown = snapshot.accept(&grown, &Brief::default());
+        assert!(matches!(grown, Err(Rejection::NotSmaller { .. })), "{grown:?}");
+        let brief = Brief { target: Some(5), ..Brief::default() };
+        let over = snapshot.accept(&replace(&snapshot, 0..2, "short"), &brief);
+        assert_eq!(over, Err(Rejection::OverTarget { after: 12, target: 5 }));
+    }
+
+    #[test]
+    fn nothing_left_is_refused() {
+        let snapshot = snapshot();
+        let plan = replace(&snapshot, 0..3, "");
+        assert_eq!(snapshot.accept(&plan, &Brief::default()), Err(Rejection::Empty));
+    }
+}

@@ -1,0 +1,95 @@
+//! How much of the end of a thread stays as it is, and what of the rest is kept word for word.
+
+use std::ops::Range;
+
+use super::{contract::StrategyError, snapshot::Snapshot};
+use crate::{
+    compact::{Edit, Position, legality},
+    message::Message,
+};
+
+/// Returns the cut before the tail that stays: at least `messages` long, unless it would have more
+/// than `tokens`, then as many messages as these hold.
+///
+/// # Errors
+///
+/// [`StrategyError::NothingToCompact`] if the tail is the whole thread.
+pub(super) fn cut(
+    snapshot: &Snapshot,
+    messages: usize,
+    tokens: Option<u64>,
+) -> Result<usize, StrategyError> {
+    let thread = snapshot.messages();
+    let points = legality::cut_points(thread);
+    let wanted = thread.len().saturating_sub(messages);
+    let by_length = points.iter().copied().take_while(|point| *point <= wanted).last();
+    let by_size = tokens.map(|tokens| first_within(snapshot, tokens)).unwrap_or_default();
+    let by_size = points.iter().copied().find(|point| *point >= by_size);
+    let cut = by_length.unwrap_or_default().max(by_size.unwrap_or_default());
+    if cut > 0 {
+        return Ok(cut);
+    }
+    let count = thread.len();
+    let reason = format!("the last {messages} messages stay, and {count} are all that can be cut");
+    Err(StrategyError::NothingToCompact { reason: reason.into() })
+}
+
+/// Returns the first message from which on the thread has at most this many tokens.
+fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
+    let mut left = tokens;
+    let thread = snapshot.messages();
+    let fits = |message: &&Message| {
+        let rest = left.checked_sub(snapshot.counter().message(message));
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    thread.len() - thread.iter().rev().take_while(fits).count()
+}
+
+/// Returns what the user typed in these messages and should stay word for word, as ranges of
+/// blocks in order: the last `count` messages, as far as they have at most `tokens` together.
+/// The last one is among them whatever its size.
+pub(super) fn typed(
+    snapshot: &Snapshot,
+    before: usize,
+    count: usize,
+    tokens: u64,
+) -> Vec<Range<Position>> {
+    let mut left = tokens;
+    let head = snapshot.messages().iter().enumerate().take(before);
+    let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
+    let chosen = typed.enumerate().take_while(|(rank, (_, message))| {
+        let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
+        let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits || *rank == 0
+    });
+    let mut kept: Vec<(usize, &Message)> = chosen.map(|(_, message)| message).collect();
+    kept.reverse();
+    let range = |message: usize, block: usize| {
+        Position { message, block }..Position { message, block: block + 1 }
+    };
+    kept.into_iter()
+        .flat_map(|(index, message)| message.typed_blocks().map(move |block| range(index, block)))
+        .collect()
+}
+
+/// Returns the edits that take everything before the cut but these ranges, and put the messages in
+/// at the cut.
+pub(super) fn take_all_but(
+    kept: Vec<Range<Position>>,
+    cut: usize,
+    insert: Vec<Message>,
+) -> Vec<Edit> {
+    let mut edits = Vec::with_capacity(kept.len() + 1);
+    let mut from = Position::before(0);
+    for range in kept {
+        if from < range.start {
+            edits.push(Edit { range: from..range.start, insert: Vec::new() });
+        }
+        from = range.end;
+    }
+    edits.push(Edit { range: from..Position::before(cut), insert });
+    edits
+}

@@ -1,0 +1,156 @@
+//! A model that misbehaves as models and networks do.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use futures::{Stream, StreamExt, stream::BoxStream};
+
+use super::scripted::{Answer, deltas};
+use crate::{
+    message::{
+        Delta, Json, Message, ModelError, ModelErrorKind, Request, Role, StopReason, ToolUse, Turn,
+    },
+    model::{self, Model},
+};
+
+/// One way of misbehaving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Misbehaviour {
+    /// Refuses the prompt as too long.
+    Overflow,
+    /// Answers with white space.
+    Blank,
+    /// Answers without any block.
+    Empty,
+    /// Calls a tool instead of writing text.
+    CallsTool,
+    /// Breaks off in the middle of the stream.
+    CutStream,
+    /// Fails, and would fail again.
+    Fails,
+    /// Fails, and asks to be tried again.
+    Overloaded,
+    /// Stops at the output limit.
+    Truncated,
+    /// Declines.
+    Refuses,
+    /// Answers, but is not ready a hundred times before each piece.
+    Slow,
+    /// Answers with far more text than it was asked about.
+    Inflates,
+}
+
+impl Misbehaviour {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Overflow,
+        Self::Blank,
+        Self::Empty,
+        Self::CallsTool,
+        Self::CutStream,
+        Self::Fails,
+        Self::Overloaded,
+        Self::Truncated,
+        Self::Refuses,
+        Self::Slow,
+        Self::Inflates,
+    ];
+
+    fn answer(self) -> Answer {
+        let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
+        let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
+        match self {
+            Self::Overflow => fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None }),
+            Self::Fails => fails(ModelErrorKind::Other),
+            Self::Overloaded => fails(ModelErrorKind::Retryable { after: None }),
+            Self::Blank => Answer::from(" \n\t "),
+            Self::Empty => {
+                turn(Message::new(Role::Assistant, Vec::new()), StopReason::EndTurn).into()
+            }
+            Self::CallsTool => {
+                let call = ToolUse::new("hostile", "rm", Json::default());
+                Message::new(Role::Assistant, vec![call.into()]).into()
+            }
+            Self::CutStream => Answer::Cut(turn(
+                Message::assistant("this will not be said to its end"),
+                StopReason::EndTurn,
+            )),
+            Self::Truncated => turn(Message::assistant("half a"), StopReason::MaxTokens).into(),
+            Self::Refuses => turn(Message::assistant("no"), StopReason::Refusal).into(),
+            Self::Slow => Answer::from("slowly said"),
+            Self::Inflates => Answer::from("word ".repeat(200_000)),
+        }
+    }
+}
+
+/// Misbehaves in these ways, one after the other, over and over.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Request, model::Model, testing::{HostileModel, Misbehaviour}};
+///
+/// let model = HostileModel::new([Misbehaviour::Overflow]);
+/// assert!(block_on(model.complete(Request::default())).unwrap_err().is_overflow());
+/// ```
+#[derive(Debug)]
+pub struct HostileModel {
+    ways: Vec<Misbehaviour>,
+    next: AtomicUsize,
+}
+
+impl HostileModel {
+    /// Returns a model that misbehaves in these ways; without any it fails.
+    #[must_use]
+    pub fn new(ways: impl IntoIterator<Item = Misbehaviour>) -> Self {
+        Self { ways: ways.into_iter().collect(), next: AtomicUsize::new(0) }
+    }
+
+    fn next(&self) -> Misbehaviour {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let index = number.checked_rem(self.ways.len()).unwrap_or_default();
+        self.ways.get(index).copied().unwrap_or(Misbehaviour::Fails)
+    }
+}
+
+#[async_trait]
+impl Model for HostileModel {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let way = self.next();
+        let naps = if way == Misbehaviour::Slow { NAPS } else { 0 };
+        Drowsy { deltas: deltas(way.answer()).into(), naps, left: naps }.boxed()
+    }
+}
+
+/// How often a slow model is not ready before each piece.
+const NAPS: usize = 100;
+
+/// A stream that is not ready a few times before each item.
+struct Drowsy {
+    deltas: VecDeque<Result<Delta, ModelError>>,
+    naps: usize,
+    left: usize,
+}
+
+impl Stream for Drowsy {
+    type Item = Result<Delta, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.left > 0 {
+            self.left -= 1;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.left = self.naps;
+        Poll::Ready(self.deltas.pop_front())
+    }
+}

@@ -1,0 +1,152 @@
+//! A model that answers what it was told to, and remembers what it was asked.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+
+use super::pieces::pieces;
+use crate::{
+    message::{Delta, Message, ModelError, ModelErrorKind, Request, StopReason, Turn, Usage},
+    model::{self, Model},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+/// Answers from a script, in order, and remembers every request that it received.
+///
+/// Clones share script and memory, so that a test keeps one while a session owns the other. When
+/// the script is over it answers with an error.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, Request, model::Model, testing::ScriptedModel};
+///
+/// let model = ScriptedModel::new(["hello"]);
+/// let turn = block_on(model.complete(Request::new(vec![Message::user("hi")])))?;
+/// assert_eq!(turn.text(), "hello");
+/// assert_eq!(model.requests()[0].messages[0], Message::user("hi"));
+/// # Ok::<(), threadfold::model::ModelError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedModel {
+    script: Arc<Mutex<VecDeque<Answer>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+/// One answer of a script.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Answer {
+    /// This turn. Without usage it gets an estimate.
+    Turn(Turn),
+    /// This failure.
+    Error(ModelError),
+    /// The first pieces of this turn, and then the stream ends.
+    Cut(Turn),
+}
+
+impl ScriptedModel {
+    /// Returns a model with these answers.
+    #[must_use]
+    pub fn new<A: Into<Answer>>(script: impl IntoIterator<Item = A>) -> Self {
+        let script = script.into_iter().map(Into::into).collect();
+        Self { script: Arc::new(Mutex::new(script)), requests: Arc::default() }
+    }
+
+    /// The requests so far, in order.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many answers are left.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn next(&self, request: &Request) -> Answer {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let answer = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
+        match answer.unwrap_or_else(over) {
+            Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
+            answer => answer,
+        }
+    }
+}
+
+#[async_trait]
+impl Model for ScriptedModel {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        // Asked only when polled: a stream that was dropped unread has not called the model.
+        let answer = stream::once(async move { self.next(&request) });
+        answer.map(|answer| stream::iter(deltas(answer))).flatten().boxed()
+    }
+}
+
+/// The pieces of an answer, as a stream gives them.
+pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
+    match answer {
+        Answer::Turn(turn) => {
+            let mut deltas: Vec<_> = pieces(&turn).map(Ok).collect();
+            deltas.push(Ok(Delta::Turn { turn }));
+            deltas
+        }
+        Answer::Cut(turn) => {
+            let half = pieces(&turn).count().div_ceil(2);
+            pieces(&turn).take(half).map(Ok).collect()
+        }
+        Answer::Error(error) => vec![Err(error)],
+    }
+}
+
+/// The turn with the usage that a provider would have reported, by our estimate.
+fn estimated(request: &Request, turn: Turn) -> Turn {
+    let counter = ByteEstimate::TRIGGER;
+    let usage = Usage::new(counter.request(request), counter.message(&turn.message));
+    Turn::new(turn.message, turn.stop_reason, Some(usage))
+}
+
+impl From<&str> for Answer {
+    fn from(text: &str) -> Self {
+        Turn::new(Message::assistant(text), StopReason::EndTurn, None).into()
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Message> for Answer {
+    /// A message that calls tools stops for them.
+    fn from(message: Message) -> Self {
+        let calls = message.tool_uses().next().is_some();
+        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        Turn::new(message, stop_reason, None).into()
+    }
+}
+
+impl From<Turn> for Answer {
+    fn from(turn: Turn) -> Self {
+        Self::Turn(turn)
+    }
+}
+
+impl From<ModelError> for Answer {
+    fn from(error: ModelError) -> Self {
+        Self::Error(error)
+    }
+}
