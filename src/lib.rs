@@ -1,4 +1,52 @@
 //! threadfold keeps long-running LLM agent threads inside their context window.
+//!
+//! For whoever embeds an agent: the thread grows with every turn until the model refuses it. This
+//! crate makes it smaller without breaking it. Every tool call stays with its result, what the
+//! user typed stays, nothing is changed before a plan has passed its checks, and the provider
+//! accepts what comes out.
+//!
+//! ```
+//! use threadfold::{ContentBlock, Message, Replacement, compact};
+//!
+//! let mut question = Message::user("What is in a.txt?");
+//! question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+//! let thread = [question, Message::assistant("Let me look."), Message::assistant("A poem.")];
+//!
+//! let summary = Replacement::new("a.txt holds a poem.").from("aaaaaa".parse()?);
+//! let compacted = compact(&thread, &[summary])?;
+//! assert_eq!(compacted.report.to_string(), "3 to 2 messages, about 32 to 28 tokens: 4 saved (12 %)");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The pieces
+//!
+//! | I want to ... | use ... |
+//! |---|---|
+//! | hold a thread: messages, blocks, requests, answers | [`message`] |
+//! | replace ranges, plan edits, know what is legal | [`compact`](mod@compact), [`legality`] |
+//! | estimate tokens, or bring my own counter | [`tokens`] |
+//! | read and write a provider's bodies and errors | [`wire`] |
+//! | keep a live thread with its index | [`log::Thread`] |
+//! | choose or write a way to compact | [`strategy`] |
+//! | plug in a provider | [`model`] |
+//! | run a strategy | [`mod@drive`] |
+//! | test what I built on it | `testing`, behind the feature of that name |
+//!
+//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`tokens`] and
+//! [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
+//! [`model`] holds the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
+//! `ARCHITECTURE.md` says why.
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
+//!
+//! # What it does not do
+//!
+//! It opens no connection, holds no key, spawns no task and reads no clock. Token counts are
+//! estimates until a host brings a [`TokenCounter`].
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +64,15 @@ pub mod wire;
 pub use async_trait::async_trait;
 pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
 pub use log::Thread;
-pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
+pub use message::{
+    CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage,
+};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub use tokens::TokenCounter;
 pub use wire::WireFormat;
+
+/// The code of the README is compiled and run.
+#[cfg(all(doctest, feature = "testing"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,117 @@
+//! What the examples share to look good in a terminal, and plain where there is none.
+
+#![allow(dead_code, reason = "each example uses a part of it")]
+
+use std::{env, fmt::Display, io::IsTerminal};
+
+use threadfold::{ContentBlock, Message, Role};
+
+/// Styles, if the output is a terminal and nobody asked for none.
+#[derive(Clone, Copy)]
+pub struct Style {
+    colours: bool,
+}
+
+impl Style {
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        Self { colours: stream.is_terminal() && env::var_os("NO_COLOR").is_none() }
+    }
+
+    pub fn bold(self, text: impl Display) -> String {
+        self.paint("1", text)
+    }
+
+    pub fn dim(self, text: impl Display) -> String {
+        self.paint("2", text)
+    }
+
+    pub fn green(self, text: impl Display) -> String {
+        self.paint("32", text)
+    }
+
+    pub fn yellow(self, text: impl Display) -> String {
+        self.paint("33", text)
+    }
+
+    pub fn red(self, text: impl Display) -> String {
+        self.paint("31", text)
+    }
+
+    pub fn cyan(self, text: impl Display) -> String {
+        self.paint("36", text)
+    }
+
+    fn paint(self, code: &str, text: impl Display) -> String {
+        if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    /// A heading over a rule.
+    pub fn heading(self, text: &str) -> String {
+        let rule = "─".repeat(76usize.saturating_sub(text.chars().count()));
+        format!("\n{} {}", self.bold(text), self.dim(rule))
+    }
+
+    /// How full the window is, as a bar of 40 cells and a number.
+    pub fn meter(self, tokens: u64, window: u64) -> String {
+        let cells = (tokens.saturating_mul(40) / window.max(1)).min(40) as usize;
+        let bar = format!("{}{}", "█".repeat(cells), "░".repeat(40 - cells));
+        let percent = tokens.saturating_mul(100) / window.max(1);
+        let bar = match percent {
+            80.. => self.red(bar),
+            60..80 => self.yellow(bar),
+            _ => self.green(bar),
+        };
+        format!("{bar} {percent:>3} %  {} of {} tokens", thousands(tokens), thousands(window))
+    }
+}
+
+/// A number with separators: 12,345.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
+/// The first line of a text, cut to so many characters.
+pub fn first_line(text: &str, most: usize) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    if line.chars().count() <= most && line.len() == text.trim().len() {
+        return line.to_owned();
+    }
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// A message in one line: what kinds of blocks it has, and how it begins.
+pub fn outline(message: &Message, most: usize) -> String {
+    let parts = message.content.iter().map(|block| {
+        if let ContentBlock::ToolUse(call) = block {
+            format!("{}({})", call.name, first_line(call.input.as_str(), 44))
+        } else if let ContentBlock::ToolResult(result) = block {
+            let text = result.content.first().and_then(ContentBlock::as_text);
+            let mark = if result.is_error { "✗" } else { "→" };
+            format!("{mark} {}", first_line(text.map_or("", |text| text), 50))
+        } else if let ContentBlock::Summary(summary) = block {
+            format!("[summary, {} bytes]", thousands(summary.text.len() as u64))
+        } else if let Some(text) = block.as_text() {
+            first_line(text, most)
+        } else {
+            format!("[{}]", block.kind())
+        }
+    });
+    first_line(&parts.collect::<Vec<_>>().join("  "), most)
+}
+
+/// Who speaks, in nine columns: a person's words are told from tool results.
+pub fn speaker(message: &Message) -> &'static str {
+    match message.role {
+        Role::System => "system",
+        Role::User if message.is_typed() => "user",
+        Role::User => "results",
+        Role::Assistant => "assistant",
+    }
+}

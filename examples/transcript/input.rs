@@ -1,0 +1,86 @@
+//! Finding the request body in a file, and its dialect.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::options::Dialect;
+
+/// A request body as text, and what it says of itself.
+pub struct Input<'a> {
+    pub body: Cow<'a, str>,
+    pub dialect: Dialect,
+    pub model: Option<String>,
+}
+
+/// A record around a body.
+#[derive(Deserialize)]
+struct Record<'a> {
+    #[serde(borrow)]
+    request: Option<&'a RawValue>,
+    format: Option<String>,
+}
+
+/// What tells dialects apart. Everything else stays unread.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Body {
+    model: Option<String>,
+    system: Option<serde::de::IgnoredAny>,
+    messages: Vec<Head>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    role: String,
+    content: serde_json::Value,
+    tool_calls: Option<serde::de::IgnoredAny>,
+}
+
+/// Finds the body: the whole file, a bare array of messages, or the `request` of a record.
+pub fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
+    let raw: &RawValue =
+        serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let record: Option<Record<'_>> =
+        if raw.get().starts_with('{') { serde_json::from_str(raw.get()).ok() } else { None };
+    let named = record.as_ref().and_then(|record| record.format.as_deref());
+    let named = named.map(Dialect::named).transpose();
+    let inner = record.as_ref().and_then(|record| record.request).unwrap_or(raw).get();
+    let body = if inner.starts_with('[') {
+        Cow::Owned(format!("{{\"messages\":{inner}}}"))
+    } else {
+        Cow::Borrowed(inner)
+    };
+    let head: Body = serde_json::from_str(&body).unwrap_or_default();
+    let dialect = match format {
+        Some(dialect) => dialect,
+        None => named?.unwrap_or_else(|| guess(&head)),
+    };
+    Ok(Input { body, dialect, model: head.model })
+}
+
+/// Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
+/// messages and blocks of tools or thinking are Anthropic.
+fn guess(body: &Body) -> Dialect {
+    let of_chat = |head: &Head| {
+        head.tool_calls.is_some() || matches!(head.role.as_str(), "system" | "developer" | "tool")
+    };
+    let of_anthropic = |head: &Head| {
+        let blocks = head.content.as_array().into_iter().flatten();
+        blocks.into_iter().any(|block| {
+            let kind = block.get("type").and_then(serde_json::Value::as_str);
+            matches!(kind, Some("tool_use" | "tool_result" | "thinking" | "document" | "image"))
+        })
+    };
+    let claude = body.model.as_deref().is_some_and(|model| model.contains("claude"));
+    if body.messages.iter().any(of_chat) {
+        Dialect::OpenAiChat
+    } else if body.system.is_some() || claude || body.messages.iter().any(of_anthropic) {
+        Dialect::Anthropic
+    } else {
+        Dialect::OpenAiChat
+    }
+}

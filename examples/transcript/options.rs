@@ -1,0 +1,132 @@
+//! The command line.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use lexopt::{Arg, Parser, ValueExt};
+use threadfold::{
+    CheckpointId, ContextWindow, Replacement,
+    wire::{AnthropicMessages, OpenAiChat, WireFormat},
+};
+
+const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat] [--strategy NAME] \
+    [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
+
+/// What was asked for.
+pub struct Options {
+    pub file: PathBuf,
+    /// `None`: find out.
+    pub format: Option<Dialect>,
+    pub out: Option<Dialect>,
+    pub strategy: Option<String>,
+    pub window: Option<ContextWindow>,
+    pub replacements: Vec<Replacement>,
+    pub stamp: Option<u64>,
+}
+
+/// A dialect, by the name that it has on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    Anthropic,
+    OpenAiChat,
+}
+
+impl Dialect {
+    pub fn format(self) -> &'static dyn WireFormat {
+        match self {
+            Self::Anthropic => &AnthropicMessages,
+            Self::OpenAiChat => &OpenAiChat,
+        }
+    }
+
+    /// The dialect of this name: that of the command line, or that of the codec.
+    pub fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
+            "openai-chat" => Ok(Self::OpenAiChat),
+            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
+        }
+    }
+}
+
+impl Options {
+    pub fn from_arguments() -> Result<Self, String> {
+        let mut options = Self {
+            file: PathBuf::new(),
+            format: None,
+            out: None,
+            strategy: None,
+            window: None,
+            replacements: Vec::new(),
+            stamp: None,
+        };
+        let mut parser = Parser::from_env();
+        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+            options.take(argument.into(), &mut parser)?;
+        }
+        if options.file.as_os_str().is_empty() {
+            return Err(USAGE.to_owned());
+        }
+        Ok(options)
+    }
+
+    fn take(&mut self, argument: Word, parser: &mut Parser) -> Result<(), String> {
+        let name = match argument {
+            Word::Value(file) if self.file.as_os_str().is_empty() => {
+                self.file = file.into();
+                return Ok(());
+            }
+            Word::Value(extra) => return Err(format!("one file at a time: {extra:?} is too much")),
+            Word::Option(name) => name,
+        };
+        if name == "help" {
+            return Err(USAGE.to_owned());
+        }
+        let value = parser.value().and_then(ValueExt::string);
+        let value = value.map_err(|error| error.to_string())?;
+        match name.as_str() {
+            "format" if value == "auto" => self.format = None,
+            "format" => self.format = Some(Dialect::named(&value)?),
+            "out" => self.out = Some(Dialect::named(&value)?),
+            "strategy" => self.strategy = Some(value),
+            "window" => self.window = Some(ContextWindow::new(number("--window", &value)?)),
+            "stamp" => self.stamp = Some(number("--stamp", &value)?),
+            "replace" => self.replacements.push(replacement(&value)?),
+            _ => return Err(format!("there is no option --{name}\n{USAGE}")),
+        }
+        Ok(())
+    }
+}
+
+/// An argument that does not borrow the parser.
+enum Word {
+    Option(String),
+    Value(OsString),
+}
+
+impl From<Arg<'_>> for Word {
+    fn from(argument: Arg<'_>) -> Self {
+        match argument {
+            Arg::Long(name) => Self::Option(name.to_owned()),
+            Arg::Short(name) => Self::Option(name.to_string()),
+            Arg::Value(value) => Self::Value(value),
+        }
+    }
+}
+
+fn number(option: &str, value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| format!("{option} needs a number, found {value:?}"))
+}
+
+/// Reads `FROM..TO=TEXT`; either side may be empty.
+fn replacement(value: &str) -> Result<Replacement, String> {
+    let refuse = || format!("--replace needs FROM..TO=TEXT, found {value:?}");
+    let (range, summary) = value.split_once('=').ok_or_else(refuse)?;
+    let (from, to) = range.split_once("..").ok_or_else(refuse)?;
+    let id = |text: &str| -> Result<Option<CheckpointId>, String> {
+        let id = (!text.is_empty()).then(|| text.parse());
+        id.transpose().map_err(|error| format!("--replace {value:?}: {error}"))
+    };
+    let mut replacement = Replacement::new(summary);
+    (replacement.from, replacement.to) = (id(from)?, id(to)?);
+    Ok(replacement)
+}
