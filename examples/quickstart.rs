@@ -11,7 +11,8 @@ use std::{error::Error, io};
 use futures::executor::block_on;
 use terminal::{Style, outline, speaker, thousands};
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, ProviderThread, Request, TokenCounter, compact::Plan,
+    ContentBlock, ContextWindow, Message, ModelAgent, ProviderThread, Request, TokenCounter,
+    compact::Plan,
     drive::{Models, propose},
     legality,
     strategy::{Brief, Snapshot, Summarize},
@@ -64,9 +65,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
     let size = agent.thread().size();
     println!("{}", style.heading("The thread"));
-    println!("A coding agent has worked for a while: {} messages, {} bytes of text.",
-        size.messages, thousands(size.bytes));
-    println!("Its window holds {} tokens; what the next request needs is\n", thousands(WINDOW.tokens()));
+    println!(
+        "A coding agent has worked for a while: {} messages, {} bytes of text.",
+        size.messages,
+        thousands(size.bytes)
+    );
+    println!(
+        "Its window holds {} tokens; what the next request needs is\n",
+        thousands(WINDOW.tokens())
+    );
     println!("  {}", style.meter(agent.thread().counter().request(request), WINDOW.tokens()));
     println!("\nIt begins and ends like this:\n");
     let last = request.messages.len().saturating_sub(3);
@@ -82,14 +89,21 @@ fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
 
 fn line(style: Style, index: usize, message: &Message) {
     let index = style.dim(format!("{index:>4}"));
-    println!("  {index}  {:<9}  {}", style.cyan(format!("{:<9}", speaker(message))), outline(message, 58));
+    println!(
+        "  {index}  {:<9}  {}",
+        style.cyan(format!("{:<9}", speaker(message))),
+        outline(message, 58)
+    );
 }
 
 /// One cell a message: what was summarised, what stays.
 fn show_plan(style: Style, before: &[Message], plan: &Plan, removed: usize) {
     println!("{}", style.heading("The compaction"));
-    println!("{} of {} messages went into one summary. What stays is what it was, word for word:\n",
-        removed, before.len());
+    println!(
+        "{} of {} messages went into one summary. What stays is what it was, word for word:\n",
+        removed,
+        before.len()
+    );
     let gone = |index: usize| plan.splices().iter().any(|splice| splice.at.contains(&index));
     for (row, chunk) in before.chunks(60).enumerate() {
         let cell = |(column, message): (usize, &Message)| {
@@ -99,8 +113,12 @@ fn show_plan(style: Style, before: &[Message], plan: &Plan, removed: usize) {
         let cells: String = chunk.iter().enumerate().map(cell).collect();
         println!("  {} {cells}", style.dim(format!("{:>4}", row * 60)));
     }
-    println!("\n  {} summarised   {} stays   {} stays, typed by the user",
-        style.dim("·"), style.green("■"), style.green("◆"));
+    println!(
+        "\n  {} summarised   {} stays   {} stays, typed by the user",
+        style.dim("·"),
+        style.green("■"),
+        style.green("◆")
+    );
 }
 
 fn show_summary(style: Style, plan: &Plan) {
@@ -122,7 +140,11 @@ fn show_next(style: Style, next: &Request, bytes: usize, adjustments: usize) {
     let counter = threadfold::tokens::ByteEstimate::TRIGGER;
     println!("\n  {}", style.meter(counter.request(next), WINDOW.tokens()));
     let violations = legality::violations(&next.messages).len();
-    println!("\n  {} bytes of JSON, {violations} violations of any provider's rules, {adjustments} adjustments needed.",
-        thousands(bytes as u64));
-    println!("  Tokens are estimates: a third of the bytes, until a provider reports a real count.");
+    println!(
+        "\n  {} bytes of JSON, {violations} violations of any provider's rules, {adjustments} adjustments needed.",
+        thousands(bytes as u64)
+    );
+    println!(
+        "  Tokens are estimates: a third of the bytes, until a provider reports a real count."
+    );
 }

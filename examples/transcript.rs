@@ -61,8 +61,10 @@ fn run(options: &Options) -> Result<(), String> {
     let messages = replace(&mut report, messages, options)?;
     let messages = compact(&mut report, &request, messages, options)?;
 
-    let ended_open = request.messages.last().is_some_and(|last| last.role == threadfold::Role::Assistant);
-    let encoded = encode(&Request { messages: messages.into(), ..request }, options, &input, ended_open);
+    let ended_open =
+        request.messages.last().is_some_and(|last| last.role == threadfold::Role::Assistant);
+    let encoded =
+        encode(&Request { messages: messages.into(), ..request }, options, &input, ended_open);
     report.adjustments(&encoded.adjustments);
     let mut out = io::stdout().lock();
     let written = writeln!(out, "{}", encoded.body).and_then(|()| out.flush());
@@ -81,7 +83,10 @@ fn prepare(report: &mut Report, request: &Request, options: &Options) -> Vec<Mes
     messages = log::stamp(messages, &mut CheckpointIds::new(seed));
     for (index, message) in messages.iter().enumerate() {
         if let Some(ContentBlock::Checkpoint(checkpoint)) = message.content.last() {
-            report.line(checkpoint.id.as_str(), format_args!("message {index}: {}", outline(message, 56)));
+            report.line(
+                checkpoint.id.as_str(),
+                format_args!("message {index}: {}", outline(message, 56)),
+            );
         }
     }
     messages
@@ -116,7 +121,8 @@ fn compact(
     let thread = Snapshot::new(messages.clone())
         .with_context(request.system.clone(), request.tools.clone())
         .with_window(options.window);
-    let around = ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
+    let around =
+        ByteEstimate::TRIGGER.request(&Request { messages: Vec::new().into(), ..request.clone() });
     // Half the window leaves room for what comes next.
     let target = options.window.map(|window| (window.tokens() / 2).saturating_sub(around));
     let brief = Brief { target, ..Brief::default() };
@@ -125,10 +131,14 @@ fn compact(
         Ok(Driven { proposal, usage, calls, .. }) => {
             let before = Size::of(&messages, &ByteEstimate::TRIGGER);
             proposal.plan.apply(&mut messages).map_err(|error| error.to_string())?;
-            let done = CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
+            let done =
+                CompactReport::new(before, &messages, &proposal.plan, &ByteEstimate::TRIGGER);
             report.line(name, format_args!("{done}"));
             let spent = (thousands(usage.input), thousands(usage.output));
-            report.line("spent", format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1));
+            report.line(
+                "spent",
+                format_args!("{calls} calls, {} tokens in, {} out", spent.0, spent.1),
+            );
             Ok(messages)
         }
         Err(failed) => match failed.error {
@@ -141,7 +151,12 @@ fn compact(
     }
 }
 
-fn encode(request: &Request, options: &Options, input: &input::Input<'_>, ended_open: bool) -> Encoded {
+fn encode(
+    request: &Request,
+    options: &Options,
+    input: &input::Input<'_>,
+    ended_open: bool,
+) -> Encoded {
     let name = input.model.as_deref();
     let mut traits = name.map(ModelTraits::for_model).unwrap_or_default();
     // A thread at rest ends with the answer. Whether its model takes that is its host's to know.

@@ -64,9 +64,7 @@ pub mod wire;
 pub use async_trait::async_trait;
 pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
 pub use log::Thread;
-pub use message::{
-    CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage,
-};
+pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub use tokens::TokenCounter;

@@ -59,8 +59,8 @@ impl KeepRecent {
         let reserved = last.map_or(0, |message| thread.counter().message(message));
         let budget = budget.map(|budget| budget.saturating_sub(reserved));
         let cut = tail::cut(thread, self.messages, budget)?;
-        let still_there = thread.messages().iter().skip(cut).any(|message| message.is_typed());
-        let kept = if still_there { Vec::new() } else { tail::typed(thread, cut, 1, u64::MAX) };
+        // Nothing else is kept word for word.
+        let kept = tail::typed(thread, cut, 1, 0);
         let edits = tail::take_all_but(kept, cut, Vec::new());
         Ok(Plan::from_edits(thread.messages(), edits, &CompactOptions::default())?)
     }

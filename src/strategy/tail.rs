@@ -47,8 +47,8 @@ fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
 }
 
 /// Returns what the user typed in these messages and should stay word for word, as ranges of
-/// blocks in order: the last `count` messages, as far as they have at most `tokens` together.
-/// The last one is among them whatever its size.
+/// blocks in order: the last `count` messages, as far as they have at most `tokens` together. The
+/// last one of the whole thread is among them whatever its size.
 pub(super) fn typed(
     snapshot: &Snapshot,
     before: usize,
@@ -56,6 +56,7 @@ pub(super) fn typed(
     tokens: u64,
 ) -> Vec<Range<Position>> {
     let mut left = tokens;
+    let in_tail = snapshot.messages().iter().skip(before).any(|message| message.is_typed());
     let head = snapshot.messages().iter().enumerate().take(before);
     let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
     let chosen = typed.enumerate().take_while(|(rank, (_, message))| {
@@ -63,7 +64,7 @@ pub(super) fn typed(
         let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
         let fits = size <= left;
         left = left.saturating_sub(size);
-        fits || *rank == 0
+        fits || (*rank == 0 && !in_tail)
     });
     let mut kept: Vec<(usize, &Message)> = chosen.map(|(_, message)| message).collect();
     kept.reverse();
