@@ -153,8 +153,8 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
         while let Some((Key(key), raw)) = map.next_entry::<Key<'de>, _>()? {
             // Objects of a wire format have a dozen keys at most, but hostile ones may have many:
             // only short ones are searched for a key that comes twice.
-            let twice = fields.len() < 64;
-            match fields.iter_mut().find(|(name, _)| twice && *name == key) {
+            let searched = if fields.len() < 64 { fields.as_mut_slice() } else { &mut [] };
+            match searched.iter_mut().find(|(name, _)| *name == key) {
                 Some(earlier) => earlier.1 = raw,
                 None => fields.push((key, raw)),
             }
