@@ -145,6 +145,15 @@ into_tree!(
     Object => Object
 );
 
+impl IntoIterator for Object {
+    type Item = (Cow<'static, str>, Tree);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl FromIterator<Object> for Tree {
     fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {
         Self::Array(objects.into_iter().map(Tree::Object).collect())
