@@ -8,15 +8,14 @@ use super::{
     draft::{self, Draft},
     foreign, forms,
     ids::Ids,
-    order::{self, Ending},
+    order::{self, Ending, OpenCall},
     params, prompt,
     target::{self, Head, Target},
     thread,
     write::Writer,
 };
 use crate::{
-    compact::legality,
-    message::{ContentBlock, Message, Request, Role, StopReason, Text},
+    message::{ContentBlock, Message, Request, Role, StopReason},
     wire::{
         contract::{EncodeOptions, Encoded},
         notes,
@@ -56,10 +55,9 @@ fn ending(
 ) -> Ending {
     let last = messages.last().map(|(_, message)| message);
     let at_rest = target.model.is_none();
-    let written = |id: Text| (id.clone(), writer.ids.written(&id));
     Ending {
         at: request.messages.len(),
-        open_calls: open_calls(messages).into_iter().map(written).collect(),
+        open_calls: open_calls(messages, writer),
         paused: last.is_some_and(|last| is_paused(last, writer)),
         prefill: target.traits.accepts_prefill && !params::thinks_manually(&request.extra),
         thoughtless: !at_rest && params::does_not_think(&request.extra),
@@ -67,12 +65,13 @@ fn ending(
     }
 }
 
-fn open_calls(messages: &[(usize, Message)]) -> Vec<Text> {
-    let answers = messages.iter().rev().map(|(_, message)| message);
-    let mut run: Vec<Message> =
-        answers.take_while(|message| message.role == Role::Assistant).cloned().collect();
-    run.reverse();
-    legality::open_calls(&run)
+fn open_calls(messages: &[(usize, Message)], writer: &Writer) -> Vec<OpenCall> {
+    let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
+    let answers = messages.iter().skip(spoken.map_or(0, |last| last + 1));
+    let calls = answers.flat_map(|(at, message)| message.tool_uses().map(|call| (*at, &call.id)));
+    calls
+        .map(|(message, id)| OpenCall { message, id: id.clone(), written: writer.ids.written(id) })
+        .collect()
 }
 
 /// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's

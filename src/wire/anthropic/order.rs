@@ -23,8 +23,8 @@ const NO_RESULT: &str = "No result was recorded for this call.";
 pub(super) struct Ending {
     /// The index behind the last message of the request.
     pub(super) at: usize,
-    /// The calls at the end that nobody has answered, by id and in their written form.
-    pub(super) open_calls: Vec<(Text, Text)>,
+    /// The calls at the end that nobody has answered.
+    pub(super) open_calls: Vec<OpenCall>,
     /// The provider paused the last answer and goes on when it comes back as it is.
     pub(super) paused: bool,
     /// The model may be given the beginning of its answer.
@@ -33,6 +33,16 @@ pub(super) struct Ending {
     pub(super) thoughtless: bool,
     /// No model is named: the body is a thread at rest.
     pub(super) at_rest: bool,
+}
+
+/// A call that nobody has answered.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    /// The message of the request that holds it.
+    pub(super) message: usize,
+    pub(super) id: Text,
+    /// The id in the form in which it is written.
+    pub(super) written: Text,
 }
 
 /// Puts the results of each user turn before everything else in it.
@@ -115,12 +125,11 @@ pub(super) fn end_well(drafts: &mut Vec<Draft>, ending: &Ending, notes: &mut Not
 }
 
 fn answer_open_calls(drafts: &mut Vec<Draft>, ending: &Ending, notes: &mut Notes) {
-    let at = drafts.last().map_or(ending.at, |draft| draft.at);
     let mut blocks = Vec::with_capacity(ending.open_calls.len());
-    notes.turn_to(at);
-    for (id, written) in &ending.open_calls {
-        notes
-            .note(Change::Repaired { repair: Repair::ResultAdded { message: at, id: id.clone() } });
+    for OpenCall { message, id, written } in &ending.open_calls {
+        notes.turn_to(*message);
+        let repair = Repair::ResultAdded { message: *message, id: id.clone() };
+        notes.note(Change::Repaired { repair });
         let text = Object::typed("text").with("text", NO_RESULT);
         let body = Object::typed("tool_result")
             .with("tool_use_id", written.clone())
