@@ -28,11 +28,12 @@ pub(super) struct Speaker {
     pub(super) recognise: Recognise,
 }
 
-/// Reads the blocks of a message.
-pub(super) fn read_all(items: &[&RawValue], speaker: Speaker) -> Vec<ContentBlock> {
+/// Reads the blocks of a message; `None` if it is no array.
+pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+    let items = fields::objects(raw)?;
     let last = items.len().saturating_sub(1);
-    let read = |(index, raw): (usize, &&RawValue)| read_block(raw, speaker, index == last);
-    items.iter().enumerate().map(read).collect()
+    let read = |(index, item)| read_item(item, |fields| read_known(fields, speaker, index == last));
+    Some(items.into_iter().enumerate().map(read).collect())
 }
 
 /// Reads a content that is one string.
@@ -40,39 +41,39 @@ pub(super) fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
     text_block(text, Extra::default(), speaker, true)
 }
 
-fn read_block(raw: &RawValue, speaker: Speaker, last: bool) -> ContentBlock {
-    let known = || {
-        let mut fields = Fields::parse(raw.get())?;
-        let kind = fields.take_text("type")?;
-        match kind.as_str() {
-            "text" => read_text(fields, speaker, last),
-            "thinking" => read_thinking(fields),
-            "redacted_thinking" => read_redacted(fields),
-            "tool_use" => read_tool_use(fields),
-            "tool_result" => read_tool_result(fields),
-            "server_tool_use" | "mcp_tool_use" => read_server_tool_use(&kind, fields),
-            server if server.ends_with("_tool_result") => read_server_result(kind.clone(), fields),
-            medium => read_medium(medium, fields),
-        }
-    };
-    known().unwrap_or_else(|| opaque(raw))
+/// Reads an item of a content with this reader. What that cannot read is opaque whole.
+fn read_item<'a>(
+    item: Result<Fields<'a>, &RawValue>,
+    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
+) -> ContentBlock {
+    let opaque = |value: Json| Opaque::new(NAME, value).into();
+    match item {
+        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(forms::raw_object(&fields))),
+        Err(raw) => opaque(Json::from_raw(raw)),
+    }
+}
+
+fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
+    let kind = fields.take_text("type")?;
+    match kind.as_str() {
+        "text" => read_text(fields, speaker, last),
+        "thinking" => read_thinking(fields),
+        "redacted_thinking" => read_redacted(fields),
+        "tool_use" => read_tool_use(fields),
+        "tool_result" => read_tool_result(fields),
+        "server_tool_use" | "mcp_tool_use" => read_server_tool_use(&kind, fields),
+        server if server.ends_with("_tool_result") => read_server_result(kind.clone(), fields),
+        medium => read_medium(medium, fields),
+    }
 }
 
 /// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
 /// only, whatever the body.
-fn read_nested(raw: &RawValue) -> ContentBlock {
-    let known = || {
-        let mut fields = Fields::parse(raw.get())?;
-        match fields.take_text("type")?.as_str() {
-            "text" => Some(read_plain(fields)?.into()),
-            medium => read_medium(medium, fields),
-        }
-    };
-    known().unwrap_or_else(|| opaque(raw))
-}
-
-fn opaque(raw: &RawValue) -> ContentBlock {
-    Opaque::new(NAME, Json::from_raw(raw)).into()
+fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    match fields.take_text("type")?.as_str() {
+        "text" => Some(read_plain(fields)?.into()),
+        medium => read_medium(medium, fields),
+    }
 }
 
 fn read_text(fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
@@ -155,7 +156,9 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
             forms.note_string();
             vec![ContentBlock::text(fields::text(raw)?)]
         }
-        Some(raw) => fields::items(raw)?.into_iter().map(read_nested).collect(),
+        Some(raw) => {
+            fields::objects(raw)?.into_iter().map(|item| read_item(item, read_nested)).collect()
+        }
     };
     let is_error = match fields.take("is_error").map(RawValue::get) {
         None => false,
@@ -217,7 +220,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
-        read_block(serde_json::from_str(text).unwrap(), Speaker { role, recognise }, true)
+        let list = format!("[{text}]");
+        let blocks =
+            read_all(serde_json::from_str(&list).unwrap(), Speaker { role, recognise }).unwrap();
+        blocks.into_iter().next().unwrap()
     }
 
     #[test]

@@ -31,17 +31,19 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 fn read_messages(fields: &mut Fields<'_>, recognise: Recognise) -> Result<Vec<Message>, WireError> {
     let path = Path::Field(&Path::Body, "messages");
     let raw = fields.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::items(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, raw)| read_message(raw, Path::Item(&path, index), recognise);
+    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
+    let read = |(index, item): (usize, Result<_, &RawValue>)| {
+        let path = Path::Item(&path, index);
+        read_message(item.map_err(|raw| path.mismatch("an object", raw))?, path, recognise)
+    };
     items.into_iter().enumerate().map(read).collect()
 }
 
 fn read_message(
-    raw: &RawValue,
+    mut fields: Fields<'_>,
     path: Path<'_>,
     recognise: Recognise,
 ) -> Result<Message, WireError> {
-    let mut fields = Fields::read(raw, path)?;
     let mut forms = Forms::default();
     let role = take_role(&mut fields, path)?;
     if role == Role::System {
@@ -78,7 +80,7 @@ fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError>
 /// Reads a content in either form; `None` if it is in neither.
 fn read_content(raw: &RawValue, speaker: Speaker, forms: &mut Forms) -> Option<Vec<ContentBlock>> {
     if !fields::is_text(raw) {
-        return Some(blocks::read_all(&fields::items(raw)?, speaker));
+        return blocks::read_all(raw, speaker);
     }
     forms.note_string();
     let text = fields::text(raw)?;

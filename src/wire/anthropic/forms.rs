@@ -95,12 +95,19 @@ pub(super) fn add_rest<'e>(
     object.extend_unset(wire.map(|(key, json)| (wire_name(key), Tree::Raw(json.clone()))));
 }
 
-/// Adds raw fields as they are.
-pub(super) fn add_raw(object: &mut Object, fields: &Fields<'_>) {
+/// Returns raw fields as the object that they came from, ready to be written.
+pub(super) fn object(fields: &Fields<'_>) -> Object {
     let raw = |(key, raw): (&str, &RawValue)| {
         (Cow::Owned(key.to_owned()), Tree::Raw(Json::from_raw(raw)))
     };
+    let mut object = Object::default();
     object.extend_unset(fields.rest().map(raw));
+    object
+}
+
+/// Returns raw fields as the JSON that they came from.
+pub(super) fn raw_object(fields: &Fields<'_>) -> Json {
+    Tree::from(object(fields)).into_json()
 }
 
 fn kept_name(key: &str) -> Text {

@@ -11,7 +11,6 @@ use crate::{
     wire::{
         contract::{Recognise, WireError},
         fields::{self, Fields, Path},
-        tree::{Object, Tree},
     },
 };
 
@@ -21,12 +20,12 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
-    let items = fields::items(raw).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let speaker = Speaker { role: Role::Assistant, recognise: Recognise::default() };
+    let content = blocks::read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(read_usage);
     let stop_reason = fields.take_text("stop_reason");
     let stop_reason = stop_reason.map_or_else(unknown, |reason| StopReason::from(reason.as_str()));
-    let mut message = Message::new(Role::Assistant, blocks::read_all(&items, speaker));
+    let mut message = Message::new(Role::Assistant, content);
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     parts.extra = answer(fields).into_extra(None);
@@ -38,10 +37,8 @@ const CONTENT: &str = "an array of blocks";
 /// Notes what else the response says, which a request could not carry.
 fn answer(mut fields: Fields<'_>) -> Forms {
     fields.take("role");
-    let mut object = Object::default();
-    forms::add_raw(&mut object, &fields);
     let mut forms = Forms::default();
-    forms.note(forms::ANSWER, Tree::from(object).into_json());
+    forms.note(forms::ANSWER, forms::raw_object(&fields));
     forms
 }
 

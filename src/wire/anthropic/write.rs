@@ -245,12 +245,10 @@ impl Writer {
             return None;
         }
         // As an object it can be looked at for cache marks.
-        let Some(fields) = Fields::parse(opaque.value.as_str()) else {
-            return Some(opaque.value.clone().into());
-        };
-        let mut object = Object::default();
-        forms::add_raw(&mut object, &fields);
-        Some(object.into())
+        Some(match Fields::parse(opaque.value.as_str()) {
+            Some(fields) => forms::object(&fields).into(),
+            None => opaque.value.clone().into(),
+        })
     }
 
     fn drop_block(&mut self, block: &ContentBlock, reason: &str) -> Option<Tree> {
