@@ -23,7 +23,7 @@ pub(super) enum Path<'p> {
 }
 
 /// The fields of one JSON object, in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
@@ -39,6 +39,9 @@ impl<'a> Fields<'a> {
 
     /// Reads a whole body.
     pub(super) fn body(body: &'a [u8]) -> Result<Self, WireError> {
+        if let Ok(fields) = serde_json::from_slice(body) {
+            return Ok(fields);
+        }
         let raw: &RawValue = serde_json::from_slice(body)
             .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
         Self::read(raw, Path::Body)
@@ -101,6 +104,17 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
+/// Reads an array of objects, each one level deep; what is no object comes raw. `None` if it is
+/// something else.
+pub(super) fn objects(raw: &RawValue) -> Option<Vec<Result<Fields<'_>, &RawValue>>> {
+    // In one pass where all of them are objects: every pass reads all of the text again.
+    if let Ok(objects) = serde_json::from_str::<Vec<Fields<'_>>>(raw.get()) {
+        return Some(objects.into_iter().map(Ok).collect());
+    }
+    let read = |raw| Fields::parse(RawValue::get(raw)).ok_or(raw);
+    Some(items(raw)?.into_iter().map(read).collect())
+}
+
 impl Path<'_> {
     /// Says that something else was expected here.
     pub(super) fn mismatch(self, expected: &'static str, found: &RawValue) -> WireError {
@@ -153,8 +167,8 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
         while let Some((Key(key), raw)) = map.next_entry::<Key<'de>, _>()? {
             // Objects of a wire format have a dozen keys at most, but hostile ones may have many:
             // only short ones are searched for a key that comes twice.
-            let twice = fields.len() < 64;
-            match fields.iter_mut().find(|(name, _)| twice && *name == key) {
+            let searched = if fields.len() < 64 { fields.as_mut_slice() } else { &mut [] };
+            match searched.iter_mut().find(|(name, _)| *name == key) {
                 Some(earlier) => earlier.1 = raw,
                 None => fields.push((key, raw)),
             }

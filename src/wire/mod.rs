@@ -10,11 +10,13 @@
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
+mod anthropic;
 mod contract;
 mod fields;
 mod notes;
 mod tree;
 
+pub use anthropic::AnthropicMessages;
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,

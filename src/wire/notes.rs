@@ -6,6 +6,11 @@ use crate::{
     message::{Extra, Json, Message, Text},
 };
 
+/// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
+/// as text instead of a list. Another codec has forms of its own, so nothing is lost without them.
+/// A wire field whose name begins so is kept with the mark twice.
+pub(super) const FORM: char = '~';
+
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
@@ -48,8 +53,11 @@ impl Notes {
         extra: &'e Extra,
     ) -> impl Iterator<Item = (&'e str, &'e Json)> + use<'e> {
         if let Some(codec) = extra.codec().filter(|codec| *codec != self.codec) {
-            let fields = extra.fields().map(|(key, _)| Text::from(key)).collect();
-            self.note(Change::FieldsDropped { codec: codec.into(), fields });
+            let lost = extra.fields().map(|(key, _)| key).filter(|key| !is_form(key));
+            let fields: Vec<Text> = lost.map(Text::from).collect();
+            if !fields.is_empty() {
+                self.note(Change::FieldsDropped { codec: codec.into(), fields });
+            }
         }
         extra.of(self.codec)
     }
@@ -59,4 +67,9 @@ impl Notes {
         self.adjustments.sort_by_key(|adjustment| adjustment.message.unwrap_or(usize::MAX));
         self.adjustments
     }
+}
+
+/// Whether a name is that of a codec's own note, not of a wire field.
+pub(super) fn is_form(key: &str) -> bool {
+    key.strip_prefix(FORM).is_some_and(|name| !name.starts_with(FORM))
 }

@@ -55,6 +55,24 @@ impl Object {
         }
     }
 
+    /// Adds fields at the end, but none that is set already. Takes time linear in the new fields.
+    pub(super) fn extend_unset(
+        &mut self,
+        fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>,
+    ) {
+        let set = self.0.len();
+        for (key, value) in fields {
+            if self.0.iter().take(set).all(|(name, _)| *name != key) {
+                self.0.push((key, value));
+            }
+        }
+    }
+
+    /// How many fields there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// One field.
     pub(super) fn get(&self, key: &str) -> Option<&Tree> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
@@ -126,6 +144,15 @@ into_tree!(
     Vec<Tree> => Array,
     Object => Object
 );
+
+impl IntoIterator for Object {
+    type Item = (Cow<'static, str>, Tree);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 impl FromIterator<Object> for Tree {
     fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {

@@ -1,0 +1,113 @@
+//! Where pictures and documents come from, both ways.
+
+use serde_json::value::RawValue;
+
+use super::forms::NAME;
+use crate::{
+    message::{Json, MediaSource, Text},
+    wire::{
+        fields::Fields,
+        tree::{Object, Tree},
+    },
+};
+
+/// What a source is the source of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    Image,
+    Document,
+}
+
+/// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
+/// no object.
+pub(super) fn read(raw: &RawValue, medium: Medium) -> Option<MediaSource> {
+    let fields = Fields::parse(raw.get())?;
+    let opaque = || MediaSource::Opaque { codec: NAME.into(), value: Json::from_raw(raw) };
+    Some(read_known(fields, medium).unwrap_or_else(opaque))
+}
+
+/// Returns a source in its wire form, or why it has none.
+pub(super) fn write(source: &MediaSource, medium: Medium) -> Result<Tree, &'static str> {
+    let typed = |kind| Object::typed(kind);
+    let object = match source {
+        MediaSource::Base64 { media_type, data } if medium.takes(media_type) => {
+            typed("base64").with("media_type", media_type.clone()).with("data", data.clone())
+        }
+        MediaSource::Base64 { .. } => return Err("this provider does not read its media type"),
+        MediaSource::Url { url } => typed("url").with("url", url.clone()),
+        MediaSource::File { id } => typed("file").with("file_id", id.clone()),
+        MediaSource::Text { text, .. } if medium == Medium::Document => {
+            typed("text").with("media_type", PLAIN).with("data", text.clone())
+        }
+        MediaSource::Text { .. } => return Err("a text is no picture"),
+        MediaSource::Opaque { codec, value } if *codec == NAME => return Ok(value.clone().into()),
+        MediaSource::Opaque { .. } => return Err("only another provider understands its source"),
+    };
+    Ok(object.into())
+}
+
+/// Whether the wire form says less than the source: every text is plain text here.
+pub(super) fn is_flattened(source: &MediaSource) -> bool {
+    matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
+}
+
+const PLAIN: &str = "text/plain";
+
+impl Medium {
+    fn takes(self, media_type: &str) -> bool {
+        match self {
+            Self::Image => {
+                matches!(media_type, "image/jpeg" | "image/png" | "image/gif" | "image/webp")
+            }
+            Self::Document => media_type == "application/pdf",
+        }
+    }
+}
+
+/// Reads a source that [`write`] gives back exactly.
+fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
+    let mut take = |key: &str| -> Option<Text> { fields.take_text(key) };
+    let source = match take("type")?.as_str() {
+        "base64" => MediaSource::Base64 { media_type: take("media_type")?, data: take("data")? },
+        "url" => MediaSource::Url { url: take("url")? },
+        "file" => MediaSource::File { id: take("file_id")? },
+        "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
+        _ => return None,
+    };
+    let whole = fields.rest().next().is_none() && !is_flattened(&source);
+    (whole && write(&source, medium).is_ok()).then_some(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str, medium: Medium) -> MediaSource {
+        read(serde_json::from_str(text).unwrap(), medium).unwrap()
+    }
+
+    #[test]
+    fn every_source_is_written_as_it_was_read() {
+        for text in [
+            r#"{"type":"base64","media_type":"image/png","data":"AA=="}"#,
+            r#"{"type":"base64","media_type":"image/new","data":"AA=="}"#,
+            r#"{"type":"url","url":"https://example.org/a.png"}"#,
+            r#"{"type":"file","file_id":"file_1"}"#,
+            r#"{"type":"text","media_type":"text/plain","data":"hello"}"#,
+            r#"{"type":"url","url":"https://example.org/a.png","new":1}"#,
+            r#"{"type":"content","content":[{"type":"text","text":"a"}]}"#,
+        ] {
+            for medium in [Medium::Image, Medium::Document] {
+                let written = write(&read_text(text, medium), medium).unwrap();
+                assert_eq!(written.into_json().as_str(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_of_another_provider_has_no_form() {
+        let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
+        let reason = write(&source, Medium::Image).unwrap_err();
+        assert_eq!(reason, "only another provider understands its source");
+    }
+}

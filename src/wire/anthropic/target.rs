@@ -1,0 +1,112 @@
+//! Where a body goes, and the parameters that depend on it.
+
+use super::{
+    draft::{Block, Draft},
+    forms::NAME,
+    params,
+};
+use crate::{
+    compact::legality,
+    message::{Json, Request, Role, ToolChoice},
+    wire::{
+        contract::{Change, EncodeOptions, ModelTraits},
+        notes::Notes,
+        tree::{Object, Tree},
+    },
+};
+
+/// What the answer may have where the request does not say: the dialect demands a limit.
+const MAX_OUTPUT: u64 = 4096;
+
+/// The model that a body goes to.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Its name; none in a body that is a thread at rest.
+    pub(super) model: Option<Tree>,
+    /// Whether it is the one that the request was written for.
+    pub(super) is_same: bool,
+    pub(super) traits: ModelTraits,
+}
+
+impl Target {
+    pub(super) fn new(request: &Request, options: &EncodeOptions) -> Self {
+        let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
+        let is_own = |name: &str| {
+            own.and_then(|own| own.to_value().ok()).is_some_and(|own| own.as_str() == Some(name))
+        };
+        Self {
+            model: match &options.model {
+                Some(name) => Some(name.clone().into()),
+                None => own.cloned().map(Tree::Raw),
+            },
+            is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
+            traits: options.traits,
+        }
+    }
+}
+
+/// The parameters of a body, and the name of one that must not come with the others.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) fields: Object,
+    pub(super) left_out: Option<&'static str>,
+}
+
+/// Writes the parameters that have a type of their own or follow from the thread.
+pub(super) fn write_head(
+    request: &Request,
+    target: &Target,
+    drafts: &[Draft],
+    notes: &mut Notes,
+) -> Head {
+    let mut fields = Object::default();
+    notes.turn_to(None);
+    fields.set_some("model", target.model.clone());
+    params::write(&mut fields, request);
+    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
+    if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
+        fields.set("max_tokens", MAX_OUTPUT);
+        notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
+    }
+    if request.temperature.is_some() && fields.get("temperature").is_none() {
+        drop_parameter("temperature", notes);
+    }
+    let left_out = write_thinking(request, drafts, &mut fields, notes);
+    Head { fields, left_out }
+}
+
+/// Thinking with a fixed budget cannot be combined with everything. Returns the parameter that
+/// has to be left out.
+fn write_thinking(
+    request: &Request,
+    drafts: &[Draft],
+    fields: &mut Object,
+    notes: &mut Notes,
+) -> Option<&'static str> {
+    if !params::thinks_manually(&request.extra) {
+        return None;
+    }
+    if loop_has_no_reasoning(request, drafts) {
+        drop_parameter("thinking", notes);
+        return Some("thinking");
+    }
+    if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
+        drop_parameter("tool_choice", notes);
+        fields.set("tool_choice", Object::typed("auto"));
+    }
+    None
+}
+
+fn drop_parameter(name: &str, notes: &mut Notes) {
+    notes.note(Change::ParameterDropped { name: name.into() });
+}
+
+/// Whether there is an open tool loop and no reasoning in it. The provider demands that such a
+/// loop begins with some. Where reasoning stands in it, but not at its beginning, the request is
+/// left as it is: without thinking that reasoning would be refused.
+fn loop_has_no_reasoning(request: &Request, drafts: &[Draft]) -> bool {
+    let Some(start) = legality::open_loop(&request.messages) else { return false };
+    let in_loop = |draft: &&Draft| draft.at >= start && draft.role == Role::Assistant;
+    let mut answers = drafts.iter().filter(in_loop).peekable();
+    answers.peek().is_some() && !answers.any(|draft| draft.blocks.iter().any(Block::is_reasoning))
+}

@@ -1,0 +1,215 @@
+//! The Anthropic Messages codec against real bodies, cases under `testdata/`, random bodies, junk.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
+#[path = "wire_anthropic/bodies.rs"]
+mod bodies;
+#[path = "wire_anthropic/junk.rs"]
+mod junk;
+
+use std::{fs, path::PathBuf};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use threadfold::{
+    Request,
+    message::CacheMarks,
+    wire::{
+        AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise,
+        WireFormat,
+    },
+};
+
+/// Options under which nothing has to be changed in any valid body.
+fn lenient() -> EncodeOptions {
+    let traits =
+        ModelTraits { accepts_prefill: true, accepts_inner_system: true, ..Default::default() };
+    EncodeOptions { model: None, traits }
+}
+
+fn roundtrip(body: &str, recognise: Recognise) -> Encoded {
+    let options = DecodeOptions { recognise };
+    let request = AnthropicMessages.decode_slice(body.as_bytes(), &options);
+    AnthropicMessages.encode(&request.unwrap_or_else(|error| panic!("{error}: {body}")), &lenient())
+}
+
+const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
+const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };
+
+mod transcripts {
+    use super::*;
+
+    fn records() -> Vec<(PathBuf, Value)> {
+        let root = std::env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
+            || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
+            PathBuf::from,
+        );
+        let folder = root.join("anthropic-messages");
+        let Ok(entries) = fs::read_dir(&folder) else {
+            println!("skipped: no transcripts in {}", folder.display());
+            return Vec::new();
+        };
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let json = paths.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
+        json.map(|path| {
+            let record = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            (path, record)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn every_real_body_comes_back_as_it_was() {
+        for (path, record) in records() {
+            let body = &record["request"];
+            for recognise in [Recognise::default(), EVERYTHING, NOTHING] {
+                let encoded = roundtrip(&body.to_string(), recognise);
+                assert_eq!(encoded.adjustments, [], "{}", path.display());
+                assert_eq!(&encoded.body.to_value().unwrap(), body, "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn every_real_answer_can_be_sent_back() {
+        for (path, record) in records() {
+            let Some(response) = record.get("response") else { continue };
+            let turn = AnthropicMessages.decode_response(response.to_string().as_bytes()).unwrap();
+            let answer = Request::new(vec![threadfold::Message::user("hi"), turn.message]);
+            let encoded = AnthropicMessages.encode(&answer, &lenient());
+            let sent = json!({"role": "assistant", "content": response["content"]});
+            assert_eq!(encoded.adjustments, [], "{}", path.display());
+            assert_eq!(encoded.body.to_value().unwrap()["messages"][1], sent, "{}", path.display());
+            assert!(turn.usage.is_some_and(|usage| !usage.is_zero()));
+        }
+    }
+}
+
+mod cases {
+    use super::*;
+
+    #[test]
+    fn every_case_gives_its_body_and_its_adjustments() {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/wire/anthropic");
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        assert!(!paths.is_empty());
+        for path in paths {
+            let text = fs::read_to_string(&path).unwrap();
+            let (body, adjustments) = run(&text);
+            let expected: Value = serde_json::from_str(section(&text, "expect body").unwrap())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(body, expected, "{}", path.display());
+            let lines = section(&text, "expect adjustments").unwrap();
+            assert_eq!(adjustments, lines.trim(), "{}", path.display());
+        }
+    }
+
+    /// Reads the body, or the request in the crate's own form, of a case and encodes it.
+    pub(super) fn run(text: &str) -> (Value, String) {
+        let options = section(text, "options").unwrap_or("{}");
+        let options: Value = serde_json::from_str(options).unwrap();
+        let flag = |name: &str| options.get(name).is_some_and(|flag| flag == true);
+        let mut request = match section(text, "body") {
+            Some(body) => {
+                let everything = flag("recognise");
+                let recognise = if everything { EVERYTHING } else { Recognise::default() };
+                let options = DecodeOptions { recognise };
+                AnthropicMessages.decode_slice(body.as_bytes(), &options).unwrap()
+            }
+            None => serde_json::from_str(section(text, "request").unwrap()).unwrap(),
+        };
+        if flag("cache_auto") {
+            request.cache = CacheMarks::Auto;
+        }
+        let traits = ModelTraits {
+            accepts_prefill: flag("accepts_prefill"),
+            accepts_inner_system: flag("accepts_inner_system"),
+            binds_reasoning: flag("binds_reasoning"),
+        };
+        let model = options.get("model").and_then(Value::as_str).map(Into::into);
+        let encoded = AnthropicMessages.encode(&request, &EncodeOptions { model, traits });
+        let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
+        (encoded.body.to_value().unwrap(), lines.join("\n"))
+    }
+
+    fn section<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+        let sections = text.strip_prefix("--- ")?.split("\n--- ");
+        sections
+            .filter_map(|section| section.split_once('\n'))
+            .find_map(|(title, body)| (title.trim() == name).then_some(body))
+    }
+}
+
+mod properties {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_valid_body_comes_back_as_it_was(body in bodies::body(), everything in any::<bool>()) {
+            let recognise = if everything { EVERYTHING } else { Recognise::default() };
+            let encoded = roundtrip(&body, recognise);
+            prop_assert_eq!(encoded.adjustments, []);
+            let expected: Value = serde_json::from_str(&body).unwrap();
+            prop_assert_eq!(encoded.body.to_value().unwrap(), expected);
+        }
+
+        #[test]
+        fn what_was_made_valid_stays_as_it_is(body in junk::body_like()) {
+            let Ok(request) = AnthropicMessages.decode(&body, &DecodeOptions::default()) else {
+                return Ok(());
+            };
+            for options in [EncodeOptions::default(), lenient()] {
+                let once = AnthropicMessages.encode(&request, &options).body;
+                let again = AnthropicMessages
+                    .decode_slice(once.as_str().as_bytes(), &DecodeOptions::default()).unwrap();
+                let twice = AnthropicMessages.encode(&again, &options);
+                prop_assert_eq!(&twice.adjustments, &[], "{}", once);
+                prop_assert_eq!(twice.body.to_value().unwrap(), once.to_value().unwrap());
+            }
+        }
+    }
+}
+
+mod robustness {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_tree_makes_it_panic(body in prop_oneof![junk::value(), junk::body_like()]) {
+            if let Ok(request) = AnthropicMessages.decode(&body, &DecodeOptions::default()) {
+                let _ = AnthropicMessages.encode(&request, &EncodeOptions::default());
+            }
+            let _ = AnthropicMessages.decode_response(body.to_string().as_bytes());
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = AnthropicMessages.decode_slice(&bytes, &DecodeOptions::default());
+            let _ = AnthropicMessages.decode_response(&bytes);
+        }
+    }
+
+    #[test]
+    fn deep_and_wide_bodies_take_their_time_and_no_more() {
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let results = format!(
+            "{}[]{}",
+            r#"[{"type":"tool_result","tool_use_id":"t","content":"#.repeat(20_000),
+            "}]".repeat(20_000)
+        );
+        let wide: Vec<String> = (0..100_000).map(|number| format!(r#""k{number}":1"#)).collect();
+        let block = format!(r#"[{{"type":"text","text":"a",{}}}]"#, wide.join(","));
+        for content in [deep, results, block] {
+            let body = format!(r#"{{"messages":[{{"role":"user","content":{content}}}]}}"#);
+            let request =
+                AnthropicMessages.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+            let _ = AnthropicMessages.encode(&request, &EncodeOptions::default());
+        }
+    }
+}
