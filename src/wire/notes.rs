@@ -48,8 +48,12 @@ impl Notes {
         extra: &'e Extra,
     ) -> impl Iterator<Item = (&'e str, &'e Json)> + use<'e> {
         if let Some(codec) = extra.codec().filter(|codec| *codec != self.codec) {
-            let fields = extra.fields().map(|(key, _)| Text::from(key)).collect();
-            self.note(Change::FieldsDropped { codec: codec.into(), fields });
+            // What begins with `#` is a codec's note to itself and was never on the wire.
+            let names = extra.fields().map(|(key, _)| key).filter(|key| !key.starts_with('#'));
+            let fields: Vec<Text> = names.map(Text::from).collect();
+            if !fields.is_empty() {
+                self.note(Change::FieldsDropped { codec: codec.into(), fields });
+            }
         }
         extra.of(self.codec)
     }
