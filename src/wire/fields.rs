@@ -23,7 +23,7 @@ pub(super) enum Path<'p> {
 }
 
 /// The fields of one JSON object, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
