@@ -13,9 +13,11 @@
 mod contract;
 mod fields;
 mod notes;
+mod openai_chat;
 mod tree;
 
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
 };
+pub use openai_chat::OpenAiChat;
