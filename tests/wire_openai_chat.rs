@@ -119,7 +119,8 @@ proptest! {
             let again = OpenAiChat
                 .decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default())
                 .unwrap();
-            prop_assert_eq!(OpenAiChat.encode(&again, &options).body, first.body);
+            let settled = OpenAiChat.encode(&again, &options).body.to_value();
+            prop_assert_eq!(settled, first.body.to_value());
         }
     }
 }

@@ -10,12 +10,15 @@
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
+mod classify;
 mod contract;
+mod error_body;
 mod fields;
 mod notes;
 mod openai_chat;
 mod tree;
 
+pub use classify::classify_error;
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
