@@ -62,17 +62,14 @@ proptest! {
 fn kind(error: &ModelError) -> String {
     let or_unknown =
         |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
-    match &error.kind {
-        ModelErrorKind::Overflow { limit, found } => {
-            format!("overflow limit={} found={}", or_unknown(*limit), or_unknown(*found))
-        }
-        ModelErrorKind::Retryable { after: None } => "retryable".to_owned(),
-        ModelErrorKind::Retryable { after: Some(after) } => {
-            format!("retryable after {}ms", after.as_millis())
-        }
-        ModelErrorKind::Authentication => "authentication".to_owned(),
-        ModelErrorKind::Refused => "refused".to_owned(),
-        ModelErrorKind::Other => "other".to_owned(),
-        unexpected => format!("{unexpected:?}"),
+    if let ModelErrorKind::Overflow { limit, found } = error.kind {
+        return format!("overflow limit={} found={}", or_unknown(limit), or_unknown(found));
     }
+    if let ModelErrorKind::Retryable { after: Some(after) } = error.kind {
+        return format!("retryable after {}ms", after.as_millis());
+    }
+    if error.is_retryable() {
+        return "retryable".to_owned();
+    }
+    format!("{:?}", error.kind).to_lowercase()
 }

@@ -6,6 +6,7 @@ use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
 use crate::{
     message::{Extra, Json, Text, ToolInput, ToolUse},
     wire::{
+        contract::Change,
         fields::{Fields, items, text},
         notes::Notes,
         tree::{Object, Tree},
@@ -45,20 +46,26 @@ pub(super) fn write(call: &ToolUse, id: Text, notes: &mut Notes) -> Object {
     let body = reopen(call.extra.get(CODEC, kind));
     object.set("id", id);
     object.set("type", kind);
-    object.set(kind, body.with("name", call.name.clone()).with(input, input_text(call)));
+    object.set(kind, body.with("name", call.name.clone()).with(input, input_text(call, notes)));
     object
 }
 
 /// Returns a call as the deprecated `function_call`.
 pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
     let object = wire_fields(&call.extra, notes);
-    object.with("name", call.name.clone()).with("arguments", input_text(call))
+    object.with("name", call.name.clone()).with("arguments", input_text(call, notes))
 }
 
-fn input_text(call: &ToolUse) -> Tree {
+/// The input as text. What came as text stays, whatever it is; what came as JSON must be an object.
+fn input_text(call: &ToolUse, notes: &mut Notes) -> Tree {
     match &call.input {
         ToolInput::Text(text) => text.clone().into(),
-        ToolInput::Json(json) => Text::from(json.as_str()).into(),
+        ToolInput::Json(json) if json.is_object() => Text::from(json.as_str()).into(),
+        ToolInput::Json(json) => {
+            notes.note(Change::InputWrapped { id: call.id.clone() });
+            let wrapped = Tree::from(Object::default().with("input", json.clone())).into_json();
+            Text::from(wrapped.as_str()).into()
+        }
     }
 }
 

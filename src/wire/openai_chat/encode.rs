@@ -12,7 +12,7 @@ use crate::{
     wire::{
         contract::{EncodeOptions, Encoded},
         notes::{self, Notes},
-        tree::{Object, Tree},
+        tree::Tree,
     },
 };
 
@@ -60,5 +60,5 @@ fn system(message: &Message, notes: &mut Notes) -> Option<Tree> {
     };
     let developer = marked(&message.extra, "#role").is_some_and(|role| role == "developer");
     let role = if developer { "developer" } else { "system" };
-    Some(Object::from(fields).with("role", role).with("content", content).into())
+    Some(fields.with("role", role).with("content", content).into())
 }

@@ -28,7 +28,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     message::{ContentBlock, Extra, Json, Opaque, Text},
     wire::{
-        fields::{Fields, text},
+        fields::{Fields, is_text, text},
         notes::Notes,
         tree::{Object, Tree},
     },
@@ -100,10 +100,15 @@ pub(super) fn reopen(json: Option<&Json>) -> Object {
 /// Returns a part of the content that only this codec understands.
 pub(super) fn opaque_part(raw: &RawValue) -> ContentBlock {
     let value = Json::from_raw(raw);
-    if value.as_str().starts_with(FIELD) {
+    if value.as_str().starts_with(FIELD) || is_text(raw) {
         return opaque_field("content", raw);
     }
     Opaque::new(CODEC, value).into()
+}
+
+/// Returns a whole content that is a string which no text block can hold.
+pub(super) fn opaque_string(raw: &RawValue) -> ContentBlock {
+    Opaque::new(CODEC, Json::from_raw(raw)).into()
 }
 
 /// Returns a field of a message that only this codec understands.

@@ -12,7 +12,7 @@ use super::{
     tools,
 };
 use crate::{
-    message::{Extra, Message, Request, Text, ToolChoice},
+    message::{Extra, Json, Message, Request, Text, ToolChoice},
     wire::{
         contract::{Change, EncodeOptions},
         fields::{Fields, text},
@@ -30,25 +30,17 @@ pub(super) fn read(
     system: Vec<Message>,
     messages: Vec<Message>,
 ) -> Request {
-    let get = |fields: &Fields<'_>, key: &str| fields.get(key).map(RawValue::get).map(String::from);
     let tools = fields.get("tools").and_then(tools::read_all);
     if tools.is_some() {
         fields.take("tools");
     }
     let temperature = temperature(fields.get("temperature"));
-    if temperature.and_then(number).map(|tree| text_of(tree)) == get(&fields, "temperature") {
-        fields.take("temperature");
-    }
+    take_if_same(&mut fields, "temperature", temperature.and_then(number));
     let tool_choice = choice(fields.get("tool_choice"));
-    if tool_choice.clone().map(|choice| text_of(write_choice(choice)))
-        == get(&fields, "tool_choice")
-    {
-        fields.take("tool_choice");
-    }
+    take_if_same(&mut fields, "tool_choice", tool_choice.clone().map(write_choice));
     let max_output = limit(fields.get(NEW_LIMIT), fields.get(OLD_LIMIT));
-    let written = max_output.map(|tokens| tokens.to_string());
-    if fields.get(OLD_LIMIT).is_none() && written == get(&fields, NEW_LIMIT) {
-        fields.take(NEW_LIMIT);
+    if fields.get(OLD_LIMIT).is_none() {
+        take_if_same(&mut fields, NEW_LIMIT, max_output.map(Tree::from));
     }
     Request {
         system: system.into(),
@@ -58,6 +50,15 @@ pub(super) fn read(
         temperature,
         extra: keep(&fields, Vec::new()),
         ..Request::new(messages)
+    }
+}
+
+/// Takes a field out that is written the same again.
+fn take_if_same(fields: &mut Fields<'_>, key: &str, written: Option<Tree>) {
+    let written = written.map(Tree::into_json);
+    let came = fields.get(key).map(Json::from_raw);
+    if written == came {
+        fields.take(key);
     }
 }
 
@@ -172,8 +173,4 @@ fn write_choice(choice: ToolChoice) -> Tree {
 
 fn number(value: f64) -> Option<Tree> {
     Number::from_f64(value).map(Tree::Number)
-}
-
-fn text_of(tree: Tree) -> String {
-    tree.into_json().as_str().to_owned()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::marks::{Field, inner, keep, mark, opaque_part};
+use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
     message::{
         Checkpoint, ContentBlock, Document, Image, MediaSource, Summary, SystemReminder, Text,
@@ -39,7 +39,10 @@ pub(super) fn content(
     match raw {
         None if may_lack => Ok(Content::empty(Some("absent"))),
         None => Err(path.missing("a string or an array")),
-        Some(raw) if raw.get() == "null" && may_lack => Ok(Content::empty(Some("null"))),
+        Some(raw) if raw.get() == "null" && may_lack => {
+            // It is the usual form where an assistant only calls.
+            Ok(Content::empty((speaker == Speaker::Tool).then_some("null")))
+        }
         Some(raw) if is_text(raw) => Ok(string(raw, speaker)),
         Some(raw) => {
             let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
@@ -86,7 +89,7 @@ fn string(raw: &RawValue, speaker: Speaker) -> Content {
         (_, Some(text)) if speaker == Speaker::Tool || !text.is_blank() => {
             Content { blocks: vec![ContentBlock::text(text)], form: None }
         }
-        (_, _) => Content { blocks: vec![opaque_part(raw)], form: None },
+        (_, _) => Content { blocks: vec![opaque_string(raw)], form: None },
     }
 }
 

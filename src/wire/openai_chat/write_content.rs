@@ -30,13 +30,13 @@ pub(super) enum Piece {
 /// Returns a content of these pieces. The form is that in which it came; where there is none, one
 /// plain text stands as a string. `None` if there are no pieces.
 pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>) -> Option<Tree> {
-    let as_array = form == Some("array");
-    let mut pieces = pieces.into_iter().peekable();
-    let first = pieces.next()?;
-    match first {
-        Piece::Plain(text) if !as_array && pieces.peek().is_none() => Some(text.into()),
-        Piece::String(json) if !as_array && pieces.peek().is_none() => Some(json.into()),
-        first => Some(Tree::Array(std::iter::once(first).chain(pieces).map(part).collect())),
+    let alone = pieces.len() == 1 && form != Some("array");
+    match pieces.first()? {
+        Piece::Plain(text) if alone => Some(text.clone().into()),
+        Piece::String(json) if alone => Some(json.clone().into()),
+        Piece::Plain(_) | Piece::String(_) | Piece::Part(_) => {
+            Some(Tree::Array(pieces.into_iter().map(part).collect()))
+        }
     }
 }
 
