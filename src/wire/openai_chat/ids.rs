@@ -73,7 +73,7 @@ mod tests {
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
         let names = Ids::new(&[(0, message)]);
         let short: Vec<Text> = ids.iter().map(|id| names.of(&id.as_str().into())).collect();
-        assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-d6cb43afb23cecd7");
+        assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
         assert_ne!(short[0], short[1]);
         assert_eq!(short[2].as_str(), ids[2]);
         assert!(short.iter().all(|name| name.chars().count() <= 40));
