@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let brief = Brief { target: Some(WINDOW.tokens() / 2), ..Brief::default() };
     let model = agent.model().clone();
     let driven = block_on(propose(
-        &Summarize::default(),
+        &Summarize { summary_tokens: 1_500, ..Summarize::default() },
         &thread,
         &brief,
         Models::one(&model),
@@ -75,6 +75,7 @@ fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
         thousands(WINDOW.tokens())
     );
     println!("  {}", style.meter(agent.thread().counter().request(request), WINDOW.tokens()));
+    println!("\n  {}", style.red("The provider would refuse it: the prompt is too long."));
     println!("\nIt begins and ends like this:\n");
     let last = request.messages.len().saturating_sub(3);
     for (index, message) in request.messages.iter().enumerate() {

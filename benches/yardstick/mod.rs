@@ -11,15 +11,15 @@ use threadfold::{ContentBlock, Message};
 
 /// The least, the middle and the most of some repetitions.
 #[derive(Clone, Copy, Debug)]
-pub struct Spread {
-    pub least: Duration,
-    pub middle: Duration,
-    pub most: Duration,
+pub(crate) struct Spread {
+    pub(crate) least: Duration,
+    pub(crate) middle: Duration,
+    pub(crate) most: Duration,
 }
 
 /// Times the work, with what it needs made anew each time and what it gives dropped outside the
 /// clock.
-pub fn time<I, O>(
+pub(crate) fn time<I, O>(
     repetitions: usize,
     mut make: impl FnMut() -> I,
     mut work: impl FnMut(I) -> O,
@@ -40,13 +40,13 @@ pub fn time<I, O>(
 
 impl Spread {
     /// How many times the other it takes, by the middle ones.
-    pub fn over(self, other: Self) -> f64 {
+    pub(crate) fn over(self, other: Self) -> f64 {
         self.middle.as_secs_f64() / other.middle.as_secs_f64().max(1e-12)
     }
 }
 
 /// Milliseconds with three digits that count.
-pub fn milliseconds(duration: Duration) -> String {
+pub(crate) fn milliseconds(duration: Duration) -> String {
     let milliseconds = duration.as_secs_f64() * 1e3;
     match milliseconds {
         100.0.. => format!("{milliseconds:.0}"),
@@ -57,7 +57,7 @@ pub fn milliseconds(duration: Duration) -> String {
 }
 
 /// Copies the text of a thread into a buffer that is there already: what moving the bytes costs.
-pub fn memcpy(messages: &[Message], repetitions: usize) -> Spread {
+pub(crate) fn memcpy(messages: &[Message], repetitions: usize) -> Spread {
     let texts: Vec<&str> =
         messages.iter().flat_map(|message| &message.content).flat_map(texts).collect();
     let all: String = texts.concat();
@@ -73,7 +73,7 @@ pub fn memcpy(messages: &[Message], repetitions: usize) -> Spread {
 }
 
 /// The texts in a block, where most bytes of a thread are.
-pub fn texts(block: &ContentBlock) -> Vec<&str> {
+pub(crate) fn texts(block: &ContentBlock) -> Vec<&str> {
     match block {
         ContentBlock::Text(block) => vec![&block.text],
         ContentBlock::Thinking(block) => vec![&block.text],
@@ -85,7 +85,7 @@ pub fn texts(block: &ContentBlock) -> Vec<&str> {
 }
 
 /// The exponent by which the time grows from one size to another.
-pub fn exponent(small: (usize, Spread), large: (usize, Spread)) -> f64 {
+pub(crate) fn exponent(small: (usize, Spread), large: (usize, Spread)) -> f64 {
     let time = large.1.middle.as_secs_f64() / small.1.middle.as_secs_f64().max(1e-12);
     let size = large.0 as f64 / small.0 as f64;
     time.log10() / size.log10()

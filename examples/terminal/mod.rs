@@ -8,36 +8,36 @@ use threadfold::{ContentBlock, Message, Role};
 
 /// Styles, if the output is a terminal and nobody asked for none.
 #[derive(Clone, Copy)]
-pub struct Style {
+pub(crate) struct Style {
     colours: bool,
 }
 
 impl Style {
-    pub fn of(stream: &impl IsTerminal) -> Self {
+    pub(crate) fn of(stream: &impl IsTerminal) -> Self {
         Self { colours: stream.is_terminal() && env::var_os("NO_COLOR").is_none() }
     }
 
-    pub fn bold(self, text: impl Display) -> String {
+    pub(crate) fn bold(self, text: impl Display) -> String {
         self.paint("1", text)
     }
 
-    pub fn dim(self, text: impl Display) -> String {
+    pub(crate) fn dim(self, text: impl Display) -> String {
         self.paint("2", text)
     }
 
-    pub fn green(self, text: impl Display) -> String {
+    pub(crate) fn green(self, text: impl Display) -> String {
         self.paint("32", text)
     }
 
-    pub fn yellow(self, text: impl Display) -> String {
+    pub(crate) fn yellow(self, text: impl Display) -> String {
         self.paint("33", text)
     }
 
-    pub fn red(self, text: impl Display) -> String {
+    pub(crate) fn red(self, text: impl Display) -> String {
         self.paint("31", text)
     }
 
-    pub fn cyan(self, text: impl Display) -> String {
+    pub(crate) fn cyan(self, text: impl Display) -> String {
         self.paint("36", text)
     }
 
@@ -46,13 +46,13 @@ impl Style {
     }
 
     /// A heading over a rule.
-    pub fn heading(self, text: &str) -> String {
+    pub(crate) fn heading(self, text: &str) -> String {
         let rule = "─".repeat(76usize.saturating_sub(text.chars().count()));
         format!("\n{} {}", self.bold(text), self.dim(rule))
     }
 
     /// How full the window is, as a bar of 40 cells and a number.
-    pub fn meter(self, tokens: u64, window: u64) -> String {
+    pub(crate) fn meter(self, tokens: u64, window: u64) -> String {
         let cells = (tokens.saturating_mul(40) / window.max(1)).min(40) as usize;
         let bar = format!("{}{}", "█".repeat(cells), "░".repeat(40 - cells));
         let percent = tokens.saturating_mul(100) / window.max(1);
@@ -66,7 +66,7 @@ impl Style {
 }
 
 /// A number with separators: 12,345.
-pub fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()
@@ -78,7 +78,7 @@ pub fn thousands(number: u64) -> String {
 }
 
 /// The first line of a text, cut to so many characters.
-pub fn first_line(text: &str, most: usize) -> String {
+pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     if line.chars().count() <= most && line.len() == text.trim().len() {
         return line.to_owned();
@@ -87,7 +87,7 @@ pub fn first_line(text: &str, most: usize) -> String {
 }
 
 /// A message in one line: what kinds of blocks it has, and how it begins.
-pub fn outline(message: &Message, most: usize) -> String {
+pub(crate) fn outline(message: &Message, most: usize) -> String {
     let parts = message.content.iter().map(|block| {
         if let ContentBlock::ToolUse(call) = block {
             format!("{}({})", call.name, first_line(call.input.as_str(), 44))
@@ -96,7 +96,7 @@ pub fn outline(message: &Message, most: usize) -> String {
             let mark = if result.is_error { "✗" } else { "→" };
             format!("{mark} {}", first_line(text.map_or("", |text| text), 50))
         } else if let ContentBlock::Summary(summary) = block {
-            format!("[summary, {} bytes]", thousands(summary.text.len() as u64))
+            format!("[{} bytes]", thousands(summary.text.len() as u64))
         } else if let Some(text) = block.as_text() {
             first_line(text, most)
         } else {
@@ -106,9 +106,11 @@ pub fn outline(message: &Message, most: usize) -> String {
     first_line(&parts.collect::<Vec<_>>().join("  "), most)
 }
 
-/// Who speaks, in nine columns: a person's words are told from tool results.
-pub fn speaker(message: &Message) -> &'static str {
+/// Who speaks, in nine columns: a person's words are told from tool results and summaries.
+pub(crate) fn speaker(message: &Message) -> &'static str {
+    let summary = |block: &ContentBlock| matches!(block, ContentBlock::Summary(_));
     match message.role {
+        _ if message.content.iter().any(summary) => "summary",
         Role::System => "system",
         Role::User if message.is_typed() => "user",
         Role::User => "results",

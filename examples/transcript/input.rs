@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use crate::options::Dialect;
 
 /// A request body as text, and what it says of itself.
-pub struct Input<'a> {
-    pub body: Cow<'a, str>,
-    pub dialect: Dialect,
-    pub model: Option<String>,
+pub(crate) struct Input<'a> {
+    pub(crate) body: Cow<'a, str>,
+    pub(crate) dialect: Dialect,
+    pub(crate) model: Option<String>,
 }
 
 /// A record around a body.
@@ -40,7 +40,7 @@ struct Head {
 }
 
 /// Finds the body: the whole file, a bare array of messages, or the `request` of a record.
-pub fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
+pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8: {error}"))?;
     let raw: &RawValue =
         serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;

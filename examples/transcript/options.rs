@@ -12,26 +12,26 @@ const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat] [--
     [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
 
 /// What was asked for.
-pub struct Options {
-    pub file: PathBuf,
+pub(crate) struct Options {
+    pub(crate) file: PathBuf,
     /// `None`: find out.
-    pub format: Option<Dialect>,
-    pub out: Option<Dialect>,
-    pub strategy: Option<String>,
-    pub window: Option<ContextWindow>,
-    pub replacements: Vec<Replacement>,
-    pub stamp: Option<u64>,
+    pub(crate) format: Option<Dialect>,
+    pub(crate) out: Option<Dialect>,
+    pub(crate) strategy: Option<String>,
+    pub(crate) window: Option<ContextWindow>,
+    pub(crate) replacements: Vec<Replacement>,
+    pub(crate) stamp: Option<u64>,
 }
 
 /// A dialect, by the name that it has on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum Dialect {
     Anthropic,
     OpenAiChat,
 }
 
 impl Dialect {
-    pub fn format(self) -> &'static dyn WireFormat {
+    pub(crate) fn format(self) -> &'static dyn WireFormat {
         match self {
             Self::Anthropic => &AnthropicMessages,
             Self::OpenAiChat => &OpenAiChat,
@@ -39,7 +39,7 @@ impl Dialect {
     }
 
     /// The dialect of this name: that of the command line, or that of the codec.
-    pub fn named(name: &str) -> Result<Self, String> {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
         match name {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
             "openai-chat" => Ok(Self::OpenAiChat),
@@ -49,7 +49,7 @@ impl Dialect {
 }
 
 impl Options {
-    pub fn from_arguments() -> Result<Self, String> {
+    pub(crate) fn from_arguments() -> Result<Self, String> {
         let mut options = Self {
             file: PathBuf::new(),
             format: None,

@@ -39,17 +39,6 @@ const RULE_WORDS: [&str; 12] = [
     "avoid",
     "instead of",
 ];
-const ERROR_WORDS: [&str; 9] = [
-    "error",
-    "failed",
-    "failure",
-    "panicked",
-    "exception",
-    "traceback",
-    "not found",
-    "cannot",
-    "denied",
-];
 const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "insert"];
 
 impl Facts {
@@ -107,6 +96,7 @@ impl Gathered {
             }
         }
         self.read_output(text);
+        self.find_paths(text, false);
     }
 
     fn read_model(&mut self, text: &str) {
@@ -143,11 +133,8 @@ impl Gathered {
     }
 
     fn read_output(&mut self, text: &str) {
-        for line in text.lines().filter(|line| line.len() < 300) {
-            let lower = line.to_lowercase();
-            if ERROR_WORDS.iter().any(|word| lower.contains(word)) {
-                self.errors.note(line.trim());
-            }
+        for line in text.lines().filter(|line| line.len() < 300 && is_error(line)) {
+            self.errors.note(line.trim());
         }
     }
 
@@ -232,21 +219,36 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.filter(|word| word.chars().count() > 3).map(str::to_lowercase)
 }
 
+/// Endings of files that come up without a folder.
+const ENDINGS: [&str; 28] = [
+    "c", "cfg", "conf", "cpp", "css", "go", "h", "html", "ini", "java", "js", "json", "lock",
+    "log", "md", "patch", "py", "rb", "rs", "sh", "sql", "toml", "ts", "tsx", "txt", "xml", "yaml",
+    "yml",
+];
+
 fn is_path(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or_default();
-    let extension = name.rsplit_once('.').map(|(stem, extension)| (stem.len(), extension));
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    let dotted = extension.is_some_and(|(stem, extension)| {
-        stem + extension.len() > 2
-            && (1..=5).contains(&extension.len())
-            && extension.starts_with(|c: char| c.is_ascii_lowercase())
-            && extension.chars().all(|c| c.is_ascii_alphanumeric())
-    });
-    (3..200).contains(&word.len())
-        && !word.starts_with("http")
-        && !word.contains("//")
-        && word.chars().all(plain)
-        && (dotted || (word.starts_with('/') && word.matches('/').count() > 1))
+    if !(3..200).contains(&word.len()) || word.contains("//") || !word.chars().all(plain) {
+        return false;
+    }
+    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
+    let ending = name.rsplit_once('.').map(|(stem, ending)| (!stem.is_empty(), ending));
+    let known = ending.is_some_and(|(stem, ending)| stem && ENDINGS.contains(&ending));
+    // Without an ending, only what is deep below the root can be told from a division.
+    let deep = word.starts_with('/') && !name.is_empty() && folder.matches('/').count() > 1;
+    known || deep
+}
+
+/// Whether a line speaks of failure, and is not code that could.
+fn is_error(line: &str) -> bool {
+    // Tools number the lines that they show.
+    let lower = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit());
+    let lower = lower.to_lowercase();
+    let said = ["panicked at", "traceback (most recent", "exception:", "permission denied"];
+    let code = ["=>", "->", "{", "=0", "$", "use "].iter().any(|sign| lower.contains(sign));
+    let failed =
+        lower.contains(" failed") && !lower.contains(" 0 failed") && !lower.contains(" 0 of");
+    lower.starts_with("error") || said.iter().any(|word| lower.contains(word)) || (failed && !code)
 }
 
 #[cfg(test)]
@@ -258,7 +260,18 @@ mod tests {
         for path in ["src/lib.rs", "a.txt", "/usr/local/bin", "Cargo.toml", "./x/y.py"] {
             assert!(is_path(path), "{path}");
         }
-        for word in ["e.g", "1.5", "end.", "https://a.b/c.d", "/", "a/b", "1.0.2"] {
+        for word in [
+            "e.g",
+            "1.5",
+            "end.",
+            "self.len",
+            "w.flush",
+            "/",
+            "a/b",
+            "/x/",
+            "1.0.2",
+            "https://a.b/c.d",
+        ] {
             assert!(!is_path(word), "{word}");
         }
     }

@@ -1,5 +1,7 @@
 //! A model that sums up without a model.
 
+use std::collections::VecDeque;
+
 use async_trait::async_trait;
 use futures::{
     StreamExt,
@@ -78,11 +80,11 @@ fn write(facts: Facts, most: usize) -> String {
     };
     let sections = [
         ("Earlier", facts.earlier),
-        ("Request", ends(facts.requests)),
+        ("Request", ends(facts.requests, 8)),
         ("Rules", facts.rules),
-        ("Files", facts.files.into_iter().map(file).collect()),
-        ("Commands", ends(facts.commands)),
-        ("Errors", ends(facts.errors)),
+        ("Files", facts.files.into_iter().take(16).map(file).collect()),
+        ("Commands", ends(facts.commands, 12)),
+        ("Errors", ends(facts.errors, 12)),
         ("State", facts.statements),
     ];
     let mut taken: Vec<(&str, Vec<String>, usize)> =
@@ -117,14 +119,15 @@ fn write(facts: Facts, most: usize) -> String {
     if text.is_empty() { "Nothing of note was said.".to_owned() } else { text }
 }
 
-/// A list from both ends: the first, the last, the second, and so on. The middle is what can be
-/// missed best.
-fn ends(items: Vec<String>) -> Vec<String> {
-    let mut items = std::collections::VecDeque::from(items);
-    let mut from_both = Vec::with_capacity(items.len());
-    while let Some(first) = items.pop_front() {
+/// At most so many items of a list, from both ends: the first, the last, the second, and so on. The
+/// middle is what can be missed best.
+fn ends(items: Vec<String>, most: usize) -> Vec<String> {
+    let mut items = VecDeque::from(items);
+    let mut from_both = Vec::with_capacity(most);
+    while let Some(first) = items.pop_front().filter(|_| from_both.len() < most) {
         from_both.push(first);
         from_both.extend(items.pop_back());
     }
+    from_both.truncate(most);
     from_both
 }

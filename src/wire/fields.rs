@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 
 use super::contract::WireError;
-use crate::message::{Extra, Json, Text};
+use crate::message::{Json, Text};
 
 /// Where in a body something stands. Written out only when an error needs it.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) enum Path<'p> {
 }
 
 /// The fields of one JSON object, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
@@ -80,12 +80,6 @@ impl<'a> Fields<'a> {
     /// What nobody took.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))
-    }
-
-    /// What nobody took, under the name of the codec, behind these fields of the codec's own.
-    pub(super) fn into_extra(self, codec: &'static str, own: Vec<(Text, Json)>) -> Extra {
-        let rest = self.0.into_iter().map(|(key, raw)| (Text::from(key), Json::from_raw(raw)));
-        Extra::new(codec, own.into_iter().chain(rest))
     }
 }
 
@@ -207,13 +201,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_taken_becomes_extra_in_order() {
+    fn what_is_not_taken_stays_in_order() {
         let mut fields =
             Fields::parse(r#"{"z":1,"text":"hi","a":null,"n":{"b":1,"a":2}}"#).unwrap();
         assert_eq!(fields.take_text("text"), Some(Text::from("hi")));
         assert_eq!(fields.take_text("a"), None);
-        let extra = fields.into_extra("c", Vec::new());
-        let kept: Vec<(&str, &str)> = extra.fields().map(|(k, j)| (k, j.as_str())).collect();
+        let kept: Vec<(&str, &str)> = fields.rest().map(|(key, raw)| (key, raw.get())).collect();
         assert_eq!(kept, [("z", "1"), ("a", "null"), ("n", r#"{"b":1,"a":2}"#)]);
     }
 

@@ -11,13 +11,18 @@
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
 mod anthropic;
+mod classify;
 mod contract;
+mod error_body;
 mod fields;
 mod notes;
+mod openai_chat;
 mod tree;
 
 pub use anthropic::AnthropicMessages;
+pub use classify::classify_error;
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
 };
+pub use openai_chat::OpenAiChat;

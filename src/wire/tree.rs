@@ -48,6 +48,17 @@ impl Object {
         }
     }
 
+    /// Adds a field at the end without looking whether it is there. For fields that are known to
+    /// differ, of which a hostile body may have very many.
+    pub(super) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+        self.0.push((key.into(), value.into()));
+    }
+
+    /// The fields, in order.
+    pub(super) fn into_fields(self) -> Vec<(Cow<'static, str>, Tree)> {
+        self.0
+    }
+
     /// Sets a field if there is a value.
     pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
         if let Some(value) = value {

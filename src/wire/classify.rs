@@ -1,0 +1,175 @@
+//! What kind of failure an error answer is, for every provider.
+//!
+//! The status alone does not tell: an overflow comes as 400, 413, 422 or 500, a bad key as 400
+//! (Gemini), a rate limit as 413 (Groq) or 403. So the body is asked first, then the status:
+//!
+//! | step | decides | by |
+//! |---|---|---|
+//! | 1 | overflow | the code `context_length_exceeded` and its like, whatever the status |
+//! | 2 | other | a spent quota: waiting does not help |
+//! | 3 | retryable | 429, and words of rate limits, unless the status is 413 |
+//! | 4 | overflow | the sentences by which each provider says so; any 413; a 400 without a body |
+//! | 5 | refused | words of content filters |
+//! | 6 | authentication | 401, 403, and words of keys and permissions |
+//! | 7 | other | a chat template that does not like the roles, which comes as 500 |
+//! | 8 | retryable | 408, 409, 425, 5xx, and words of overload |
+//! | 9 | other | everything else |
+//!
+//! Rate limits come before the sentences because they speak of tokens, requests and limits too. A
+//! request that alone is larger than the rate limit comes as 413 from Groq; it must shrink, so
+//! it is an overflow.
+
+use super::error_body::Report;
+use crate::message::{ModelError, ModelErrorKind};
+
+/// Returns what kind of failure an error answer is, in the provider's own words.
+///
+/// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
+/// llama.cpp, vLLM, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras. The limit
+/// and the count of an overflow, and the wait of a rate limit, are read where the body states them;
+/// the count is what the provider held against the limit, so it holds the reserved output where
+/// that counts. A `Retry-After` header is the host's to read. Status 0 stands for an error that
+/// came within a stream.
+///
+/// ```
+/// use threadfold::{message::ModelErrorKind, wire::classify_error};
+///
+/// let body = br#"{"type":"error","error":{"type":"invalid_request_error",
+///     "message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
+/// let error = classify_error(400, body);
+/// let (limit, found) = (Some(200_000), Some(210_000));
+/// assert_eq!(error.kind, ModelErrorKind::Overflow { limit, found });
+/// assert_eq!(error.message, "prompt is too long: 210000 tokens > 200000 maximum");
+/// ```
+#[must_use]
+pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
+    let report = Report::read(body);
+    let kind = kind(status, &report);
+    ModelError::new(kind, report.message)
+}
+
+fn kind(status: u16, report: &Report) -> ModelErrorKind {
+    let overflow = || ModelErrorKind::Overflow { limit: report.limit(), found: report.found() };
+    let retryable = || ModelErrorKind::Retryable { after: report.retry_after() };
+    if report.says(&OVERFLOW_CODES) {
+        return overflow();
+    }
+    if report.says(&QUOTA) {
+        return ModelErrorKind::Other;
+    }
+    if status == 429 || (status != 413 && report.says(&RATE_LIMITS)) {
+        return retryable();
+    }
+    let without_body = status == 400 && report.message.is_empty();
+    if status == 413 || without_body || is_overflow(report) {
+        return overflow();
+    }
+    if report.says(&REFUSALS) {
+        return ModelErrorKind::Refused;
+    }
+    if matches!(status, 401 | 403) || report.says(&AUTHENTICATION) {
+        return ModelErrorKind::Authentication;
+    }
+    if report.says(&TEMPLATES) {
+        return ModelErrorKind::Other;
+    }
+    if matches!(status, 408 | 409 | 425 | 500..) || report.says(&OVERLOADS) {
+        return retryable();
+    }
+    ModelErrorKind::Other
+}
+
+/// Whether the words say that the prompt is too long: one provider's own sentence, or a context
+/// that something goes over.
+fn is_overflow(report: &Report) -> bool {
+    let counts_tokens = report.says(&["token", "prompt"]);
+    report.says(&OVERFLOWS)
+        || (report.says(&["exceeds the limit of"]) && counts_tokens)
+        || (report.says(&CONTEXTS) && report.says(&OVER))
+}
+
+/// Codes that mean nothing else.
+const OVERFLOW_CODES: [&str; 3] =
+    ["context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"];
+
+const OVERFLOWS: [&str; 12] = [
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "exceed context limit",
+    "exceeds the maximum number of tokens allowed",
+    "maximum context length is",
+    "maximum prompt length is",
+    "reduce the length of the messages",
+    "too large for model with",
+    "exceeded model token limit",
+    "exceeds the available context size",
+    "input length exceeds",
+];
+
+const CONTEXTS: [&str; 4] = ["context length", "context window", "context size", "context limit"];
+
+const OVER: [&str; 6] =
+    ["exceed", "greater than", "longer than", "larger than", "too long", "too large"];
+
+// "You exceeded your current quota" alone does not tell: Gemini says so of a quota per minute.
+const QUOTA: [&str; 2] = ["insufficient_quota", "credit balance is too low"];
+
+const RATE_LIMITS: [&str; 10] = [
+    "rate_limit",
+    "rate limit",
+    "ratelimit",
+    "resource_exhausted",
+    "throttling",
+    "too many requests",
+    "too many tokens, please wait",
+    "tokens per min",
+    "requests per min",
+    "(tpm)",
+];
+
+const REFUSALS: [&str; 11] = [
+    "content_filter",
+    "content filter",
+    "content_policy",
+    "content policy",
+    "content management policy",
+    "responsibleaipolicy",
+    "moderation",
+    "flagged",
+    "usage polic",
+    "prohibited_content",
+    "guardrail",
+];
+
+const AUTHENTICATION: [&str; 13] = [
+    "authentication_error",
+    "authenticationerror",
+    "permission_error",
+    "permission_denied",
+    "unauthenticated",
+    "unauthorized",
+    "invalid_api_key",
+    "api_key_invalid",
+    "invalid api key",
+    "api key not valid",
+    "accessdenied",
+    "unrecognizedclient",
+    "expiredtoken",
+];
+
+const TEMPLATES: [&str; 2] = ["roles must alternate", "must alternate user"];
+
+const OVERLOADS: [&str; 11] = [
+    "overloaded",
+    "server_error",
+    "api_error",
+    "internalserverexception",
+    "serviceunavailable",
+    "service unavailable",
+    "\nunavailable",
+    "modelnotready",
+    "modeltimeout",
+    "timeout_error",
+    "try again in",
+];

@@ -1,0 +1,302 @@
+//! Reading error bodies of every provider: whose words, which codes, which numbers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::message::Text;
+
+/// The most of a body that is looked at, and the most of a message that is kept.
+const MOST_BODY: usize = 64 * 1024;
+const MOST_MESSAGE: usize = 2_000;
+
+/// What an error body says.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// The provider's words.
+    pub(super) message: Text,
+    /// Everything that may tell the kind: words, types and codes, in lower case.
+    pub(super) text: String,
+    /// How long it asks to wait, where that stands in a field of its own.
+    retry_delay: Option<Duration>,
+    /// The length of the prompt and the window, where those stand in fields of their own.
+    found: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Report {
+    /// Reads a body: JSON in any of the shapes that providers use, or text.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let body = body.get(..MOST_BODY).unwrap_or(body);
+        let value: Option<Value> = serde_json::from_slice(body).ok();
+        let body = String::from_utf8_lossy(body);
+        let Some(value) = value else { return Self::of_text(body.trim()) };
+        let mut facts = Facts::default();
+        facts.gather(&value);
+        let message = facts.messages.join(": ");
+        let message = if message.trim().is_empty() { body.trim() } else { message.trim() };
+        let text = format!("{message}\n{}", facts.codes.join("\n")).to_ascii_lowercase();
+        Self {
+            message: abridged(message),
+            text,
+            retry_delay: facts.retry_delay,
+            found: facts.found,
+            limit: facts.limit,
+        }
+    }
+
+    fn of_text(text: &str) -> Self {
+        Self {
+            message: abridged(text),
+            text: text.to_ascii_lowercase(),
+            retry_delay: None,
+            found: None,
+            limit: None,
+        }
+    }
+
+    /// Whether any of these words is in it.
+    pub(super) fn says(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.text.contains(word))
+    }
+
+    /// How long it asks to wait.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        const BEFORE: [&str; 6] = [
+            "try again in ",
+            "retry in ",
+            "retry after ",
+            "try again after ",
+            "wait for ",
+            "wait ",
+        ];
+        let waits = BEFORE.iter().filter_map(|words| duration(after(&self.text, words)?));
+        self.retry_delay.or_else(|| waits.into_iter().next())
+    }
+
+    /// The window in tokens.
+    pub(super) fn limit(&self) -> Option<u64> {
+        const BEFORE: [&str; 13] = [
+            "maximum context length is ",
+            "maximum prompt length is ",
+            "maximum context length of ",
+            "maximum number of tokens allowed (",
+            "available context size (",
+            "model token limit: ",
+            "exceeds the limit of ",
+            "context window of ",
+            "context length of only ",
+            "context length of ",
+            "(tpm): limit ",
+            "n_ctx: ",
+            "> ",
+        ];
+        const BEHIND: [&str; 2] = [" maximum context length", " maximum"];
+        let before = BEFORE.iter().find_map(|words| number(after(&self.text, words)?));
+        let behind = || BEHIND.iter().find_map(|words| last_number(&self.text, words));
+        self.limit.or(before).or_else(behind)
+    }
+
+    /// What was counted against the window: the prompt, and the output where that is reserved.
+    pub(super) fn found(&self) -> Option<u64> {
+        const BEFORE: [&str; 14] = [
+            "prompt is too long: ",
+            "input token count (",
+            "prompt token count of ",
+            "you requested about ",
+            "you requested ",
+            "messages resulted in ",
+            "request contains ",
+            "prompt contains ",
+            "requested tokens (",
+            "the request (",
+            "request (",
+            ", requested ",
+            "(requested: ",
+            "n_keep: ",
+        ];
+        let sum = after(&self.text, "exceed context limit: ").and_then(|rest| {
+            let (prompt, rest) = rest.split_once('+')?;
+            number(prompt)?.checked_add(number(rest)?)
+        });
+        let before = || BEFORE.iter().find_map(|words| number(after(&self.text, words)?));
+        self.found.or(sum).or_else(before)
+    }
+}
+
+/// What was found in the JSON.
+#[derive(Default)]
+struct Facts {
+    messages: Vec<String>,
+    codes: Vec<String>,
+    retry_delay: Option<Duration>,
+    found: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Facts {
+    /// Walks the whole tree: providers and the gateways before them nest errors in errors. A tree
+    /// of a bounded body is bounded, in depth too.
+    fn gather(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.field(key, value);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.gather(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn field(&mut self, key: &str, value: &Value) {
+        match (key.to_ascii_lowercase().as_str(), value) {
+            (
+                "message" | "error" | "detail" | "msg" | "status_msg" | "error_message",
+                Value::String(text),
+            ) => {
+                self.message(text);
+            }
+            // A gateway passes on what the provider behind it said, as text.
+            ("raw", Value::String(text)) => match serde_json::from_str(text) {
+                Ok(inner @ Value::Object(_)) => self.gather(&inner),
+                Ok(_) | Err(_) => self.message(text),
+            },
+            (
+                "type" | "__type" | "code" | "status" | "reason" | "finish_reason",
+                Value::String(code),
+            ) => {
+                self.codes.push(code.clone());
+            }
+            ("retrydelay" | "retry_delay" | "retry_after" | "retry-after", value) => {
+                self.retry_delay = self.retry_delay.or_else(|| delay(value));
+            }
+            ("retry_after_ms", value) => {
+                let millis = value.as_u64().map(Duration::from_millis).filter(is_sane);
+                self.retry_delay = self.retry_delay.or(millis);
+            }
+            ("n_prompt_tokens", value) => self.found = value.as_u64(),
+            ("n_ctx", value) => self.limit = value.as_u64(),
+            (_, value) => self.gather(value),
+        }
+    }
+
+    fn message(&mut self, text: &str) {
+        let text = text.trim();
+        if !text.is_empty()
+            && !self.messages.iter().any(|known| known == text)
+            && self.messages.len() < 4
+        {
+            self.messages.push(text.to_owned());
+        }
+    }
+}
+
+fn delay(value: &Value) -> Option<Duration> {
+    match value {
+        Value::String(text) => duration(text),
+        Value::Number(seconds) => seconds_to_duration(seconds.as_f64()?),
+        Value::Object(parts) => seconds_to_duration(parts.get("seconds")?.as_f64()?),
+        Value::Null | Value::Bool(_) | Value::Array(_) => None,
+    }
+}
+
+/// Reads the duration that a text begins with: `20s`, `1m3.5s`, `250ms`, `5 seconds`, `7`.
+fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim_start();
+    let mut seconds = None;
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (digits, behind) = rest.split_at(end);
+        let Ok(amount) = digits.trim_end_matches('.').parse::<f64>() else { break };
+        let unit = behind.trim_start_matches(' ');
+        let end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let (unit, behind) = unit.split_at(end);
+        let Some(factor) = factor(unit) else { break };
+        seconds = Some(seconds.unwrap_or(0.0) + amount * factor);
+        rest = behind;
+        if unit.is_empty() {
+            break;
+        }
+    }
+    seconds_to_duration(seconds?)
+}
+
+/// The seconds in a unit; none is seconds.
+fn factor(unit: &str) -> Option<f64> {
+    match unit {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
+        "ms" | "millisecond" | "milliseconds" => Some(0.001),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some(60.0),
+        "h" | "hour" | "hours" => Some(3_600.0),
+        _ => None,
+    }
+}
+
+fn seconds_to_duration(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(is_sane)
+}
+
+/// Nobody waits for more than a day, and no limit lasts longer.
+fn is_sane(duration: &Duration) -> bool {
+    *duration <= Duration::from_secs(24 * 60 * 60)
+}
+
+/// The text behind the first of these words.
+fn after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    text.split_once(words).map(|(_, rest)| rest)
+}
+
+/// Reads the number that a text begins with. Digits may be grouped.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '_').unwrap_or(text.len());
+    let digits: String = text.get(..end)?.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// Reads the number right before the first of these words.
+fn last_number(text: &str, words: &str) -> Option<u64> {
+    let (before, _) = text.split_once(words)?;
+    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != ',' && c != '_');
+    number(before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default())
+}
+
+fn abridged(text: &str) -> Text {
+    match text.char_indices().nth(MOST_MESSAGE) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_every_spelling() {
+        let rows = [
+            ("20s.", Some(20_000)),
+            ("1m3.5s", Some(63_500)),
+            ("250ms (limit)", Some(250)),
+            ("5 seconds", Some(5_000)),
+            ("7", Some(7_000)),
+            ("6m0s. visit", Some(360_000)),
+            ("a while", None),
+            ("99999999999999999999s", None),
+            ("", None),
+        ];
+        for (text, millis) in rows {
+            assert_eq!(duration(text), millis.map(Duration::from_millis), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_grouped() {
+        assert_eq!(number("200,000 tokens"), Some(200_000));
+        assert_eq!(number("99999999999999999999999"), None);
+        assert_eq!(last_number("with 32768 maximum", " maximum"), Some(32_768));
+        assert_eq!(last_number("é maximum", " maximum"), None);
+    }
+}

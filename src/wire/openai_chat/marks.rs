@@ -1,0 +1,156 @@
+//! What this codec keeps in the `extra` of requests, messages, blocks and tools.
+//!
+//! Unknown wire fields stand there under their own names. The unknown fields inside `image_url`,
+//! `file`, `function` and `custom` stand as one object under that name. Beside them stand the
+//! codec's marks, whose names begin with `~`; a wire field whose name begins so gets a second `~`.
+//!
+//! | mark | on | says |
+//! |---|---|---|
+//! | `~role` | system message | `developer`: the word it came with |
+//! | `~content` | message, result | the form of the content where it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
+//! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
+//! | `~as` | thinking | the field of the message that it goes back to |
+//! | `~as` | call | `custom`, or `function_call` for the deprecated field |
+//! | `~as` | result | `function` for the deprecated role |
+//! | `~raw` | call | the whole item, where its form is not known |
+//! | `~id` | result | `absent` where the message named no call |
+//! | `~parameters` | tool | `absent` where the function has none |
+//! | `~response` | answer | what the response body says beside the answer |
+//!
+//! An opaque block is a part of the content as it came (or a JSON string, for a whole content of
+//! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
+//! itself where `name` is `content`, and the message itself where it is `message`.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, value::RawValue};
+
+use crate::{
+    message::{ContentBlock, Extra, Json, Opaque, Text},
+    wire::{
+        fields::{Fields, is_text, text},
+        notes::{FORM, Notes},
+        tree::{Object, Tree},
+    },
+};
+
+/// The name of the dialect.
+pub(super) const CODEC: &str = "openai-chat";
+
+/// The fields of a message in which compatible servers put their reasoning.
+pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// A field of an `extra`.
+pub(super) type Field = (&'static str, Json);
+
+/// Returns the fields that nobody took, behind these of the codec's own.
+pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
+    let own = own.into_iter().map(|(key, json)| (Text::from(key), json));
+    let rest = rest.rest().map(|(key, raw)| {
+        let key =
+            if key.starts_with(FORM) { format!("{FORM}{key}").into() } else { Text::from(key) };
+        (key, Json::from_raw(raw))
+    });
+    Extra::new(CODEC, own.chain(rest))
+}
+
+/// Returns a mark.
+pub(super) fn mark(key: &'static str, word: &str) -> Field {
+    (key, Json::from(Value::from(word)))
+}
+
+/// Returns what nobody took of an inner object, as a field of this name; nothing if that is nothing.
+pub(super) fn inner(key: &'static str, rest: &Fields<'_>) -> Option<Field> {
+    let mut object = Object::default();
+    for (key, raw) in rest.rest() {
+        object.push(key.to_owned(), Json::from_raw(raw));
+    }
+    (rest.rest().next().is_some()).then(|| (key, Tree::from(object).into_json()))
+}
+
+/// The word of a mark.
+pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
+    serde_json::from_str(extra.get(CODEC, key)?.as_str()).ok()
+}
+
+/// Returns the wire fields as an object, to which the known ones are added. Another codec's are
+/// noted as left out.
+pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
+    let mut object = Object::default();
+    for (key, json) in notes.own_fields(extra) {
+        let key = match key.strip_prefix(FORM) {
+            None => key,
+            Some(escaped) if escaped.starts_with(FORM) => escaped,
+            Some(_) => continue,
+        };
+        object.push(Cow::Owned(key.to_owned()), json.clone());
+    }
+    object
+}
+
+/// Returns the object that this JSON is, to be changed; an empty one for other JSON.
+pub(super) fn reopen(json: Option<&Json>) -> Object {
+    let mut object = Object::default();
+    let fields = json.and_then(|json| Fields::parse(json.as_str()));
+    for (key, raw) in fields.iter().flat_map(Fields::rest) {
+        object.push(key.to_owned(), Json::from_raw(raw));
+    }
+    object
+}
+
+/// Returns a part of the content that only this codec understands.
+pub(super) fn opaque_part(raw: &RawValue) -> ContentBlock {
+    let value = Json::from_raw(raw);
+    if value.as_str().starts_with(FIELD) || is_text(raw) {
+        return opaque_field("content", raw);
+    }
+    Opaque::new(CODEC, value).into()
+}
+
+/// Returns a whole content that is a string which no text block can hold.
+pub(super) fn opaque_string(raw: &RawValue) -> ContentBlock {
+    Opaque::new(CODEC, Json::from_raw(raw)).into()
+}
+
+/// Returns a field of a message that only this codec understands.
+pub(super) fn opaque_field(name: &'static str, raw: &RawValue) -> ContentBlock {
+    let object = Object::default().with("~field", name).with("value", Json::from_raw(raw));
+    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+}
+
+/// The name and the value, if an opaque value is a field of a message.
+pub(super) fn read_field(value: &Json) -> Option<(Text, Json)> {
+    if !value.as_str().starts_with(FIELD) {
+        return None;
+    }
+    let mut fields = Fields::parse(value.as_str())?;
+    let name = fields.get("~field").and_then(text)?;
+    Some((name, fields.take_json("value")?))
+}
+
+/// How an opaque block that is no part of the content begins.
+const FIELD: &str = "{\"~field\":";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::notes;
+
+    #[test]
+    fn marks_and_wire_fields_of_the_same_name_stay_apart() {
+        let fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
+        let extra = keep(&fields, vec![mark("~as", "custom")]);
+        assert_eq!(marked(&extra, "~as"), Some(Text::from("custom")));
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        let written = Tree::from(wire_fields(&extra, &mut notes)).into_json();
+        assert_eq!(written.as_str(), r#"{"~as":1,"~~x":2,"name":"n"}"#);
+    }
+
+    #[test]
+    fn a_part_that_looks_like_a_field_is_still_a_part() {
+        let raw: &RawValue = serde_json::from_str(r#"{"~field":"audio","value":1}"#).unwrap();
+        let ContentBlock::Opaque(block) = opaque_part(raw) else { panic!("not opaque") };
+        let (name, value) = read_field(&block.value).unwrap();
+        assert_eq!((name.as_str(), value.as_str()), ("content", raw.get()));
+    }
+}

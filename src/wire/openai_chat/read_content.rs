@@ -1,0 +1,185 @@
+//! Reading the content of messages and results.
+
+use serde_json::value::RawValue;
+
+use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
+use crate::{
+    message::{
+        Checkpoint, ContentBlock, Document, Image, MediaSource, Summary, SystemReminder, Text,
+        TextBlock, markup,
+    },
+    wire::{
+        contract::{Recognise, WireError},
+        fields::{Fields, Path, is_text, items, text},
+    },
+};
+
+/// Who says it: that decides which parts are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaker {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// A content, and the mark of its form.
+pub(super) struct Content {
+    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) form: Option<Field>,
+}
+
+/// Reads a content: a string, an array of parts, or nothing where that is allowed.
+pub(super) fn content(
+    raw: Option<&RawValue>,
+    speaker: Speaker,
+    path: Path<'_>,
+) -> Result<Content, WireError> {
+    let may_lack = matches!(speaker, Speaker::Assistant | Speaker::Tool);
+    match raw {
+        None if may_lack => Ok(Content::empty(Some("absent"))),
+        None => Err(path.missing("a string or an array")),
+        Some(raw) if raw.get() == "null" && may_lack => {
+            // It is the usual form where an assistant only calls.
+            Ok(Content::empty((speaker == Speaker::Tool).then_some("null")))
+        }
+        Some(raw) if is_text(raw) => Ok(string(raw, speaker)),
+        Some(raw) => {
+            let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
+            Ok(array(&parts, speaker))
+        }
+    }
+}
+
+/// Turns texts of a user message into the kinds that they are the wire form of.
+pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
+    let last = blocks.len().saturating_sub(1);
+    for (index, block) in blocks.iter_mut().enumerate() {
+        let ContentBlock::Text(TextBlock { text, extra }) = block else { continue };
+        let extra = extra.clone();
+        if asked.checkpoints
+            && index == last
+            && let Some(id) = markup::read_checkpoint(text)
+        {
+            *block = Checkpoint { id, extra }.into();
+        } else if asked.reminders
+            && let Some(text) = markup::read_reminder(text).filter(|text| !text.is_blank())
+        {
+            *block = SystemReminder { text, extra }.into();
+        } else if asked.summaries
+            && let Some(text) = markup::read_summary(text).filter(|text| !text.is_blank())
+        {
+            *block = Summary { extra, ..Summary::new(text) }.into();
+        }
+    }
+}
+
+impl Content {
+    fn empty(form: Option<&str>) -> Self {
+        Self { blocks: Vec::new(), form: form.map(|form| mark("~content", form)) }
+    }
+}
+
+/// Blank text is no text block, because other providers refuse those and repairs take them out.
+/// Here it is valid, so it is kept as an opaque part.
+fn string(raw: &RawValue, speaker: Speaker) -> Content {
+    match (speaker, text(raw)) {
+        (Speaker::Assistant, Some(text)) if text.is_empty() => Content::empty(Some("empty")),
+        (Speaker::Tool, Some(text)) if text.is_empty() => Content::empty(None),
+        (_, Some(text)) if speaker == Speaker::Tool || !text.is_blank() => {
+            Content { blocks: vec![ContentBlock::text(text)], form: None }
+        }
+        (_, _) => Content { blocks: vec![opaque_string(raw)], form: None },
+    }
+}
+
+fn array(parts: &[&RawValue], speaker: Speaker) -> Content {
+    let part = |raw: &&RawValue| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
+    match parts {
+        [] => Content::empty(Some("empty_array")),
+        [one] => Content { blocks: vec![part(one)], form: Some(mark("~content", "array")) },
+        many => Content { blocks: many.iter().map(part).collect(), form: None },
+    }
+}
+
+/// Reads a part; `None` if it is not one that is known here.
+fn part(raw: &RawValue, speaker: Speaker) -> Option<ContentBlock> {
+    let mut fields = Fields::parse(raw.get())?;
+    let kind = fields.take_text("type")?;
+    let media = matches!(speaker, Speaker::User | Speaker::Tool);
+    match kind.as_str() {
+        "text" => {
+            let text = fields.take_text("text")?;
+            let kept = speaker == Speaker::Tool || !text.is_blank();
+            kept.then(|| TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
+        }
+        "refusal" if speaker == Speaker::Assistant => {
+            let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
+            let extra = keep(&fields, vec![mark("~as", "refusal_part")]);
+            Some(TextBlock { text, extra }.into())
+        }
+        "image_url" if media => image(fields),
+        "file" if media => document(fields),
+        _ => None,
+    }
+}
+
+fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let mut image = Fields::parse(fields.take("image_url")?.get())?;
+    let url = image.take_text("url")?;
+    let source = data_uri(&url).unwrap_or(MediaSource::Url { url });
+    let own = inner("image_url", &image).into_iter().collect();
+    Some(Image { source, extra: keep(&fields, own) }.into())
+}
+
+fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let mut file = Fields::parse(fields.take("file")?.get())?;
+    let source = match file.take_text("file_data") {
+        Some(data) => data_uri(&data)?,
+        None => MediaSource::File { id: file.take_text("file_id")? },
+    };
+    let title = file.take_text("filename");
+    let extra = keep(&fields, inner("file", &file).into_iter().collect());
+    Some(Document { source, title, context: None, extra }.into())
+}
+
+/// Reads a data URI, if it is of the one form that [`write_data_uri`] gives back.
+fn data_uri(uri: &str) -> Option<MediaSource> {
+    let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
+    let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
+    plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+/// Returns the data URI of these bytes.
+pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
+    format!("data:{media_type};base64,{data}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_uri_is_taken_apart_only_where_it_can_be_put_together_again() {
+        for uri in ["data:image/png;base64,AA==", "data:a/b;base64,", "data:a/b;base64,x;base64,y"]
+        {
+            let Some(MediaSource::Base64 { media_type, data }) = data_uri(uri) else {
+                panic!("{uri}")
+            };
+            assert_eq!(write_data_uri(&media_type, &data), uri);
+        }
+        for uri in
+            ["https://x", "data:,x", "data:;base64,A", "data:a/b;c=d;base64,A", "DATA:a;base64,"]
+        {
+            assert_eq!(data_uri(uri), None, "{uri}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_block_becomes_a_checkpoint() {
+        let marker = ContentBlock::text("<checkpoint:a1b2c3>");
+        let mut blocks = vec![marker.clone(), marker.clone()];
+        recognise(&mut blocks, Recognise::default());
+        assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
+    }
+}

@@ -1,0 +1,128 @@
+//! Tool declarations, both ways.
+
+use serde_json::value::RawValue;
+
+use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
+use crate::{
+    message::{Json, Text, ToolSpec},
+    wire::{
+        fields::{Fields, items, text},
+        notes::Notes,
+        tree::{Object, Tree},
+    },
+};
+
+/// Reads `tools`; `None` if it is not an array of objects, or empty.
+pub(super) fn read_all(raw: &RawValue) -> Option<Vec<ToolSpec>> {
+    let tools: Option<Vec<ToolSpec>> =
+        items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_native(raw))).collect();
+    tools.filter(|tools| !tools.is_empty())
+}
+
+/// Returns a tool as it is declared; `None` for one that only another provider has, which is noted.
+pub(super) fn write(tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
+    if !tool.input_schema.is_object() {
+        let foreign = tool.extra.codec().filter(|codec| *codec != CODEC);
+        if let Some(codec) = foreign {
+            notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
+            return None;
+        }
+        if !tool.extra.is_empty() {
+            return Some(wire_fields(&tool.extra, notes));
+        }
+    }
+    let mut object = wire_fields(&tool.extra, notes);
+    object.set("type", "function");
+    object.set("function", function(tool));
+    Some(object)
+}
+
+/// Reads a function.
+fn read(raw: &RawValue) -> Option<ToolSpec> {
+    let mut fields = Fields::parse(raw.get())?;
+    if fields.take_text("type")? != "function" {
+        return None;
+    }
+    let mut function = Fields::parse(fields.take("function")?.get())?;
+    let name = function.take_text("name")?;
+    let mut own = Vec::new();
+    if function.get("parameters").is_none() {
+        own.push(mark("~parameters", "absent"));
+    }
+    let described = function.get("description").and_then(text).is_some_and(|text| !text.is_empty());
+    let description = described.then(|| function.take_text("description")).flatten();
+    let is_schema = function.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
+    let schema = is_schema.then(|| function.take_json("parameters")).flatten();
+    own.extend(inner("function", &function));
+    Some(ToolSpec {
+        name,
+        description: description.unwrap_or_default(),
+        input_schema: schema.unwrap_or_else(no_parameters),
+        extra: keep(&fields, own),
+    })
+}
+
+/// Reads a tool of another type. It is kept whole, and has no schema.
+fn read_native(raw: &RawValue) -> Option<ToolSpec> {
+    let fields = Fields::parse(raw.get())?;
+    let kind = fields.get("type").and_then(text).unwrap_or_default();
+    let body = fields.get(&kind).and_then(|body| Fields::parse(body.get()));
+    let field = |key: &str| body.as_ref()?.get(key).or_else(|| fields.get(key)).and_then(text);
+    let (name, description) = (field("name"), field("description"));
+    Some(ToolSpec {
+        name: name.unwrap_or(kind),
+        description: description.unwrap_or_default(),
+        input_schema: Json::default(),
+        extra: keep(&fields, Vec::new()),
+    })
+}
+
+fn function(tool: &ToolSpec) -> Object {
+    let mut function = reopen(tool.extra.get(CODEC, "function"));
+    function.set("name", tool.name.clone());
+    if !tool.description.is_empty() {
+        function.set("description", tool.description.clone());
+    }
+    // Parameters that are absent or no schema stay so until somebody gives the tool a schema.
+    let absent = marked(&tool.extra, "~parameters") == Some(Text::from("absent"));
+    let as_it_came = absent || function.get("parameters").is_some();
+    let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
+    let schema = schema.cloned().unwrap_or_else(no_parameters);
+    if !as_it_came || schema != no_parameters() {
+        function.set("parameters", schema);
+    }
+    function
+}
+
+/// The schema of an input without fields.
+fn no_parameters() -> Json {
+    let properties = Object::default();
+    Tree::from(Object::typed("object").with("properties", properties)).into_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::notes;
+
+    #[test]
+    fn every_form_of_a_tool_goes_back_as_it_came() {
+        for tool in [
+            r#"{"type":"function","function":{"name":"f"}}"#,
+            r#"{"type":"function","function":{"description":null,"parameters":null,"name":"f"}}"#,
+            r#"{"type":"function","function":{"strict":true,"name":"f","parameters":{"b":1,"a":2}}}"#,
+            r#"{"type":"function","function":{"description":"","name":"f","parameters":{}}}"#,
+            r#"{"type":"function","function":{"name":7}}"#,
+            r#"{"type":"custom","custom":{"name":"c","format":{"type":"text"}}}"#,
+        ] {
+            let raw: Box<RawValue> = serde_json::from_str(&format!("[{tool}]")).unwrap();
+            let (_, mut notes) = notes::prepare(&[], CODEC);
+            let read = read_all(&raw).unwrap().remove(0);
+            let written = Tree::from(write(&read, &mut notes).unwrap()).into_json();
+            assert_eq!(
+                written.to_value().unwrap(),
+                serde_json::from_str::<serde_json::Value>(tool).unwrap()
+            );
+        }
+    }
+}
