@@ -24,7 +24,7 @@ use threadfold::{
     drive::{Driven, Models, propose},
     legality, log,
     message::CheckpointIds,
-    strategy::{Brief, Snapshot, StrategyError},
+    strategy::{Brief, Rejection, Snapshot, StrategyError},
     testing::ExtractiveModel,
     tokens::{ByteEstimate, TokenCounter},
     wire::{Adjustment, DecodeOptions, EncodeOptions, Encoded, ModelTraits},
@@ -141,13 +141,21 @@ fn compact(
             );
             Ok(messages)
         }
-        // A thread that is short enough is no mistake.
-        Err(failed) if matches!(failed.error, StrategyError::NothingToCompact { .. }) => {
+        // A thread that cannot get smaller is no mistake of whoever gave it.
+        Err(failed) if cannot_shrink(&failed.error) => {
             report.line(name, format_args!("{failed}"));
             Ok(messages)
         }
         Err(failed) => Err(format!("{name}: {failed}")),
     }
+}
+
+fn cannot_shrink(error: &StrategyError) -> bool {
+    matches!(
+        error,
+        StrategyError::NothingToCompact { .. }
+            | StrategyError::Rejected(Rejection::NotSmaller { .. })
+    )
 }
 
 fn encode(

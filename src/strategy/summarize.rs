@@ -19,6 +19,9 @@ use crate::{
     message::{CacheMarks, ContentBlock, Message, Request, Role, Summary, ToolChoice},
 };
 
+/// A call of the model is not worth it for less than this.
+const LEAST_TOKENS: u64 = 100;
+
 const PROMPT: &str = include_str!("prompts/summarize.md");
 
 /// Replaces the old part of the thread with a summary by the conversation's own model.
@@ -72,7 +75,11 @@ impl Summarize {
         // What comes in the place of the old part has to fit beside the tail.
         let comes = self.summary_tokens.saturating_add(self.user_tokens);
         let target = brief.target.map(|target| target.saturating_sub(comes).max(target / 4));
-        tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())
+        let cut =
+            tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())?;
+        let kept = tail::typed(thread, cut, self.user_messages, self.user_tokens);
+        tail::check_worth(thread, cut, &kept, LEAST_TOKENS)?;
+        Ok(cut)
     }
 
     fn request(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {

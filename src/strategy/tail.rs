@@ -76,6 +76,31 @@ pub(super) fn typed(
         .collect()
 }
 
+/// Refuses an edit that takes less than what comes in its place is likely to cost.
+///
+/// # Errors
+///
+/// [`StrategyError::NothingToCompact`], with the tokens that would go.
+pub(super) fn check_worth(
+    snapshot: &Snapshot,
+    cut: usize,
+    kept: &[Range<Position>],
+    least: u64,
+) -> Result<(), StrategyError> {
+    let counter = snapshot.counter();
+    let thread = snapshot.messages();
+    let kept = kept
+        .iter()
+        .filter_map(|range| thread.get(range.start.message)?.content.get(range.start.block));
+    let kept: u64 = kept.map(|block| counter.block(block)).sum();
+    let goes = thread.get(..cut).map_or(0, |head| counter.messages(head)).saturating_sub(kept);
+    if goes > least {
+        return Ok(());
+    }
+    let reason = format!("about {goes} tokens could go, too few to be worth it");
+    Err(StrategyError::NothingToCompact { reason: reason.into() })
+}
+
 /// Returns the edits that take everything before the cut but these ranges, and put the messages in
 /// at the cut.
 pub(super) fn take_all_but(
