@@ -59,7 +59,7 @@ fn merge(mut drafts: Vec<Draft>, notes: &mut Notes) -> Vec<Draft> {
             notes.turn_to(other.index);
             notes.note(Change::Merged);
             fields.add(std::mem::take(&mut other.fields), notes);
-            absorb(&mut merged, other);
+            absorb(&mut merged, other, notes);
         }
         merged.fields = fields.into_object();
     }
@@ -68,7 +68,7 @@ fn merge(mut drafts: Vec<Draft>, notes: &mut Notes) -> Vec<Draft> {
 }
 
 /// Takes in the message that follows, but for its unknown fields.
-fn absorb(merged: &mut Draft, other: Draft) {
+fn absorb(merged: &mut Draft, other: Draft, notes: &mut Notes) {
     merged.pieces.extend(other.pieces);
     merged.thoughts.extend(other.thoughts);
     match (&merged.refusal, other.refusal) {
@@ -76,8 +76,14 @@ fn absorb(merged: &mut Draft, other: Draft) {
         (Some(_), refusal) => merged.pieces.extend(refusal.map(Piece::Plain)),
     }
     merged.calls.extend(other.calls);
-    merged.function_call = merged.function_call.take().or(other.function_call);
-    merged.audio = merged.audio.take().or(other.audio);
+    let fields =
+        [(&mut merged.function_call, other.function_call), (&mut merged.audio, other.audio)];
+    for (field, second) in fields {
+        if field.is_some() && second.is_some() {
+            notes.drop_block("opaque", "the message that it was merged with has one already");
+        }
+        *field = field.take().or(second);
+    }
 }
 
 /// Unknown fields of messages that become one.

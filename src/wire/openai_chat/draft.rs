@@ -103,6 +103,9 @@ impl Draft {
 
     fn add_call(&mut self, call: &ToolUse, deprecated: bool, ids: &Ids, notes: &mut Notes) {
         if deprecated {
+            if self.function_call.is_some() {
+                notes.drop_block("opaque", "the message calls otherwise already");
+            }
             self.function_call = Some(calls::write_deprecated(call, notes).into());
             return;
         }

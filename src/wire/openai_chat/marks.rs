@@ -15,6 +15,7 @@
 //! | `~raw` | call | the whole item, where its form is not known |
 //! | `~id` | result | `absent` where the message named no call |
 //! | `~parameters` | tool | `absent` where the function has none |
+//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the text of a parameter that we would write differently |
 //! | `~response` | answer | what the response body says beside the answer |
 //!
 //! An opaque block is a part of the content as it came (or a JSON string, for a whole content of

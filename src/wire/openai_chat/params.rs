@@ -1,14 +1,14 @@
 //! Request parameters, both ways.
 //!
-//! A parameter that has a field of its own in [`Request`] is taken out of the body only if writing
-//! the field gives the same text again. Otherwise (`1` for a temperature, `max_tokens` for the
-//! limit, a choice among `allowed_tools`) it stays in the extra fields as well, and is written from
-//! there for as long as it still means what the field says.
+//! A parameter that has a field of its own in [`Request`] is taken out of the body. Where writing
+//! the field would give another text (`1` for a temperature, `max_tokens` for the limit, a choice
+//! among `allowed_tools`), the text is kept under a mark, and written for as long as it still means
+//! what the field says. A parameter that does not read stays an unknown field.
 
 use serde_json::{Number, value::RawValue};
 
 use super::{
-    marks::{CODEC, keep, wire_fields},
+    marks::{CODEC, Field, keep, wire_fields},
     tools,
 };
 use crate::{
@@ -34,13 +34,18 @@ pub(super) fn read(
     if tools.is_some() {
         fields.take("tools");
     }
+    let mut own = Vec::new();
     let temperature = temperature(fields.get("temperature"));
-    take_if_same(&mut fields, "temperature", temperature.and_then(number));
+    take(&mut fields, "temperature", "~temperature", temperature.and_then(number), &mut own);
     let tool_choice = choice(fields.get("tool_choice"));
-    take_if_same(&mut fields, "tool_choice", tool_choice.clone().map(write_choice));
-    let max_output = limit(fields.get(NEW_LIMIT), fields.get(OLD_LIMIT));
-    if fields.get(OLD_LIMIT).is_none() {
-        take_if_same(&mut fields, NEW_LIMIT, max_output.map(Tree::from));
+    let written = tool_choice.clone().map(write_choice);
+    take(&mut fields, "tool_choice", "~tool_choice", written, &mut own);
+    let mut max_output = limit(fields.get(NEW_LIMIT));
+    take(&mut fields, NEW_LIMIT, "~max_completion_tokens", max_output.map(Tree::from), &mut own);
+    if max_output.is_none() {
+        max_output = limit(fields.get(OLD_LIMIT));
+        let came = max_output.and_then(|_| fields.take_json(OLD_LIMIT));
+        own.extend(came.map(|json| ("~max_tokens", json)));
     }
     Request {
         system: system.into(),
@@ -48,18 +53,22 @@ pub(super) fn read(
         tool_choice,
         max_output,
         temperature,
-        extra: keep(&fields, Vec::new()),
+        extra: keep(&fields, own),
         ..Request::new(messages)
     }
 }
 
-/// Takes a field out that is written the same again.
-fn take_if_same(fields: &mut Fields<'_>, key: &str, written: Option<Tree>) {
-    let written = written.map(Tree::into_json);
-    let came = fields.get(key).map(Json::from_raw);
-    if written == came {
-        fields.take(key);
-    }
+/// Takes a field out that was understood, and keeps its text where it is written differently.
+fn take(
+    fields: &mut Fields<'_>,
+    key: &str,
+    mark: &'static str,
+    written: Option<Tree>,
+    own: &mut Vec<Field>,
+) {
+    let Some(written) = written else { return };
+    let came = fields.take_json(key).filter(|came| *came != written.into_json());
+    own.extend(came.map(|came| (mark, came)));
 }
 
 /// Returns the body but for its messages.
@@ -75,26 +84,22 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
 }
 
 fn write_limit(request: &Request, body: &mut Object) {
-    let came = |key| own(&request.extra, key);
-    if limit(came(NEW_LIMIT), came(OLD_LIMIT)) == request.max_output {
-        return;
-    }
-    let old = came(OLD_LIMIT).is_some() && came(NEW_LIMIT).is_none();
-    body.remove(OLD_LIMIT);
-    body.remove(NEW_LIMIT);
-    body.set_some(if old { OLD_LIMIT } else { NEW_LIMIT }, request.max_output);
+    let Some(tokens) = request.max_output else { return };
+    let (new, old) =
+        (own(&request.extra, "~max_completion_tokens"), own(&request.extra, "~max_tokens"));
+    let key = if old.is_some() { OLD_LIMIT } else { NEW_LIMIT };
+    let came = new.or(old).filter(|came| limit(Some(came.as_raw())) == Some(tokens));
+    body.set(key, came.map_or_else(|| tokens.into(), Tree::from));
 }
 
 fn write_temperature(request: &Request, body: &mut Object, notes: &mut Notes) {
-    if temperature(own(&request.extra, "temperature")) == request.temperature {
-        return;
+    let Some(value) = request.temperature else { return };
+    let came = own(&request.extra, "~temperature");
+    let came = came.filter(|came| temperature(Some(came.as_raw())) == Some(value));
+    match came.map(Tree::from).or_else(|| number(value)) {
+        Some(written) => body.set("temperature", written),
+        None => notes.note(Change::ParameterDropped { name: "temperature".into() }),
     }
-    body.remove("temperature");
-    let number = request.temperature.and_then(number);
-    if request.temperature.is_some() && number.is_none() {
-        notes.note(Change::ParameterDropped { name: "temperature".into() });
-    }
-    body.set_some("temperature", number);
 }
 
 /// Writes the tools, and returns the names of those that only another provider has.
@@ -114,33 +119,32 @@ fn write_tools(request: &Request, body: &mut Object, notes: &mut Notes) -> Vec<T
 }
 
 fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
-    let gone = match &request.tool_choice {
-        None => false,
-        Some(ToolChoice::Tool(name)) => dropped.contains(name),
-        Some(ToolChoice::Auto | ToolChoice::Required | ToolChoice::None) => {
+    let Some(wanted) = &request.tool_choice else { return };
+    let gone = match wanted {
+        ToolChoice::Tool(name) => dropped.contains(name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
             !dropped.is_empty() && body.get("tools").is_none()
         }
     };
     if gone {
-        body.remove("tool_choice");
         notes.note(Change::ParameterDropped { name: "tool_choice".into() });
-    } else if choice(own(&request.extra, "tool_choice")) != request.tool_choice {
-        body.remove("tool_choice");
-        body.set_some("tool_choice", request.tool_choice.clone().map(write_choice));
+        return;
     }
+    let came = own(&request.extra, "~tool_choice");
+    let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
+    body.set("tool_choice", came.map_or_else(|| write_choice(wanted.clone()), Tree::from));
 }
 
-fn own<'e>(extra: &'e Extra, key: &str) -> Option<&'e RawValue> {
-    extra.get(CODEC, key).map(|json| json.as_raw())
+fn own(extra: &Extra, mark: &str) -> Option<Json> {
+    extra.get(CODEC, mark).cloned()
 }
 
 fn temperature(raw: Option<&RawValue>) -> Option<f64> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-fn limit(new: Option<&RawValue>, old: Option<&RawValue>) -> Option<u64> {
-    let read = |raw: Option<&RawValue>| serde_json::from_str(raw?.get()).ok();
-    read(new).or_else(|| read(old))
+fn limit(raw: Option<&RawValue>) -> Option<u64> {
+    serde_json::from_str(raw?.get()).ok()
 }
 
 fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
