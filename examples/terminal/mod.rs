@@ -88,7 +88,8 @@ pub(crate) fn first_line(text: &str, most: usize) -> String {
 
 /// A message in one line: what kinds of blocks it has, and how it begins.
 pub(crate) fn outline(message: &Message, most: usize) -> String {
-    let parts = message.content.iter().map(|block| {
+    let marker = |block: &&ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
+    let parts = message.content.iter().filter(|block| !marker(block)).map(|block| {
         if let ContentBlock::ToolUse(call) = block {
             format!("{}({})", call.name, first_line(call.input.as_str(), 44))
         } else if let ContentBlock::ToolResult(result) = block {

@@ -91,7 +91,11 @@ impl Options {
             "window" => self.window = Some(ContextWindow::new(number("--window", &value)?)),
             "stamp" => self.stamp = Some(number("--stamp", &value)?),
             "replace" => self.replacements.push(replacement(&value)?),
-            _ => return Err(format!("there is no option --{name}\n{USAGE}")),
+            _ => {
+                return Err(format!(
+                    "there is no option --{name}; --help shows those that there are"
+                ));
+            }
         }
         Ok(())
     }

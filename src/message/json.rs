@@ -56,6 +56,11 @@ impl Json {
         Self(boxed.unwrap_or_else(|| raw.to_owned()).into())
     }
 
+    /// Returns JSON text that has no white space between its tokens, as we write it ourselves.
+    pub(crate) fn from_compact(text: String) -> Result<Self, JsonError> {
+        Ok(Self(RawValue::from_string(text)?.into()))
+    }
+
     /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -78,7 +83,7 @@ impl Json {
         Ok(serde_json::from_str(self.as_str())?)
     }
 
-    /// The raw value, for serialisation into a larger text.
+    /// The raw value, for the readers of a codec.
     pub(crate) fn as_raw(&self) -> &RawValue {
         &self.0
     }

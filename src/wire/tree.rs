@@ -106,7 +106,7 @@ impl Tree {
     pub(super) fn into_json(self) -> Json {
         // A tree always serialises; `null` stands for the impossible.
         let text = serde_json::to_string(&self).unwrap_or_default();
-        Json::parse(&text).unwrap_or_default()
+        Json::from_compact(text).unwrap_or_default()
     }
 }
 
