@@ -124,7 +124,7 @@ impl Model for HostileModel {
         model::turn_of(self.stream(request)).await
     }
 
-    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+    fn stream(&self, _: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let way = self.next();
         let naps = if way == Misbehaviour::Slow { NAPS } else { 0 };
         Drowsy { deltas: deltas(way.answer()).into(), naps, left: naps }.boxed()

@@ -7,10 +7,12 @@
 //! | a model that sums up without a network | [`ExtractiveModel`] |
 //! | threads as text, in cases and failures | [`notation`] |
 //! | cases as files | [`cases`] |
+//! | threads by the thousand | [`generate`] |
 
 pub mod cases;
 mod extract;
 mod extractive;
+pub mod generate;
 mod hostile;
 pub mod notation;
 mod pieces;
