@@ -9,11 +9,10 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    legality,
+    calls, legality,
     plan::{Insert, Plan, Splice},
     position::Position,
     replacements::Replacement,
-    turns::{self, Mention, Turn},
 };
 use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, Text};
 
@@ -290,7 +289,7 @@ fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), Co
     Ok(())
 }
 
-fn normal(messages: &[Message], at: Position) -> Position {
+pub(super) fn normal(messages: &[Message], at: Position) -> Position {
     match messages.get(at.message) {
         Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),
         Some(_) | None => at,
@@ -309,51 +308,8 @@ fn plan(
             return Err(CompactError::Overlap { first: *first, second: *second });
         }
     }
-    check_calls(messages, &edits)?;
+    calls::check(messages, &edits)?;
     Ok(Sweep::new(messages, &edits, options.strip).run(edits))
-}
-
-/// Refuses edits that take one half of a call and its result, or a call that is still open.
-fn check_calls(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-    let Some((_, first)) = edits.first() else { return Ok(()) };
-    let taken = |mention: &Mention<'_>| edit_over(edits, mention.at);
-    let turns = turns::turns_around(messages, first.range.start.message);
-    for (index, turn) in turns.iter().enumerate() {
-        for (call, result) in pairs(turn, turns.get(index + 1)) {
-            let (of_call, of_result) = (taken(&call), taken(&result));
-            if of_call.is_some() != of_result.is_some() {
-                let index = of_call.or(of_result).unwrap_or_default();
-                return Err(CompactError::SplitsToolPair { index, id: call.id.clone() });
-            }
-        }
-    }
-    let open = turns.last().map_or(&[][..], |turn| &turn.uses);
-    let mut open = open.iter().filter_map(|call| Some((taken(call)?, call.id.clone())));
-    let Some((index, id)) = open.next() else { return Ok(()) };
-    let rest = open.filter(|(other, _)| *other == index).map(|(_, id)| id);
-    Err(CompactError::OpenCalls { index, ids: std::iter::once(id).chain(rest).collect() })
-}
-
-/// Returns the index of the edit that takes the block at this position, if one does.
-fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
-    let after = edits.partition_point(|(_, edit)| edit.range.start <= at);
-    let (index, edit) = edits.get(after.checked_sub(1)?)?;
-    (at < edit.range.end).then_some(*index)
-}
-
-/// The calls of a turn with their results in the next, and the provider's own within the turn.
-fn pairs<'t>(
-    turn: &'t Turn<'_>,
-    next: Option<&'t Turn<'_>>,
-) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
-    let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
-        // Backwards, so that the first result of an id is the one that stays in the map.
-        let results = results.iter().rev().map(|result| (result.id, *result));
-        let found: HashMap<&Text, Mention<'t>> = results.collect();
-        calls.iter().filter_map(move |call| Some((*call, *found.get(call.id)?)))
-    };
-    let results = next.map_or(&[][..], |next| &next.results);
-    pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))
 }
 
 /// One sweep over the thread from the first message that an edit touches.
