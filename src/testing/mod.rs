@@ -8,8 +8,10 @@
 //! | threads as text, in cases and failures | [`notation`] |
 //! | cases as files | [`cases`] |
 //! | threads by the thousand | [`generate`] |
+//! | what an adapter must keep, as tests | [`conformance`] |
 
 pub mod cases;
+pub mod conformance;
 mod extract;
 mod extractive;
 pub mod generate;

@@ -77,7 +77,7 @@ impl ScriptedModel {
         let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
         match answer.unwrap_or_else(over) {
             Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
-            answer => answer,
+            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_)) => answer,
         }
     }
 }
