@@ -99,7 +99,6 @@ impl Replacement {
 
     /// Returns the replacement of what comes after this checkpoint.
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "it reads as the field that it sets")]
     pub fn from(self, id: CheckpointId) -> Self {
         Self { from: Some(id), ..self }
     }

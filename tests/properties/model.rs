@@ -10,7 +10,7 @@ use threadfold::{
 };
 
 /// Returns the thread with these ranges, which are in order, replaced by these messages.
-pub fn compact(
+pub(crate) fn compact(
     thread: &[Message],
     ranges: &[(Range<Position>, Vec<Message>)],
     strip: Strip,

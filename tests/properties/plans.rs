@@ -250,7 +250,7 @@ fn accounts(
     Ok(())
 }
 
-pub fn same_handles(one: &[Message], other: &[Message]) -> bool {
+pub(crate) fn same_handles(one: &[Message], other: &[Message]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.ptr_eq(other))
 }
 

@@ -81,10 +81,10 @@ fn propose(
     thread: &Snapshot,
     brief: &Brief,
     answers: Answers,
-) -> Result<Driven, DriveError> {
+) -> Result<Driven, Box<DriveError>> {
     let model = answers.model();
     let models = model.as_deref().map(Models::one).unwrap_or_default();
-    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {}))
+    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
 }
 
 proptest! {
