@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::{
-    edits::{self, CompactError, Edit},
+    edit::{self, CompactError, Edit},
     position::Position,
     turns::{self, Mention, Turn},
 };
@@ -59,8 +59,8 @@ fn edit_between(
     let border = Position::before(turn.end);
     let mut turned = false;
     for (index, edit) in between {
-        turned |= edits::normal(messages, edit.range.start) > border;
-        let reaches_border = edits::normal(messages, edit.range.end) >= border;
+        turned |= edit::normal(messages, edit.range.start) > border;
+        let reaches_border = edit::normal(messages, edit.range.end) >= border;
         for message in &edit.insert {
             let fits = match message.role {
                 Role::Assistant => !turned,

@@ -9,12 +9,14 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    calls, legality,
+    calls,
+    edit::{self, CompactError, Edit},
+    legality,
     plan::{Insert, Plan, Splice},
     position::Position,
     replacements::Replacement,
 };
-use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, Text};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
 
 /// How a thread is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,89 +39,6 @@ pub struct Strip {
     pub thinking: bool,
     /// Not the reasoning of an open tool loop: most providers demand it back.
     pub keep_open_loop: bool,
-}
-
-/// A range of blocks and the messages to put in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// The blocks that go. Empty for an edit that only inserts.
-    pub range: Range<Position>,
-    /// The messages that come.
-    pub insert: Vec<Message>,
-}
-
-/// Why replacements cannot be planned. The thread is untouched in every case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompactError {
-    /// The thread holds no such checkpoint.
-    #[error("replacement {index} names checkpoint {id}, which is not in the thread")]
-    UnknownCheckpoint {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it names.
-        id: CheckpointId,
-    },
-    /// The thread holds the checkpoint more than once.
-    #[error("replacement {index} names checkpoint {id}, which is in the thread more than once")]
-    AmbiguousCheckpoint {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it names.
-        id: CheckpointId,
-    },
-    /// The range ends before it starts.
-    #[error("replacement {index} ends before it starts{}", named(.from, .to))]
-    Inverted {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it opens after, if it named one.
-        from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
-        to: Option<CheckpointId>,
-    },
-    /// The range holds nothing.
-    #[error("replacement {index} holds nothing{}", named(.from, .to))]
-    Empty {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it opens after, if it named one.
-        from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
-        to: Option<CheckpointId>,
-    },
-    /// An edit names a position that the thread does not have.
-    #[error("replacement {index} names block {} of message {}, which is not there", .at.block, .at.message)]
-    OutOfRange {
-        /// Which of the edits.
-        index: usize,
-        /// The position.
-        at: Position,
-    },
-    /// Two ranges share at least one block.
-    #[error("replacements {first} and {second} overlap")]
-    Overlap {
-        /// The one that starts earlier.
-        first: usize,
-        /// The one that starts within it.
-        second: usize,
-    },
-    /// The range holds a call without its result, or a result without its call.
-    #[error("replacement {index} divides tool call {id} from its result")]
-    SplitsToolPair {
-        /// Which of the replacements.
-        index: usize,
-        /// The call.
-        id: Text,
-    },
-    /// The range holds calls that nobody has answered yet.
-    #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
-    OpenCalls {
-        /// Which of the replacements.
-        index: usize,
-        /// The calls.
-        ids: Vec<Text>,
-    },
 }
 
 /// Where a checkpoint is in a thread.
@@ -267,8 +186,8 @@ fn check_extent(
 ) -> Result<(), CompactError> {
     let Replacement { from, to, .. } = *replacement;
     // The end of a message and the start of the next are one place.
-    let start = normal(messages, edit.range.start);
-    let end = normal(messages, edit.range.end);
+    let start = edit::normal(messages, edit.range.start);
+    let end = edit::normal(messages, edit.range.end);
     match start.cmp(&end) {
         std::cmp::Ordering::Less => Ok(()),
         std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
@@ -287,13 +206,6 @@ fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), Co
         return Err(CompactError::Inverted { index, from: None, to: None });
     }
     Ok(())
-}
-
-pub(super) fn normal(messages: &[Message], at: Position) -> Position {
-    match messages.get(at.message) {
-        Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),
-        Some(_) | None => at,
-    }
 }
 
 fn plan(
@@ -403,15 +315,4 @@ impl<'a> Sweep<'a> {
             self.splices.push(Splice { at: self.next..end, insert });
         }
     }
-}
-
-fn named(from: &Option<CheckpointId>, to: &Option<CheckpointId>) -> String {
-    let from = from.map(|id| format!(" from {id}")).unwrap_or_default();
-    let to = to.map(|id| format!(" to {id}")).unwrap_or_default();
-    let both = format!("{from}{to}");
-    if both.is_empty() { both } else { format!(":{both}") }
-}
-
-fn list(ids: &[Text]) -> String {
-    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }
