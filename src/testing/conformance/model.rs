@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, stream::BoxStream};
 
-use super::{Breach, Law};
+use super::law::{Breach, Law};
 use crate::{
     message::{ContentBlock, Delta, Message, ModelError, Request, Role, Turn},
     model::Model,

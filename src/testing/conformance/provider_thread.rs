@@ -2,9 +2,9 @@
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 
-use super::{Breach, Law, for_all};
+use super::law::{Breach, Law, for_all};
 use crate::{
-    compact::{CompactOptions, Plan, Replacement, Splice},
+    compact::{CompactOptions, CompactReport, Plan, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, ContentBlock, Message},
     model::ProviderThread,
@@ -211,7 +211,7 @@ fn on_ours(thread: &mut Thread, work: &Work) -> String {
                 // A plan always fits the thread that it was just made for.
                 let _ = thread.apply(&plan);
                 let counter = thread.counter().as_ref();
-                crate::CompactReport::new(before, thread.messages(), &plan, counter)
+                CompactReport::new(before, thread.messages(), &plan, counter)
             }));
         }
         Work::Apply(_) | Work::ApplyStale => {

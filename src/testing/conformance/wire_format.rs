@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Breach, Law, for_all};
+use super::law::{Breach, Law, for_all};
 use crate::{
-    legality,
+    compact::legality,
     message::{ContentBlock, Message, Request},
     testing::{
         generate::{junk_thread, legal_thread},
