@@ -5,6 +5,13 @@
 //! and the exponent of growth from the size before. An exponent of 1 is linear; read it against
 //! that of the copy itself, which rises where the text leaves the caches.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
 use std::sync::Arc;
 
 use threadfold::{

@@ -9,13 +9,14 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    calls,
+    edit::{self, CompactError, Edit},
     legality,
     plan::{Insert, Plan, Splice},
     position::Position,
     replacements::Replacement,
-    turns::{self, Mention, Turn},
 };
-use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, Text};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
 
 /// How a thread is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,89 +39,6 @@ pub struct Strip {
     pub thinking: bool,
     /// Not the reasoning of an open tool loop: most providers demand it back.
     pub keep_open_loop: bool,
-}
-
-/// A range of blocks and the messages to put in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    /// The blocks that go. Empty for an edit that only inserts.
-    pub range: Range<Position>,
-    /// The messages that come.
-    pub insert: Vec<Message>,
-}
-
-/// Why replacements cannot be planned. The thread is untouched in every case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompactError {
-    /// The thread holds no such checkpoint.
-    #[error("replacement {index} names checkpoint {id}, which is not in the thread")]
-    UnknownCheckpoint {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it names.
-        id: CheckpointId,
-    },
-    /// The thread holds the checkpoint more than once.
-    #[error("replacement {index} names checkpoint {id}, which is in the thread more than once")]
-    AmbiguousCheckpoint {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it names.
-        id: CheckpointId,
-    },
-    /// The range ends before it starts.
-    #[error("replacement {index} ends before it starts{}", named(.from, .to))]
-    Inverted {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it opens after, if it named one.
-        from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
-        to: Option<CheckpointId>,
-    },
-    /// The range holds nothing.
-    #[error("replacement {index} holds nothing{}", named(.from, .to))]
-    Empty {
-        /// Which of the replacements.
-        index: usize,
-        /// The checkpoint that it opens after, if it named one.
-        from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
-        to: Option<CheckpointId>,
-    },
-    /// An edit names a position that the thread does not have.
-    #[error("replacement {index} names block {} of message {}, which is not there", .at.block, .at.message)]
-    OutOfRange {
-        /// Which of the edits.
-        index: usize,
-        /// The position.
-        at: Position,
-    },
-    /// Two ranges share at least one block.
-    #[error("replacements {first} and {second} overlap")]
-    Overlap {
-        /// The one that starts earlier.
-        first: usize,
-        /// The one that starts within it.
-        second: usize,
-    },
-    /// The range holds a call without its result, or a result without its call.
-    #[error("replacement {index} divides tool call {id} from its result")]
-    SplitsToolPair {
-        /// Which of the replacements.
-        index: usize,
-        /// The call.
-        id: Text,
-    },
-    /// The range holds calls that nobody has answered yet.
-    #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
-    OpenCalls {
-        /// Which of the replacements.
-        index: usize,
-        /// The calls.
-        ids: Vec<Text>,
-    },
 }
 
 /// Where a checkpoint is in a thread.
@@ -268,8 +186,8 @@ fn check_extent(
 ) -> Result<(), CompactError> {
     let Replacement { from, to, .. } = *replacement;
     // The end of a message and the start of the next are one place.
-    let start = normal(messages, edit.range.start);
-    let end = normal(messages, edit.range.end);
+    let start = edit::normal(messages, edit.range.start);
+    let end = edit::normal(messages, edit.range.end);
     match start.cmp(&end) {
         std::cmp::Ordering::Less => Ok(()),
         std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
@@ -290,13 +208,6 @@ fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), Co
     Ok(())
 }
 
-fn normal(messages: &[Message], at: Position) -> Position {
-    match messages.get(at.message) {
-        Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),
-        Some(_) | None => at,
-    }
-}
-
 fn plan(
     messages: &[Message],
     mut edits: Vec<(usize, Edit)>,
@@ -309,51 +220,8 @@ fn plan(
             return Err(CompactError::Overlap { first: *first, second: *second });
         }
     }
-    check_calls(messages, &edits)?;
+    calls::check(messages, &edits)?;
     Ok(Sweep::new(messages, &edits, options.strip).run(edits))
-}
-
-/// Refuses edits that take one half of a call and its result, or a call that is still open.
-fn check_calls(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-    let Some((_, first)) = edits.first() else { return Ok(()) };
-    let taken = |mention: &Mention<'_>| edit_over(edits, mention.at);
-    let turns = turns::turns_around(messages, first.range.start.message);
-    for (index, turn) in turns.iter().enumerate() {
-        for (call, result) in pairs(turn, turns.get(index + 1)) {
-            let (of_call, of_result) = (taken(&call), taken(&result));
-            if of_call.is_some() != of_result.is_some() {
-                let index = of_call.or(of_result).unwrap_or_default();
-                return Err(CompactError::SplitsToolPair { index, id: call.id.clone() });
-            }
-        }
-    }
-    let open = turns.last().map_or(&[][..], |turn| &turn.uses);
-    let mut open = open.iter().filter_map(|call| Some((taken(call)?, call.id.clone())));
-    let Some((index, id)) = open.next() else { return Ok(()) };
-    let rest = open.filter(|(other, _)| *other == index).map(|(_, id)| id);
-    Err(CompactError::OpenCalls { index, ids: std::iter::once(id).chain(rest).collect() })
-}
-
-/// Returns the index of the edit that takes the block at this position, if one does.
-fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
-    let after = edits.partition_point(|(_, edit)| edit.range.start <= at);
-    let (index, edit) = edits.get(after.checked_sub(1)?)?;
-    (at < edit.range.end).then_some(*index)
-}
-
-/// The calls of a turn with their results in the next, and the provider's own within the turn.
-fn pairs<'t>(
-    turn: &'t Turn<'_>,
-    next: Option<&'t Turn<'_>>,
-) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
-    let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
-        // Backwards, so that the first result of an id is the one that stays in the map.
-        let results = results.iter().rev().map(|result| (result.id, *result));
-        let found: HashMap<&Text, Mention<'t>> = results.collect();
-        calls.iter().filter_map(move |call| Some((*call, *found.get(call.id)?)))
-    };
-    let results = next.map_or(&[][..], |next| &next.results);
-    pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))
 }
 
 /// One sweep over the thread from the first message that an edit touches.
@@ -447,15 +315,4 @@ impl<'a> Sweep<'a> {
             self.splices.push(Splice { at: self.next..end, insert });
         }
     }
-}
-
-fn named(from: &Option<CheckpointId>, to: &Option<CheckpointId>) -> String {
-    let from = from.map(|id| format!(" from {id}")).unwrap_or_default();
-    let to = to.map(|id| format!(" to {id}")).unwrap_or_default();
-    let both = format!("{from}{to}");
-    if both.is_empty() { both } else { format!(":{both}") }
-}
-
-fn list(ids: &[Text]) -> String {
-    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -20,6 +20,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod calls;
+mod edit;
 mod edits;
 pub mod legality;
 mod plan;
@@ -29,7 +31,8 @@ mod replacements;
 mod report;
 mod turns;
 
-pub use edits::{CompactError, CompactOptions, Edit, Strip};
+pub use edit::{CompactError, Edit};
+pub use edits::{CompactOptions, Strip};
 pub use plan::{Insert, Plan, Removed, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};

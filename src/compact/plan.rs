@@ -40,8 +40,11 @@ pub struct Splice {
 }
 
 /// What comes in the place of messages.
+///
+/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
+/// serde buffer the message, and inputs of calls in it would lose their text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Insert {
     /// A new message.
     Message {
@@ -119,8 +122,11 @@ impl Plan {
     /// How many messages the thread has after it.
     #[must_use]
     pub fn messages_after(&self) -> usize {
-        let removed: usize = self.splices.iter().map(|splice| splice.at.len()).sum();
-        let inserted: usize = self.splices.iter().map(|splice| splice.insert.len()).sum();
+        let sum = |count: fn(&Splice) -> usize| {
+            self.splices.iter().map(count).fold(0, usize::saturating_add)
+        };
+        let (removed, inserted) =
+            (sum(|splice| splice.at.len()), sum(|splice| splice.insert.len()));
         self.before.saturating_sub(removed).saturating_add(inserted)
     }
 
@@ -289,6 +295,20 @@ mod tests {
         let stored = r#"{"version":9,"before":3,"splices":[]}"#;
         let plan: Plan = serde_json::from_str(stored).unwrap();
         assert_eq!(plan.apply(&mut thread()).unwrap_err(), StalePlan::Version { found: 9 });
+    }
+
+    #[test]
+    fn a_plan_of_huge_splices_is_counted_and_refused() {
+        let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
+        assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
+        assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
+    }
+
+    #[test]
+    fn an_input_in_a_stored_plan_keeps_its_text() {
+        let stored = r#"{"message":{"message":{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{"z":1.0,"a":1e2}}]}}}"#;
+        let insert: Insert = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&insert).unwrap(), stored);
     }
 
     #[test]

@@ -124,7 +124,11 @@ impl StrategyError {
     /// A model that is not configured is what the strategy needs; anything else went wrong there.
     #[must_use]
     pub fn from_model(error: ModelError) -> Self {
-        if error.kind == ModelErrorKind::NoModel { Self::NeedsModel } else { Self::Model(error) }
+        if error.kind == ModelErrorKind::NoModel {
+            Self::NeedsModel
+        } else {
+            Self::Model(Box::new(error))
+        }
     }
 }
 

@@ -6,10 +6,13 @@
 
 use std::fmt;
 
-use super::snapshot::{Rejection, Snapshot};
+use super::{
+    brief::Brief,
+    snapshot::{Rejection, Snapshot},
+};
 use crate::{
     compact::{CompactError, Plan},
-    message::{CompactionReason, Message, ModelError, Request, StopReason, Text, Timestamp, Turn},
+    message::{ModelError, Request, StopReason, Text, Turn},
 };
 
 /// A way of making a thread smaller.
@@ -92,19 +95,6 @@ pub struct Proposal {
     pub plan: Plan,
 }
 
-/// What a strategy is told beside the thread.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Brief {
-    /// Why the thread is compacted, and what the person who asked wants kept in mind.
-    pub reason: CompactionReason,
-    /// What the user typed and is sent next, after the compaction.
-    pub next_prompt: Option<Message>,
-    /// The most tokens that the thread may have afterwards.
-    pub target: Option<u64>,
-    /// The time of the attempt.
-    pub now: Timestamp,
-}
-
 /// Which of the host's models is to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -130,7 +120,7 @@ pub enum StrategyError {
     },
     /// The model did not answer.
     #[error(transparent)]
-    Model(#[from] ModelError),
+    Model(Box<ModelError>),
     /// The model answered without a word of text.
     #[error("the model answered without a summary ({stop_reason})")]
     BlankSummary {

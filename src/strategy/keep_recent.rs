@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     attempt,
-    contract::{Attempt, Brief, CompactionStrategy, StrategyError},
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
     tail,
 };

@@ -14,6 +14,7 @@
 //! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name.
 
 pub mod attempt;
+mod brief;
 mod contract;
 mod keep_recent;
 mod registry;
@@ -21,8 +22,9 @@ mod snapshot;
 mod summarize;
 mod tail;
 
+pub use brief::Brief;
 pub use contract::{
-    Attempt, Brief, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
+    Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
 };
 pub use keep_recent::KeepRecent;
 pub use registry::{RegistryError, StrategyRegistry};

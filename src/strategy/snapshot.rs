@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::contract::Brief;
+use super::brief::Brief;
 use crate::{
     compact::{
         Plan, StalePlan,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     attempt,
-    contract::{Attempt, Brief, CompactionStrategy, ModelRole, StrategyError},
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     snapshot::Snapshot,
     tail,
 };

@@ -7,10 +7,14 @@
 //! | a model that sums up without a network | [`ExtractiveModel`] |
 //! | threads as text, in cases and failures | [`notation`] |
 //! | cases as files | [`cases`] |
+//! | threads by the thousand | [`generate`] |
+//! | what an adapter must keep, as tests | [`conformance`] |
 
 pub mod cases;
+pub mod conformance;
 mod extract;
 mod extractive;
+pub mod generate;
 mod hostile;
 pub mod notation;
 mod pieces;

@@ -17,6 +17,9 @@
 //! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
 //! `context PATH...`, `summary`, `image`, `document` (both with an address), `opaque CODEC`.
 //!
+//! A line of a text that looks like a head, or begins with a backslash, is written behind a
+//! backslash.
+//!
 //! Written back, the summary of an assistant message is plain text and that of a user message
 //! stands in its tag, as on the wire.
 
@@ -55,7 +58,8 @@ pub struct NotationError {
 /// [`NotationError`] for a block before any message, an unknown kind, or a malformed one.
 pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
     let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    // Not `lines`, which takes a carriage return for part of the line's end.
+    for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         if let Some(role) = role(line) {
             messages.push((role, Vec::new()));
             continue;
@@ -70,7 +74,10 @@ pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
         match (head(line), drafts.last_mut()) {
             (Some((words, rest)), _) => drafts.push(Draft::new(index, words, rest)),
             (None, Some(open)) if !open.is_closed() => open.continue_with(line),
-            (None, _) => drafts.push(Draft::new(index, vec!["text".to_owned()], line)),
+            (None, _) => {
+                let line = line.strip_prefix('\\').unwrap_or(line);
+                drafts.push(Draft::new(index, vec!["text".to_owned()], line));
+            }
         }
     }
     let message = |(role, drafts): (Role, Vec<Draft>)| {
@@ -93,15 +100,17 @@ pub fn write(messages: &[Message]) -> String {
     for message in messages {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# {}", message.role);
-        let mut after_plain = false;
+        // Whether the block before would go on.
+        let mut open = false;
         for block in &message.content {
             let (head, body) = block_text(message.role, block);
-            let plain = head.is_empty() && !body.starts_with("<checkpoint:");
-            let needs_head = plain && (after_plain || looks_special(&body));
+            let marker = matches!(block, ContentBlock::Checkpoint(_));
+            let plain = head.is_empty() && !marker;
+            let needs_head = plain && (open || looks_special(&body));
             let head = if needs_head { "[text]".to_owned() } else { head };
-            after_plain = plain;
+            open = !marker;
             let space = if head.is_empty() || body.is_empty() { "" } else { " " };
-            let _ = writeln!(text, "{head}{space}{body}");
+            let _ = writeln!(text, "{head}{space}{}", escaped(&body));
         }
     }
     text
@@ -121,7 +130,7 @@ impl Draft {
 
     fn continue_with(&mut self, line: &str) {
         self.body.push('\n');
-        self.body.push_str(line);
+        self.body.push_str(line.strip_prefix('\\').unwrap_or(line));
     }
 
     /// A marker is one line; what follows is another block.
@@ -189,8 +198,22 @@ fn head(line: &str) -> Option<(Vec<String>, &str)> {
     Some((words.split(' ').map(str::to_owned).collect(), rest))
 }
 
+/// Whether a text cannot stand without its `[text]`: its first line would be something else.
 fn looks_special(text: &str) -> bool {
-    text.is_empty() || text.lines().any(|line| role(line).is_some() || head(line).is_some())
+    text.is_empty() || text.split('\n').next().is_some_and(needs_escape)
+}
+
+fn needs_escape(line: &str) -> bool {
+    line.starts_with('\\') || role(line).is_some() || head(line).is_some()
+}
+
+/// A body whose later lines cannot be taken for heads.
+fn escaped(body: &str) -> String {
+    let line = |(index, line): (usize, &str)| {
+        let escape = if index > 0 && needs_escape(line) { "\\" } else { "" };
+        format!("{escape}{line}")
+    };
+    body.split('\n').enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn block_text(role: Role, block: &ContentBlock) -> (String, String) {

@@ -75,12 +75,10 @@ impl ScriptedModel {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         let answer = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let over = || ModelError::new(ModelErrorKind::Other, "the script is over").into();
-        let answer = answer.unwrap_or_else(over);
-        if let Answer::Turn(turn) = answer {
-            let known = turn.usage.is_some();
-            return Answer::Turn(if known { turn } else { estimated(request, turn) });
+        match answer.unwrap_or_else(over) {
+            Answer::Turn(turn) if turn.usage.is_none() => Answer::Turn(estimated(request, turn)),
+            answer @ (Answer::Turn(_) | Answer::Error(_) | Answer::Cut(_)) => answer,
         }
-        answer
     }
 }
 

@@ -11,7 +11,7 @@
 //!
 //! | part or field | here |
 //! |---|---|
-//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`Recognise`] asks for that |
+//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`Recognise`](super::contract::Recognise) asks for that |
 //! | `refusal`, as a part or a field | [`TextBlock`], marked |
 //! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
 //! | `file` | [`Document`] of a data URI or a file id |
@@ -74,12 +74,9 @@ mod write_content;
 
 use self::marks::CODEC;
 use super::contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat};
-use crate::message::{Request, Turn};
 #[cfg(doc)]
-use crate::{
-    message::{Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse},
-    wire::Recognise,
-};
+use crate::message::{Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse};
+use crate::message::{Request, Turn};
 
 /// The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
 ///

@@ -1,0 +1,114 @@
+//! Calls and their results under edits: what would be divided, and by whom.
+//!
+//! An edit divides a call from its result when it takes one of them, and also when it takes
+//! neither and puts a message between them that ends the turn: providers look for results in the
+//! turn right behind the call.
+
+use std::collections::HashMap;
+
+use super::{
+    edit::{self, CompactError, Edit},
+    position::Position,
+    turns::{self, Mention, Turn},
+};
+use crate::message::{Message, Role, Text};
+
+/// Refuses edits that divide a call from its result, or that take or cover up a call that is still
+/// open.
+pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
+    let Some((_, first)) = edits.first() else { return Ok(()) };
+    let turns = turns::turns_around(messages, first.range.start.message);
+    for (index, turn) in turns.iter().enumerate() {
+        for pair in pairs(turn, turns.get(index + 1)) {
+            check_pair(messages, edits, turn, pair)?;
+        }
+    }
+    let Some(last) = turns.last() else { return Ok(()) };
+    check_open(edits, last)
+}
+
+fn check_pair(
+    messages: &[Message],
+    edits: &[(usize, Edit)],
+    turn: &Turn<'_>,
+    (call, result): (Mention<'_>, Mention<'_>),
+) -> Result<(), CompactError> {
+    let (of_call, of_result) = (edit_over(edits, call.at), edit_over(edits, result.at));
+    let divides = match (of_call, of_result) {
+        (Some(_), Some(_)) => None,
+        (Some(index), None) | (None, Some(index)) => Some(index),
+        (None, None) => edit_between(messages, edits, turn, call.at, result.at),
+    };
+    match divides {
+        Some(index) => Err(CompactError::SplitsToolPair { index, id: call.id.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the index of an edit that takes neither the call nor the result but puts a message
+/// between them that ends the turn.
+fn edit_between(
+    messages: &[Message],
+    edits: &[(usize, Edit)],
+    turn: &Turn<'_>,
+    call: Position,
+    result: Position,
+) -> Option<usize> {
+    let first = edits.partition_point(|(_, edit)| edit.range.start <= call);
+    let between = edits.iter().skip(first).take_while(|(_, edit)| edit.range.start <= result);
+    let border = Position::before(turn.end);
+    let mut turned = false;
+    for (index, edit) in between {
+        turned |= edit::normal(messages, edit.range.start) > border;
+        let reaches_border = edit::normal(messages, edit.range.end) >= border;
+        for message in &edit.insert {
+            let fits = match message.role {
+                Role::Assistant => !turned,
+                Role::User => reaches_border,
+                Role::System => false,
+            };
+            if !fits {
+                return Some(*index);
+            }
+            turned |= message.role == Role::User;
+        }
+    }
+    None
+}
+
+/// Refuses edits of calls that nobody has answered yet, and messages of another role behind them.
+fn check_open(edits: &[(usize, Edit)], last: &Turn<'_>) -> Result<(), CompactError> {
+    let covers = |call: &Mention<'_>| {
+        edit_over(edits, call.at).or_else(|| {
+            let after = edits.partition_point(|(_, edit)| edit.range.start <= call.at);
+            let ends = |edit: &Edit| edit.insert.iter().any(|message| message.role != last.role);
+            edits.iter().skip(after).find(|(_, edit)| ends(edit)).map(|(index, _)| *index)
+        })
+    };
+    let mut open = last.uses.iter().filter_map(|call| Some((covers(call)?, call.id.clone())));
+    let Some((index, id)) = open.next() else { return Ok(()) };
+    let rest = open.filter(|(other, _)| *other == index).map(|(_, id)| id);
+    Err(CompactError::OpenCalls { index, ids: std::iter::once(id).chain(rest).collect() })
+}
+
+/// Returns the index of the edit that takes the block at this position, if one does.
+fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
+    let after = edits.partition_point(|(_, edit)| edit.range.start <= at);
+    let (index, edit) = edits.get(after.checked_sub(1)?)?;
+    (at < edit.range.end).then_some(*index)
+}
+
+/// The calls of a turn with their results in the next, and the provider's own within the turn.
+fn pairs<'t>(
+    turn: &'t Turn<'_>,
+    next: Option<&'t Turn<'_>>,
+) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
+    let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
+        // Backwards, so that the first result of an id is the one that stays in the map.
+        let results = results.iter().rev().map(|result| (result.id, *result));
+        let found: HashMap<&Text, Mention<'t>> = results.collect();
+        calls.iter().filter_map(move |call| Some((*call, *found.get(call.id)?)))
+    };
+    let results = next.map_or(&[][..], |next| &next.results);
+    pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))
+}

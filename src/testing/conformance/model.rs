@@ -1,0 +1,120 @@
+//! What a model must keep.
+
+use futures::{StreamExt, stream::BoxStream};
+
+use super::law::{Breach, Law};
+use crate::{
+    message::{ContentBlock, Delta, Message, ModelError, Request, Role, Turn},
+    model::Model,
+};
+
+/// A stream that gives more pieces than this to a small question never ends.
+const MOST_PIECES: usize = 1_000_000;
+
+/// Asks a model what every model must keep: how its streams end, that pieces and turn agree, that
+/// dropping a stream is harmless.
+///
+/// The model is asked five times to say hello, and must answer, or fail, each time alike.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::testing::{ScriptedModel, conformance};
+///
+/// let model = ScriptedModel::new(["hello"; 5]);
+/// block_on(conformance::model(&model))?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub async fn model(model: &dyn Model) -> Result<(), Breach> {
+    let streamed = streamed(model.stream(question())).await?;
+    let completed = model.complete(question()).await;
+    agree(Law::CompleteAgrees, &streamed, &completed)?;
+
+    // Dropped before it was asked for anything, after its first piece, and then once more in full.
+    drop(model.stream(question()));
+    let mut begun = model.stream(question());
+    let _ = begun.next().await;
+    drop(begun);
+    let again = self::streamed(model.stream(question())).await?;
+    agree(Law::DropIsHarmless, &streamed, &again)
+}
+
+fn question() -> Request {
+    let text = "Say hello, and nothing else.";
+    Request { max_output: Some(64), ..Request::new(vec![Message::user(text)]) }
+}
+
+/// Reads a stream to its end and checks it.
+async fn streamed(
+    mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
+) -> Result<Result<Turn, ModelError>, Breach> {
+    let (mut text, mut thinking) = (String::new(), String::new());
+    for _ in 0..MOST_PIECES {
+        let outcome = match deltas.next().await {
+            None => {
+                return Err(Law::StreamEnds.breach("a stream", "a turn or an error", "nothing"));
+            }
+            Some(Ok(Delta::Turn { turn })) => Ok(turn),
+            Some(Err(error)) => Err(error),
+            Some(Ok(delta)) => {
+                if let Delta::Text { text: piece } = &delta {
+                    text.push_str(piece);
+                } else if let Delta::Thinking { text: piece } = &delta {
+                    thinking.push_str(piece);
+                }
+                continue;
+            }
+        };
+        if let Some(more) = deltas.next().await {
+            let found = format!("{more:?}");
+            return Err(Law::NothingFollows.breach("a stream", "its end", found));
+        }
+        if let Ok(turn) = &outcome {
+            check_turn(turn, &text, &thinking)?;
+        }
+        return Ok(outcome);
+    }
+    Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million pieces"))
+}
+
+fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
+    let message = &turn.message;
+    let expected = Turn::new(message.clone(), turn.stop_reason.clone(), turn.usage);
+    if message.role != Role::Assistant || expected != *turn {
+        let found = format!("{turn:?}");
+        return Err(Law::TurnIsAnswer.breach("a turn", "what `Turn::new` makes", found));
+    }
+    let blocks = message.content.iter();
+    let texts: String = blocks.clone().filter_map(|b| b.as_text()).map(|t| t.as_str()).collect();
+    let thoughts: String = blocks
+        .filter_map(|block| {
+            if let ContentBlock::Thinking(thought) = block { Some(&*thought.text) } else { None }
+        })
+        .collect();
+    for (pieces, whole) in [(text, texts), (thinking, thoughts)] {
+        if !pieces.is_empty() && pieces != whole {
+            return Err(Law::PiecesJoin.breach("a stream", whole, pieces));
+        }
+    }
+    Ok(())
+}
+
+/// Two outcomes agree if both are answers, or failures of one kind. What a model says may differ.
+fn agree(
+    law: Law,
+    one: &Result<Turn, ModelError>,
+    other: &Result<Turn, ModelError>,
+) -> Result<(), Breach> {
+    let kind = |outcome: &Result<Turn, ModelError>| match outcome {
+        Ok(_) => "an answer".to_owned(),
+        Err(error) => format!("an error: {}", error.kind),
+    };
+    if kind(one) == kind(other) {
+        Ok(())
+    } else {
+        Err(law.breach("the same question again", kind(one), kind(other)))
+    }
+}

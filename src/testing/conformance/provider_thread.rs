@@ -1,0 +1,255 @@
+//! What a conversation that an adapter keeps must do.
+
+use proptest::{collection::vec, prelude::*, sample::Index};
+
+use super::law::{Breach, Law, for_all};
+use crate::{
+    compact::{CompactOptions, CompactReport, Plan, Replacement, Splice},
+    log::Thread,
+    message::{CheckpointId, ContentBlock, Message},
+    model::ProviderThread,
+    testing::{generate, notation},
+};
+
+/// Asks a conversation what each must keep: a new one is empty; replacing ranges gives what our own
+/// cases say; any row of operations does what it does to a [`Thread`]; an operation that fails
+/// changes nothing; the epoch tells rewrites from appends.
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::model::ModelAgent;
+/// use threadfold::testing::{ExtractiveModel, conformance};
+///
+/// conformance::provider_thread(|| Box::new(ModelAgent::new(Arc::new(ExtractiveModel))))?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Result<(), Breach> {
+    let make = &mut make;
+    let new = make();
+    if !new.messages().is_empty() {
+        return Err(Law::NewIsEmpty.breach("a new thread", "", notation::write(new.messages())));
+    }
+    CASES.iter().try_for_each(|case| run_case(make(), case))?;
+    let make = std::cell::RefCell::new(make);
+    let works = (generate::legal_thread(0..8), vec(work(), 1..6));
+    for_all(&works, 64, |(start, works)| follow((make.borrow_mut())(), start, works))
+}
+
+/// A thread, the ranges to replace (from, to, summary), and the thread or the error after.
+struct Case {
+    thread: &'static str,
+    replace: &'static [(&'static str, &'static str, &'static str)],
+    expected: Result<&'static str, &'static str>,
+}
+
+const EXCHANGES: &str = "# user\none\n<checkpoint:aaaaaa>\n# assistant\n[signed] hm\n[text] two\n\
+    # user\n[reminder] be brief\n[text] three\n<checkpoint:bbbbbb>\n# assistant\nfour\n\
+    # user\nfive\n<checkpoint:cccccc>\n# assistant\nsix\n";
+const CALLS: &str = "# user\nread\n<checkpoint:aaaaaa>\n# assistant\n[tool_use t1 read] {}\n\
+    # user\n[tool_result t1] text\n<checkpoint:bbbbbb>\n# assistant\n[tool_use t2 read] {}\n";
+
+const CASES: &[Case] = &[
+    Case {
+        thread: EXCHANGES,
+        replace: &[("aaaaaa", "bbbbbb", "We counted.")],
+        expected: Ok("# user\none\n<checkpoint:aaaaaa>\n# assistant\nWe counted.\n\
+            # assistant\nfour\n# user\nfive\n<checkpoint:cccccc>\n# assistant\nsix\n"),
+    },
+    Case {
+        thread: EXCHANGES,
+        replace: &[("bbbbbb", "", ""), ("", "aaaaaa", "Begun.")],
+        expected: Ok("# assistant\nBegun.\n# assistant\ntwo\n# user\nthree\n<checkpoint:bbbbbb>\n"),
+    },
+    Case {
+        thread: EXCHANGES,
+        replace: &[("", "", "All of it.")],
+        expected: Ok("# assistant\nAll of it.\n"),
+    },
+    Case {
+        thread: CALLS,
+        replace: &[("aaaaaa", "bbbbbb", "Read it.")],
+        expected: Ok("# user\nread\n<checkpoint:aaaaaa>\n# assistant\nRead it.\n\
+            # assistant\n[tool_use t2 read] {}\n"),
+    },
+    Case {
+        thread: CALLS,
+        replace: &[("aaaaaa", "", "Read it.")],
+        expected: Err("replacement 0 holds calls that are still open: t2"),
+    },
+    Case {
+        thread: EXCHANGES,
+        replace: &[("aaaaaa", "zzzzzz", "Lost.")],
+        expected: Err("replacement 0 names checkpoint zzzzzz, which is not in the thread"),
+    },
+    Case {
+        thread: EXCHANGES,
+        replace: &[("aaaaaa", "cccccc", "Long."), ("bbbbbb", "", "Late.")],
+        expected: Err("replacements 0 and 1 overlap"),
+    },
+];
+
+fn run_case(mut thread: Box<dyn ProviderThread>, case: &Case) -> Result<(), Breach> {
+    let messages = notation::parse(case.thread).unwrap_or_default();
+    messages.into_iter().for_each(|message| thread.push(message));
+    let before = thread.messages().clone();
+    let epoch = thread.thread().epoch();
+    let id = |text: &str| text.parse::<CheckpointId>().ok();
+    let ranges = case.replace.iter().map(|(from, to, summary)| {
+        let mut range = Replacement::new(*summary);
+        (range.from, range.to) = (id(from), id(to));
+        range
+    });
+    let outcome = thread.compact(&ranges.collect::<Vec<_>>());
+    let input = || format!("{}{:?}", case.thread, case.replace);
+    if let (Err(expected), Err(error)) = (case.expected, &outcome) {
+        let same = thread.messages() == &before && thread.thread().epoch() == epoch;
+        let law = if same { Law::Compacts } else { Law::ErrorsChangeNothing };
+        let found = error.to_string();
+        let fine = same && found == expected;
+        return if fine { Ok(()) } else { Err(law.breach(input(), expected, found)) };
+    }
+    let found = match outcome {
+        Ok(_) => notation::write(thread.messages()),
+        Err(error) => error.to_string(),
+    };
+    let expected = case.expected.unwrap_or_else(|error| error);
+    if found != expected {
+        return Err(Law::Compacts.breach(input(), expected, found));
+    }
+    if thread.thread().epoch() == epoch {
+        return Err(Law::EpochTellsRewrites.breach(input(), "another epoch", epoch));
+    }
+    Ok(())
+}
+
+/// One operation, on a thread that is not known yet.
+#[derive(Clone, Debug)]
+enum Work {
+    Push(Vec<Message>),
+    Truncate(Index),
+    /// Replaces what is between two checkpoints.
+    Compact(Index, Index),
+    /// Carries out the plan of dropping the messages before this one.
+    Apply(Index),
+    /// Carries out a plan that was made for a thread of another length.
+    ApplyStale,
+    /// Replaces what is behind a checkpoint that is not there.
+    CompactUnknown,
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    prop_oneof![
+        3 => generate::legal_thread(0..3).prop_map(Work::Push),
+        1 => any::<Index>().prop_map(Work::Truncate),
+        3 => any::<(Index, Index)>().prop_map(|(from, to)| Work::Compact(from, to)),
+        2 => any::<Index>().prop_map(Work::Apply),
+        1 => Just(Work::ApplyStale),
+        1 => Just(Work::CompactUnknown),
+    ]
+}
+
+/// Does the same to the conversation and to a thread of ours, and compares.
+fn follow(
+    mut thread: Box<dyn ProviderThread>,
+    start: &[Message],
+    works: &[Work],
+) -> Result<(), Breach> {
+    let mut ours: Thread = Thread::default();
+    for work in std::iter::once(&Work::Push(start.to_vec())).chain(works) {
+        let before = thread.messages().clone();
+        let epochs = (thread.thread().epoch(), ours.epoch());
+        let outcomes = (on_theirs(thread.as_mut(), work), on_ours(&mut ours, work));
+        let input = || format!("{}{work:?}", notation::write(&before));
+        if outcomes.0 != outcomes.1 {
+            return Err(Law::FollowsThread.breach(input(), outcomes.1, outcomes.0));
+        }
+        if thread.messages() != ours.messages() {
+            let law = if outcomes.1.starts_with("error") {
+                Law::ErrorsChangeNothing
+            } else {
+                Law::FollowsThread
+            };
+            let [expected, found] = [&ours, thread.thread()].map(|t| notation::write(t.messages()));
+            return Err(law.breach(input(), expected, found));
+        }
+        let rewritten = [thread.thread().epoch() != epochs.0, ours.epoch() != epochs.1];
+        if rewritten[0] != rewritten[1] {
+            let [found, expected] = rewritten;
+            return Err(Law::EpochTellsRewrites.breach(input(), expected, found));
+        }
+    }
+    Ok(())
+}
+
+fn on_theirs(thread: &mut dyn ProviderThread, work: &Work) -> String {
+    match work {
+        Work::Push(messages) => messages.iter().cloned().for_each(|message| thread.push(message)),
+        Work::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
+        Work::Compact(..) | Work::CompactUnknown => {
+            return told(thread.compact(&ranges(thread.messages(), work)));
+        }
+        Work::Apply(_) | Work::ApplyStale => {
+            let plan = plan(thread.messages(), work);
+            return told(thread.apply(&plan));
+        }
+    }
+    String::new()
+}
+
+fn on_ours(thread: &mut Thread, work: &Work) -> String {
+    match work {
+        Work::Push(messages) => thread.extend(messages.iter().cloned()),
+        Work::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
+        Work::Compact(..) | Work::CompactUnknown => {
+            let before = thread.size();
+            let ranges = ranges(thread.messages(), work);
+            return told(thread.plan(&ranges, &CompactOptions::default()).map(|plan| {
+                // A plan always fits the thread that it was just made for.
+                let _ = thread.apply(&plan);
+                let counter = thread.counter().as_ref();
+                CompactReport::new(before, thread.messages(), &plan, counter)
+            }));
+        }
+        Work::Apply(_) | Work::ApplyStale => {
+            let plan = plan(thread.messages(), work);
+            return told(thread.apply(&plan));
+        }
+    }
+    String::new()
+}
+
+fn told<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> String {
+    match outcome {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+fn ranges(messages: &[Message], work: &Work) -> Vec<Replacement> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let ids: Vec<CheckpointId> = blocks
+        .filter_map(|block| {
+            if let ContentBlock::Checkpoint(marker) = block { Some(marker.id) } else { None }
+        })
+        .collect();
+    let id = |at: &Index| ids.get(at.index(ids.len() + 1)).copied();
+    let mut range = Replacement::new("Summed up.");
+    if let Work::Compact(from, to) = work {
+        (range.from, range.to) = (id(from), id(to));
+    } else {
+        range.from = "zzzzzz".parse().ok();
+    }
+    vec![range]
+}
+
+fn plan(messages: &[Message], work: &Work) -> Plan {
+    let length = messages.len();
+    let Work::Apply(at) = work else { return Plan::from_splices(length + 1, Vec::new()) };
+    let splice = Splice { at: 0..at.index(length + 1), insert: Vec::new() };
+    let empty = splice.at.is_empty();
+    Plan::from_splices(length, if empty { Vec::new() } else { vec![splice] })
+}

@@ -1,0 +1,204 @@
+//! One long thread like those of coding agents, for benchmarks.
+//!
+//! Sizes follow a bell over powers of two, in whole numbers only, so that every platform gives the
+//! same thread. Texts are slices of one buffer of words, so that making a hundred megabytes costs
+//! little more than copying them.
+
+use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
+
+use crate::message::{
+    CheckpointIds, ContentBlock, Json, Message, Role, SystemReminder, Text, Thinking, ToolResult,
+    ToolUse, Usage,
+};
+
+/// Returns a legal thread of this many messages, the same for the same seed: about a kilobyte a
+/// message, of which tool results are some 62 %, reasoning 15 %, plain text 13 %, reminders 10 %.
+/// A person speaks every twenty messages or so, every user message ends with a checkpoint, and a
+/// word in a hundred is not ASCII. The last call may be open.
+///
+/// ```
+/// use threadfold::{legality, testing::generate};
+///
+/// let thread = generate::legal_thread_from(7, 1_000);
+/// assert_eq!(thread.len(), 1_000);
+/// assert_eq!(legality::violations(&thread), []);
+/// assert_eq!(thread, generate::legal_thread_from(7, 1_000));
+/// ```
+#[must_use]
+pub fn legal_thread_from(seed: u64, messages: usize) -> Vec<Message> {
+    let mut writer = Writer::new(seed);
+    let mut thread: Vec<Message> = Vec::with_capacity(messages);
+    // The calls that the next message answers.
+    let mut open: Vec<Text> = Vec::new();
+    let mut rest = 0;
+    while thread.len() < messages {
+        let answers = std::mem::take(&mut open);
+        let asks = thread.last().is_none_or(|last| last.role == Role::Assistant);
+        let message = if !answers.is_empty() {
+            writer.results(answers)
+        } else if asks {
+            rest = 6 + writer.below(8);
+            writer.question()
+        } else {
+            let calls = if rest == 0 { 0 } else { 1 + writer.below(8) / 7 };
+            rest = rest.saturating_sub(1);
+            writer.answer(calls, &mut open)
+        };
+        thread.push(message);
+    }
+    thread
+}
+
+struct Writer {
+    random: Xoshiro256PlusPlus,
+    ids: CheckpointIds,
+    drawn: std::collections::HashSet<crate::message::CheckpointId>,
+    words: String,
+    calls: usize,
+}
+
+const WORDS: [&str; 16] = [
+    "the",
+    "parser",
+    "reads",
+    "src/main.rs",
+    "let mut next = 0;\n",
+    "error:",
+    "and",
+    "returns",
+    "a result",
+    "of",
+    "tests",
+    "passed;",
+    "fn build(&self)",
+    "in",
+    "line 42\n",
+    "which",
+];
+const OTHERS: [&str; 4] = ["naïve", "漢字", "🦀", "größer"];
+/// Texts are slices of a buffer of this many bytes.
+const BUFFER: usize = 1 << 18;
+
+impl Writer {
+    fn new(seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut words = String::with_capacity(BUFFER + 32);
+        while words.len() < BUFFER {
+            let number = below(&mut random, 1_600);
+            let word = OTHERS.get(number / 4).or_else(|| WORDS.get(number % 16));
+            words.push_str(word.copied().unwrap_or_default());
+            words.push(' ');
+        }
+        let ids = CheckpointIds::new(seed);
+        Self { random, ids, drawn: std::collections::HashSet::new(), words, calls: 0 }
+    }
+
+    fn question(&mut self) -> Message {
+        let text = ContentBlock::text(self.text(12));
+        let content = vec![text, SystemReminder::new(self.text(4)).into()];
+        self.stamped(content)
+    }
+
+    fn answer(&mut self, calls: usize, open: &mut Vec<Text>) -> Message {
+        let mut content: Vec<ContentBlock> = Vec::with_capacity(calls + 2);
+        if self.below(2) == 0 {
+            content.push(Thinking::new(self.text(16), Some("c2lnbmF0dXJl".into())).into());
+        }
+        if calls == 0 || self.below(2) == 0 {
+            content.push(ContentBlock::text(self.text(10)));
+        }
+        for _ in 0..calls {
+            self.calls += 1;
+            let id = Text::from(format!("call_{}", self.calls));
+            let input = Json::parse(r#"{"path":"src/main.rs","limit":200}"#).unwrap_or_default();
+            content.push(ToolUse::new(id.clone(), "read_file", input).into());
+            open.push(id);
+        }
+        let mut message = Message::new(Role::Assistant, content);
+        message.make_mut().usage = Some(Usage::new(300 * self.calls as u64, 120));
+        message
+    }
+
+    fn results(&mut self, calls: Vec<Text>) -> Message {
+        let count = calls.len();
+        let mut content: Vec<ContentBlock> = Vec::with_capacity(count + 2);
+        for id in calls {
+            let text = self.text(32);
+            let failed = self.below(12) == 0;
+            let result =
+                if failed { ToolResult::error(id, text) } else { ToolResult::text(id, text) };
+            content.push(result.into());
+        }
+        if self.below(2) == 0 {
+            content.push(SystemReminder::new(self.text(11)).into());
+        }
+        self.stamped(content)
+    }
+
+    fn stamped(&mut self, mut content: Vec<ContentBlock>) -> Message {
+        let id = self.ids.draw(|id| self.drawn.contains(&id));
+        self.drawn.insert(id);
+        content.push(ContentBlock::checkpoint(id));
+        Message::new(Role::User, content)
+    }
+
+    /// A text of about 38 times this many bytes; the middle half is between 12 and 48 times.
+    fn text(&mut self, unit: usize) -> Text {
+        let bits = self.random.next_u64();
+        let power = (bits & 0xff).count_ones();
+        let length = (unit << power) + (unit << power) * below(&mut self.random, 64) / 64;
+        let last = self.words.len().saturating_sub(length);
+        let start = below(&mut self.random, last);
+        let start = self.border(start);
+        let end = self.border(start.saturating_add(length));
+        // The letter keeps the text from being blank, wherever it was cut.
+        self.words.get(start..end).filter(|text| !text.trim().is_empty()).unwrap_or("x").into()
+    }
+
+    /// The character border at or before this byte.
+    fn border(&self, at: usize) -> usize {
+        let at = at.min(self.words.len());
+        (0..=at).rev().find(|at| self.words.is_char_boundary(*at)).unwrap_or_default()
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        below(&mut self.random, end)
+    }
+}
+
+/// A number from zero to below the end.
+fn below(random: &mut Xoshiro256PlusPlus, end: usize) -> usize {
+    let number = random.next_u64() >> 16;
+    usize::try_from(number % (end.max(1) as u64)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{legality, tokens};
+
+    #[test]
+    fn the_sizes_are_those_of_coding_threads() {
+        let thread = legal_thread_from(1, 4_000);
+        assert_eq!(legality::violations(&thread), []);
+        let bytes = |take: fn(&ContentBlock) -> bool| {
+            let blocks = thread.iter().flat_map(|message| &message.content);
+            let taken = blocks.filter(|block| take(block)).cloned();
+            tokens::text_bytes(
+                &taken.map(|b| Message::new(Role::User, vec![b])).collect::<Vec<_>>(),
+            )
+        };
+        let all = tokens::text_bytes(&thread);
+        let share = |take| bytes(take) * 100 / all;
+        assert!((800..1_300).contains(&(all / 4_000)), "{} bytes a message", all / 4_000);
+        let shares = [
+            share(|block| matches!(block, ContentBlock::ToolResult(_))),
+            share(ContentBlock::is_reasoning),
+            share(|block| matches!(block, ContentBlock::Text(_))),
+            share(|block| matches!(block, ContentBlock::SystemReminder(_))),
+        ];
+        for (share, expected) in shares.into_iter().zip([62, 15, 13, 10]) {
+            assert!(share.abs_diff(expected) <= 4, "{shares:?}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Runs the fuzz cases on a bounded number of seeded inputs, so that nothing needs a nightly
+//! compiler: noise, and valid inputs with some bytes changed.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "fuzz_cases/compact.rs"]
+mod compact;
+#[path = "support/identity.rs"]
+mod identity;
+#[path = "fuzz_cases/wire_decode.rs"]
+mod wire_decode;
+
+use identity::{Fault, Identity};
+use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
+use threadfold::WireFormat;
+
+/// A stored plan and an input of the tool, behind the numbers of a thread.
+const PLANS: [&str; 3] = [
+    "\x01\x08\x02\x03\x04\x05\x06\x07\x01\x02\x03\0{\"version\":1,\"before\":2,\"splices\":[{\"at\":\
+     {\"start\":0,\"end\":1},\"insert\":[{\"part\":{\"message\":0,\"blocks\":[0]}}]}],\"stripped\":0}",
+    "\x05\x01\0{\"version\":1,\"before\":0,\"splices\":[{\"at\":{\"start\":0,\"end\":0},\"insert\":\
+     [{\"message\":{\"message\":{\"role\":\"user\",\"content\":[]}}}]}]}",
+    "\x07\x09\x02\x02\x02\x02\0{\"replacements\":[{\"from\":\"aaaaaa\",\"to\":null,\"summary\":\"x\"}]}",
+];
+
+/// Bodies of several dialects, some with a stored plan behind them.
+const BODIES: [&str; 4] = [
+    r#"{"model":"claude-opus-4-8","max_tokens":64,"system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"<checkpoint:aaaaaa>"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a","n":1.50}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"hello"}],"is_error":true}]}],"tools":[{"name":"read","input_schema":{"type":"object"}}]}"#,
+    r#"{"model":"gpt-5","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},{"role":"tool","tool_call_id":"t1","content":"hello"}]}"#,
+    "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}]}\0{\"version\":1,\"before\":1,\
+     \"splices\":[{\"at\":{\"start\":0,\"end\":1},\"insert\":[]}]}",
+    r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":[]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2"}]}]}"#,
+];
+
+#[test]
+fn threads_ranges_and_stored_plans() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for number in 0..4_000 {
+        let bytes = if number % 4 == 0 { mutated(&mut random, &PLANS) } else { noise(&mut random) };
+        compact::check(&bytes);
+    }
+}
+
+#[test]
+fn bodies_of_every_dialect() {
+    let own: &[&dyn WireFormat] = &[&Identity(Fault::None)];
+    let codecs = [own, wire_decode::CODECS].concat();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
+    for number in 0..3_000 {
+        let bytes = if number % 4 > 0 { mutated(&mut random, &BODIES) } else { noise(&mut random) };
+        wire_decode::check(&codecs, &bytes);
+    }
+}
+
+#[test]
+fn unchanged_inputs_are_valid() {
+    for body in BODIES {
+        let body = body.split('\0').next().unwrap();
+        serde_json::from_str::<serde_json::Value>(body).unwrap();
+        wire_decode::check(wire_decode::CODECS, body.as_bytes());
+    }
+    for plan in PLANS {
+        serde_json::from_str::<serde_json::Value>(plan.split('\0').nth(1).unwrap()).unwrap();
+        compact::check(plan.as_bytes());
+    }
+}
+
+fn noise(random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
+    let length = random.next_u64() % 200;
+    // Without zeros, behind which something else would begin.
+    (0..length).map(|_| (random.next_u64() % 255) as u8 + 1).collect()
+}
+
+/// One of the inputs with a few changes: other bytes, parts lost, parts twice, odd words put in.
+fn mutated(random: &mut Xoshiro256PlusPlus, inputs: &[&str]) -> Vec<u8> {
+    let mut below = |end: usize| (random.next_u64() % end.max(1) as u64) as usize;
+    let mut bytes = inputs.get(below(inputs.len())).unwrap().as_bytes().to_vec();
+    for _ in 0..=below(3) {
+        let at = below(bytes.len());
+        let end = (at + below(24)).min(bytes.len());
+        match below(5) {
+            0 => {
+                let byte = below(256) as u8;
+                bytes.get_mut(at..).and_then(<[u8]>::first_mut).into_iter().for_each(|b| *b = byte);
+            }
+            1 => drop(bytes.drain(at..end)),
+            2 => {
+                let part: Vec<u8> = bytes.get(at..end).unwrap_or_default().to_vec();
+                drop(bytes.splice(at..at, part));
+            }
+            3 => {
+                let words = ["null", "18446744073709551615", "-1", "1e999", "[[", "{}", "\"\""];
+                let word = words.get(below(words.len())).unwrap();
+                drop(bytes.splice(at..end, word.bytes()));
+            }
+            // Parts change places.
+            _ => {
+                let middle = at + (end - at) / 2;
+                bytes.get_mut(at..end).unwrap_or_default().rotate_left(middle - at);
+            }
+        }
+    }
+    bytes
+}

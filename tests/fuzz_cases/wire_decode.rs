@@ -1,0 +1,54 @@
+//! One fuzz case of the codecs, shared by the fuzz target and by the bounded run in the tests.
+
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
+
+use threadfold::{
+    Plan, Request, WireFormat, legality,
+    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat, Recognise},
+};
+
+/// The codecs. One line each.
+pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat];
+
+/// Reads bytes as a request body, a response body and, behind the first zero byte, as a stored plan
+/// for the thread of the request, with every codec; checks what always holds.
+///
+/// # Panics
+///
+/// If any of it does not hold.
+pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
+    let (body, plan) = match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => (bytes.get(..at).unwrap_or_default(), bytes.get(at + 1..)),
+        None => (bytes, None),
+    };
+    let plan = plan.and_then(|plan| serde_json::from_slice::<Plan>(plan).ok());
+    let all = Recognise { checkpoints: true, reminders: true, summaries: true };
+    for codec in codecs {
+        let _ = codec.decode_response(body);
+        for recognise in [Recognise::default(), all] {
+            let read = codec.decode_slice(body, &DecodeOptions { recognise });
+            if let Ok(mut request) = read {
+                check_request(*codec, codecs, &request);
+                let applied = plan.as_ref().map(|plan| plan.apply(request.messages.make_mut()));
+                if applied.is_some_and(|applied| applied.is_ok()) {
+                    check_request(*codec, codecs, &request);
+                }
+            }
+        }
+    }
+}
+
+/// Whatever was read can be written, is legal then, and is written so again; by others too.
+fn check_request(own: &dyn WireFormat, codecs: &[&dyn WireFormat], request: &Request) {
+    for traits in [ModelTraits::default(), ModelTraits::for_model("claude-opus-5-5")] {
+        let options = EncodeOptions { traits, ..EncodeOptions::default() };
+        for codec in codecs {
+            let body = codec.encode(request, &options).body;
+            let read = codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());
+            let (from, to) = (own.name(), codec.name());
+            let read = read.unwrap_or_else(|error| panic!("{from} to {to}: {error}: {body}"));
+            assert_eq!(legality::violations(&read.messages), [], "{from} to {to}: {body}");
+            assert_eq!(codec.encode(&read, &options).body, body, "{from} to {to} is not stable");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A compaction, told slowly: every block by itself.
+
+use std::ops::Range;
+
+use threadfold::{
+    ContentBlock, Message, Role,
+    compact::{Position, Strip},
+    legality,
+    message::MessageParts,
+};
+
+/// Returns the thread with these ranges, which are in order, replaced by these messages.
+pub(crate) fn compact(
+    thread: &[Message],
+    ranges: &[(Range<Position>, Vec<Message>)],
+    strip: Strip,
+) -> Vec<Message> {
+    let Some(first) = ranges.first().map(|(range, _)| range.start.message) else {
+        return thread.to_vec();
+    };
+    let open_loop = legality::open_loop(thread).filter(|_| strip.keep_open_loop);
+    let loop_from = open_loop.unwrap_or(thread.len());
+    let mut built: Vec<Message> = thread[..first].to_vec();
+    let mut waiting = ranges.iter().peekable();
+    for (index, message) in thread.iter().enumerate().skip(first) {
+        let mut part: Vec<ContentBlock> = Vec::new();
+        for (block, content) in message.content.iter().enumerate() {
+            let at = Position { message: index, block };
+            while let Some((range, insert)) = waiting.next_if(|(range, _)| range.end <= at) {
+                if range.start < range.end || !insert.is_empty() {
+                    close(message, &mut part, &mut built);
+                }
+                built.extend(insert.iter().cloned());
+            }
+            let taken = waiting.peek().is_some_and(|(range, _)| range.contains(&at));
+            if taken {
+                // What comes goes where the range begins; what stood before it is complete.
+                close(message, &mut part, &mut built);
+            } else if !stripped(message.role, content, strip, index < loop_from) {
+                part.push(content.clone());
+            }
+        }
+        close(message, &mut part, &mut built);
+        let end = Position { message: index, block: message.content.len() };
+        while let Some((_, insert)) = waiting.next_if(|(range, _)| range.end <= end) {
+            built.extend(insert.iter().cloned());
+        }
+    }
+    waiting.for_each(|(_, insert)| built.extend(insert.iter().cloned()));
+    built
+}
+
+fn stripped(role: Role, block: &ContentBlock, strip: Strip, outside_loop: bool) -> bool {
+    let reminder = matches!(block, ContentBlock::SystemReminder(_));
+    (role == Role::User && strip.reminders && reminder)
+        || (role == Role::Assistant && strip.thinking && outside_loop && block.is_reasoning())
+}
+
+fn close(source: &Message, part: &mut Vec<ContentBlock>, built: &mut Vec<Message>) {
+    if part.is_empty() {
+        return;
+    }
+    let mut parts: MessageParts = (**source).clone();
+    parts.content = std::mem::take(part);
+    parts.prefix_rewritten |= parts.content.iter().any(ContentBlock::is_reasoning);
+    built.push(Message::from(parts));
+}
