@@ -4,14 +4,12 @@
 //! neither and puts a message between them that ends the turn: providers look for results in the
 //! turn right behind the call.
 
-use std::collections::HashMap;
-
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
-    turns::{self, Mention, Turn},
+    turns::{self, ById, Mention, Turn},
 };
-use crate::message::{Message, Role, Text};
+use crate::message::{Message, Role};
 
 /// Refuses edits that divide a call from its result, or that take or cover up a call that is still
 /// open.
@@ -104,10 +102,8 @@ fn pairs<'t>(
     next: Option<&'t Turn<'_>>,
 ) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
     let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
-        // Backwards, so that the first result of an id is the one that stays in the map.
-        let results = results.iter().rev().map(|result| (result.id, *result));
-        let found: HashMap<&Text, Mention<'t>> = results.collect();
-        calls.iter().filter_map(move |call| Some((*call, *found.get(call.id)?)))
+        let results = ById::new(results);
+        calls.iter().filter_map(move |call| Some((*call, results.first(call.id)?)))
     };
     let results = next.map_or(&[][..], |next| &next.results);
     pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))

@@ -22,17 +22,11 @@
 //! # Ok::<(), threadfold::message::JsonError>(())
 //! ```
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    position::Position,
-    turns::{self, Mention, Turn},
-};
+use super::turns::{self, ById, Turn};
 use crate::message::{ContentBlock, Message, Role, Text};
 
 pub(crate) use super::repair::repair_numbered;
@@ -211,37 +205,34 @@ fn check_blocks(index: usize, message: &Message, found: &mut Vec<Violation>) {
 }
 
 fn check_calls(turn: &Turn<'_>, next: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
-    let results = next.into_iter().flat_map(|next| &next.results);
-    let answered: HashSet<&Text> = results.map(|result| result.id).collect();
-    let mut seen = HashSet::new();
-    for Mention { at: Position { message, .. }, id } in turn.uses.iter().copied() {
-        if !seen.insert(id) {
-            found.push(Violation::DuplicateCall { message, id: id.clone() });
-        } else if next.is_some() && !answered.contains(id) {
-            found.push(Violation::UnansweredCall { message, id: id.clone() });
+    let calls = ById::new(&turn.uses);
+    let results = next.map(|next| ById::new(&next.results));
+    for call in &turn.uses {
+        let (message, id) = (call.at.message, call.id.clone());
+        if calls.first(call.id).is_some_and(|first| first.at != call.at) {
+            found.push(Violation::DuplicateCall { message, id });
+        } else if results.as_ref().is_some_and(|results| results.first(call.id).is_none()) {
+            found.push(Violation::UnansweredCall { message, id });
         }
     }
 }
 
 fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
-    let uses = before.into_iter().flat_map(|before| &before.uses);
-    let mut calls: HashMap<&Text, bool> = uses.map(|call| (call.id, false)).collect();
-    for Mention { at: Position { message, .. }, id } in turn.results.iter().copied() {
-        match calls.get_mut(id) {
-            None => found.push(Violation::OrphanResult { message, id: id.clone() }),
-            Some(true) => found.push(Violation::DuplicateResult { message, id: id.clone() }),
-            Some(answered) => *answered = true,
+    let calls = ById::new(before.map_or(&[], |before| &before.uses));
+    let results = ById::new(&turn.results);
+    for result in &turn.results {
+        let (message, id) = (result.at.message, result.id.clone());
+        if calls.first(result.id).is_none() {
+            found.push(Violation::OrphanResult { message, id });
+        } else if results.first(result.id).is_some_and(|first| first.at != result.at) {
+            found.push(Violation::DuplicateResult { message, id });
         }
     }
-    let mut made = turn.server_uses.iter().peekable();
-    let mut called = HashSet::new();
+    let calls = ById::new(&turn.server_uses);
     for result in &turn.server_results {
-        called.extend(
-            std::iter::from_fn(|| made.next_if(|call| call.at < result.at)).map(|call| call.id),
-        );
-        if !called.contains(result.id) {
-            let message = result.at.message;
-            found.push(Violation::OrphanServerResult { message, id: result.id.clone() });
+        if calls.first(result.id).is_none_or(|call| call.at > result.at) {
+            let (message, id) = (result.at.message, result.id.clone());
+            found.push(Violation::OrphanServerResult { message, id });
         }
     }
 }

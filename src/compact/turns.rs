@@ -1,5 +1,7 @@
 //! Turns: neighbours of one role, as providers count them.
 
+use std::collections::HashMap;
+
 use super::position::Position;
 use crate::message::{ContentBlock, Message, Role, Text};
 
@@ -28,6 +30,32 @@ pub(super) struct Mention<'a> {
     pub(super) at: Position,
     /// The id of the call.
     pub(super) id: &'a Text,
+}
+
+/// The mentions of one turn, by id. A turn has a handful of them, so a map is made only where there
+/// are many.
+pub(super) enum ById<'t> {
+    Few(&'t [Mention<'t>]),
+    Many(HashMap<&'t Text, Mention<'t>>),
+}
+
+impl<'t> ById<'t> {
+    pub(super) fn new(mentions: &'t [Mention<'t>]) -> Self {
+        const FEW: usize = 8;
+        if mentions.len() <= FEW {
+            return Self::Few(mentions);
+        }
+        // Backwards, so that the first mention of an id is the one that stays in the map.
+        Self::Many(mentions.iter().rev().map(|mention| (mention.id, *mention)).collect())
+    }
+
+    /// The first mention of this id.
+    pub(super) fn first(&self, id: &Text) -> Option<Mention<'t>> {
+        match self {
+            Self::Few(mentions) => mentions.iter().find(|mention| mention.id == id).copied(),
+            Self::Many(mentions) => mentions.get(id).copied(),
+        }
+    }
 }
 
 /// Returns the turns of a thread, in order. Calls and results count only in the role that may send
