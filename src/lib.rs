@@ -1,1 +1,3 @@
 //! threadfold keeps long-running LLM agent threads inside their context window.
+
+pub mod edl;
