@@ -1,6 +1,6 @@
 //! What a script says, once it has been read: commands, patterns, positions, values.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use super::{
     lines_pattern::LinesPattern,
@@ -75,7 +75,7 @@ pub(crate) enum Mutate {
 /// What to look for.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
-    Regex(Box<Regex>),
+    Regex(Arc<Regex>),
     Lines(Box<LinesPattern>),
     Position(Position),
     Range(Position, Position),

@@ -20,6 +20,8 @@ pub struct Limits {
     pub commands: usize,
     /// The size of one compiled regular expression, its automaton included.
     pub regex_bytes: usize,
+    /// The size of all compiled regular expressions of a script.
+    pub all_regexes_bytes: usize,
     /// The matches that one command may find.
     pub matches: usize,
     /// The bytes that the searches of one run may read together.
@@ -39,6 +41,7 @@ impl Default for Limits {
             script_bytes: 4 * MEBIBYTE,
             commands: 20_000,
             regex_bytes: MEBIBYTE / 4,
+            all_regexes_bytes: 256 * MEBIBYTE,
             matches: 100_000,
             searched_bytes: 64 << 30,
             output_bytes: 64 * MEBIBYTE,

@@ -7,7 +7,10 @@ use std::{fmt, ops::Range};
 
 use regex_automata::{MatchKind, Span, util::prefilter::Prefilter};
 
-use super::words::{QUOTE_CHARACTERS, abridge};
+use super::{
+    line_filter::LineHash,
+    words::{QUOTE_CHARACTERS, abridge},
+};
 
 /// One or more whole lines to look for.
 #[derive(Clone)]
@@ -15,6 +18,7 @@ pub(crate) struct LinesPattern {
     /// The lines between two line feeds, so that a hit is never a part of a line.
     fenced: String,
     finder: Option<Prefilter>,
+    first_line: LineHash,
 }
 
 impl LinesPattern {
@@ -22,7 +26,13 @@ impl LinesPattern {
     pub(crate) fn new(lines: &str) -> Self {
         let fenced = format!("\n{}\n", without_carriage_returns(lines));
         let finder = Prefilter::new(MatchKind::LeftmostFirst, &[fenced.as_bytes()]);
-        Self { fenced, finder }
+        let first_line = fenced.split('\n').nth(1).unwrap_or_default();
+        Self { first_line: LineHash::of(first_line), fenced, finder }
+    }
+
+    /// The hash of the first line.
+    pub(crate) fn first_line(&self) -> LineHash {
+        self.first_line
     }
 
     /// The lines, joined by line feeds, without the last one's.

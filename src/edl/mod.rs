@@ -64,6 +64,7 @@
 mod command;
 mod document;
 mod limits;
+mod line_filter;
 mod lines_pattern;
 mod mutate;
 mod original;

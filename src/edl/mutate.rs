@@ -89,3 +89,26 @@ fn needs_line_feed(document: &Document<'_>, range: &Selected) -> bool {
     let last = range.end.saturating_sub(1).max(range.start);
     range.is_lines && document.rope.slice(last..range.end) != "\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edl::limits::Limits;
+
+    fn at(start: usize, end: usize) -> Selected {
+        Selected { start, end, is_lines: true }
+    }
+
+    #[test]
+    fn insertions_leave_the_same_text_selected() {
+        let limits = Limits::default();
+        let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 5 };
+        let mut document = Document::load("x\ny\nx");
+        let selected = [at(0, 2), at(4, 5)];
+        let selected = insert(&mut document, &selected, Side::After, "z\n", &mut meter);
+        assert_eq!(selected, Ok(vec![at(0, 2), at(6, 7)]));
+        let selected = insert(&mut document, &[at(0, 2), at(6, 7)], Side::Before, ">", &mut meter);
+        assert_eq!(selected, Ok(vec![at(1, 3), at(8, 9)]));
+        assert_eq!(document.rope.into_text(), ">x\nz\ny\n>x\nz\n");
+    }
+}

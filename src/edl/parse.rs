@@ -10,12 +10,15 @@
 //! value    = heredoc | quoted | register
 //! ```
 
+use std::{collections::HashMap, sync::Arc};
+
 use super::{
     command::{Action, Command, Mutate, Open, Pattern, Position, Retain, Select, Selector, Value},
     limits::Limits,
     lines_pattern::LinesPattern,
     parse_error::{ParseError, ParseErrorKind},
     path::FilePath,
+    pattern_error::RegexError,
     place::PlaceFinder,
     regex::Regex,
     scan::{Misplaced, Scanner, TokenKind, expected, quote, reused_tags},
@@ -37,8 +40,9 @@ pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, Parse
     })
 }
 
-fn commands(script: &str, limits: &Limits) -> Result<Vec<Command>, Misplaced> {
-    let mut parser = Parser { scanner: Scanner::new(script), regex_bytes: limits.regex_bytes };
+fn commands<'a>(script: &'a str, limits: &'a Limits) -> Result<Vec<Command>, Misplaced> {
+    let mut parser =
+        Parser { scanner: Scanner::new(script), limits, regexes: HashMap::new(), regexes_bytes: 0 };
     let mut places = PlaceFinder::new(script);
     let mut commands = Vec::new();
     while let Some((start, action)) = parser.command()? {
@@ -56,7 +60,10 @@ fn commands(script: &str, limits: &Limits) -> Result<Vec<Command>, Misplaced> {
 
 struct Parser<'a> {
     scanner: Scanner<'a>,
-    regex_bytes: usize,
+    limits: &'a Limits,
+    /// What has been compiled, by source and flags. The same expression is compiled once.
+    regexes: HashMap<(&'a str, &'a str), Arc<Regex>>,
+    regexes_bytes: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -99,12 +106,11 @@ impl<'a> Parser<'a> {
         let (start, kind) = self.argument(&due)?;
         match kind {
             TokenKind::Regex { source, flags } => {
-                let regex = Regex::new(source, flags, self.regex_bytes);
-                let regex = regex.map_err(|(at, error)| {
+                let regex = self.regex(source, flags).map_err(|(at, error)| {
                     let pattern = abridge(source, QUOTE_CHARACTERS);
                     (start + 1 + at, ParseErrorKind::Regex { pattern, error })
                 })?;
-                Ok(Pattern::Regex(Box::new(regex)))
+                Ok(Pattern::Regex(regex))
             }
             TokenKind::Heredoc(lines) => Ok(Pattern::Lines(Box::new(LinesPattern::new(&lines)))),
             TokenKind::Word(word) => {
@@ -117,6 +123,24 @@ impl<'a> Parser<'a> {
             }
             TokenKind::Literal(_) => Err((start, expected(&due, &describe(&kind)))),
         }
+    }
+
+    fn regex(
+        &mut self,
+        source: &'a str,
+        flags: &'a str,
+    ) -> Result<Arc<Regex>, (usize, RegexError)> {
+        if let Some(regex) = self.regexes.get(&(source, flags)) {
+            return Ok(Arc::clone(regex));
+        }
+        let regex = Arc::new(Regex::new(source, flags, self.limits.regex_bytes)?);
+        self.regexes_bytes = self.regexes_bytes.saturating_add(regex.size());
+        let limit = self.limits.all_regexes_bytes;
+        if self.regexes_bytes > limit {
+            return Err((0, RegexError::AllTooLarge { limit }));
+        }
+        self.regexes.insert((source, flags), Arc::clone(&regex));
+        Ok(regex)
     }
 
     fn value(&mut self, command: &str) -> Result<Value, Misplaced> {

@@ -58,4 +58,10 @@ pub enum RegexError {
         /// The limit.
         limit: usize,
     },
+    /// The expressions of the script need larger automata than allowed.
+    #[error("the script's expressions need more than {limit} bytes together")]
+    AllTooLarge {
+        /// The limit.
+        limit: usize,
+    },
 }

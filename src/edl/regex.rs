@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use regex_automata::{
     Anchored, Input,
-    meta::Regex as Engine,
+    meta::{Cache, Regex as Engine},
     util::syntax::{self, Config},
 };
 
@@ -79,11 +79,27 @@ impl Regex {
         self.reach
     }
 
+    /// How much memory the compiled expression takes.
+    pub(crate) fn size(&self) -> usize {
+        self.engine.memory_usage()
+    }
+
+    /// Returns memory for searches. It is not kept in the expression, where it would add up over
+    /// the expressions of a script.
+    pub(crate) fn cache(&self) -> Cache {
+        self.engine.create_cache()
+    }
+
     /// Returns the first match within a span of a text, all of which it sees.
-    pub(crate) fn find(&self, text: &str, span: Range<usize>) -> Option<Range<usize>> {
+    pub(crate) fn find(
+        &self,
+        cache: &mut Cache,
+        text: &str,
+        span: Range<usize>,
+    ) -> Option<Range<usize>> {
         let anchored = if self.sticky { Anchored::Yes } else { Anchored::No };
-        let found = self.engine.find(Input::new(text).span(span).anchored(anchored))?;
-        Some(found.range())
+        let input = Input::new(text).span(span).anchored(anchored);
+        self.engine.search_with(cache, &input).map(|found| found.range())
     }
 }
 
@@ -118,16 +134,21 @@ mod tests {
         Regex::new(source, flags, 1 << 20).expect("a pattern that compiles")
     }
 
+    fn find_in(source: &str, flags: &str, text: &str, span: Range<usize>) -> Option<Range<usize>> {
+        let regex = regex(source, flags);
+        regex.find(&mut regex.cache(), text, span)
+    }
+
     fn find(source: &str, flags: &str, text: &str) -> Option<Range<usize>> {
-        regex(source, flags).find(text, 0..text.len())
+        find_in(source, flags, text, 0..text.len())
     }
 
     #[test]
     fn assertions_see_the_text_around_the_span() {
-        assert_eq!(regex("^b", "").find("ab", 1..2), None);
-        assert_eq!(regex(r"\bb", "").find("ab", 1..2), None);
-        assert_eq!(regex("a$", "").find("ab", 0..1), None);
-        assert_eq!(regex("^b", "m").find("a\nb", 2..3), Some(2..3));
+        assert_eq!(find_in("^b", "", "ab", 1..2), None);
+        assert_eq!(find_in(r"\bb", "", "ab", 1..2), None);
+        assert_eq!(find_in("a$", "", "ab", 0..1), None);
+        assert_eq!(find_in("^b", "m", "a\nb", 2..3), Some(2..3));
     }
 
     #[test]

@@ -5,21 +5,30 @@
 //! and an edit copies the chunks that it touches, never the document. One sweep carries out any
 //! number of edits.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::OnceCell, ops::Range};
+
+use super::line_filter::{LineFilter, LineHash};
 
 /// The size at which text is cut into chunks. An edit copies about this much, and a walk over the
 /// chunks of a document of `n` bytes takes `n / CHUNK_BYTES` steps; this keeps both small.
-pub(crate) const CHUNK_BYTES: usize = 16 * 1024;
+pub(crate) const CHUNK_BYTES: usize = 8 * 1024;
 
 /// A text in chunks. Offsets are bytes and stand on character boundaries.
 #[derive(Clone, Debug)]
 pub(crate) struct Rope<'a> {
     /// Never empty. A chunk is empty only if it is the only one.
-    chunks: Vec<Cow<'a, str>>,
+    chunks: Vec<Stored<'a>>,
     len: usize,
     /// The text as loaded, as long as nothing was edited.
     untouched: Option<&'a str>,
     has_carriage_return: bool,
+}
+
+/// The text of a chunk, and which lines it may hold, once that was asked.
+#[derive(Clone, Debug, Default)]
+struct Stored<'a> {
+    text: Cow<'a, str>,
+    lines: OnceCell<LineFilter>,
 }
 
 /// A range of a text and what to put in its place.
@@ -36,11 +45,19 @@ pub(crate) struct Chunk<'r> {
     pub(crate) index: usize,
     pub(crate) start: usize,
     pub(crate) text: &'r str,
+    lines: Option<&'r OnceCell<LineFilter>>,
 }
 
 impl Chunk<'_> {
     pub(crate) fn end(&self) -> usize {
         self.start + self.text.len()
+    }
+
+    /// Whether a line with this hash may begin in the chunk. `false` is certain, `true` is not.
+    pub(crate) fn may_hold_line(&self, hash: LineHash) -> bool {
+        // A line that goes on in the next chunk is not whole here.
+        let Some(lines) = self.lines.filter(|_| self.text.ends_with('\n')) else { return true };
+        lines.get_or_init(|| LineFilter::of(self.text)).may_hold(hash)
     }
 }
 
@@ -49,10 +66,10 @@ impl<'a> Rope<'a> {
         let mut chunks = Vec::with_capacity(text.len() / CHUNK_BYTES + 1);
         let mut rest = text;
         while let Some((chunk, after)) = split_chunk(rest) {
-            chunks.push(Cow::Borrowed(chunk));
+            chunks.push(Stored::new(Cow::Borrowed(chunk)));
             rest = after;
         }
-        chunks.push(Cow::Borrowed(rest));
+        chunks.push(Stored::new(Cow::Borrowed(rest)));
         let has_carriage_return = text.contains('\r');
         Self { chunks, len: text.len(), untouched: Some(text), has_carriage_return }
     }
@@ -68,34 +85,36 @@ impl<'a> Rope<'a> {
 
     /// Carries out edits, which are in order and do not overlap, in one sweep.
     pub(crate) fn edit(&mut self, edits: &[Edit<'_>]) {
-        let mut sweep = Sweep { built: Vec::with_capacity(self.chunks.len() + 1), kept_from: 0 };
+        let Some((first_edit, last_edit)) = edits.first().zip(edits.last()) else { return };
+        let first = self.chunk_at(first_edit.start);
+        let last = self.chunk_at(last_edit.end).index;
+        let (first, mut start) = (first.index, first.start);
+        let mut sweep = Sweep { built: Vec::new(), kept_from: start };
         let mut edits = edits.iter().peekable();
-        let mut start = 0;
-        for chunk in std::mem::take(&mut self.chunks) {
-            let end = start + chunk.len();
-            let is_last = end == self.len;
-            let is_touched = sweep.kept_from > start
-                || edits.peek().is_some_and(|edit| edit.start < end || is_last);
-            if is_touched {
-                let mut own = String::with_capacity(chunk.len() + 64);
-                while let Some(edit) = edits.next_if(|edit| edit.start < end || is_last) {
-                    sweep.keep(&mut own, &chunk, start, edit.start);
+        for (index, chunk) in self.chunks.iter_mut().enumerate().take(last + 1).skip(first) {
+            let end = start + chunk.text.len();
+            let begins_here = |edit: &&Edit<'_>| edit.start < end || index == last;
+            if sweep.kept_from > start || edits.peek().is_some_and(begins_here) {
+                let mut own = String::with_capacity(chunk.text.len() + 64);
+                while let Some(edit) = edits.next_if(begins_here) {
+                    sweep.keep(&mut own, &chunk.text, start, edit.start);
                     own.push_str(edit.text);
-                    self.has_carriage_return |= edit.text.contains('\r');
                     sweep.kept_from = edit.end.max(sweep.kept_from);
+                    self.has_carriage_return |= edit.text.contains('\r');
+                    self.len = self.len + edit.text.len() - (edit.end - edit.start);
                 }
-                sweep.keep(&mut own, &chunk, start, end);
+                sweep.keep(&mut own, &chunk.text, start, end);
                 sweep.push(own);
-            } else if !chunk.is_empty() {
-                sweep.built.push(chunk);
+            } else {
+                sweep.kept_from = end;
+                sweep.built.push(std::mem::take(chunk));
             }
             start = end;
         }
-        self.chunks = sweep.built;
+        self.chunks.splice(first..=last, sweep.built);
         if self.chunks.is_empty() {
-            self.chunks.push(Cow::Borrowed(""));
+            self.chunks.push(Stored::new(Cow::Borrowed("")));
         }
-        self.len = self.chunks.iter().map(|chunk| chunk.len()).sum();
         self.untouched = None;
     }
 
@@ -123,20 +142,21 @@ impl<'a> Rope<'a> {
     /// Returns the chunk that holds an offset; the last one for the end of the text.
     pub(crate) fn chunk_at(&self, offset: usize) -> Chunk<'_> {
         let next = self.chunks_from(offset).next();
-        next.unwrap_or(Chunk { index: 0, start: 0, text: "" })
+        next.unwrap_or(Chunk { index: 0, start: 0, text: "", lines: None })
     }
 
     /// Returns the chunk after another.
     pub(crate) fn chunk_after(&self, chunk: &Chunk<'_>) -> Option<Chunk<'_>> {
-        let text = self.chunks.get(chunk.index + 1)?;
-        Some(Chunk { index: chunk.index + 1, start: chunk.end(), text })
+        let Stored { text, lines } = self.chunks.get(chunk.index + 1)?;
+        Some(Chunk { index: chunk.index + 1, start: chunk.end(), text, lines: Some(lines) })
     }
 
     /// Walks over the chunks from the one that holds an offset.
     pub(crate) fn chunks_from(&self, offset: usize) -> impl Iterator<Item = Chunk<'_>> {
         let last = self.chunks.len().saturating_sub(1);
-        let placed = self.chunks.iter().enumerate().scan(0, |start, (index, text)| {
-            let chunk = Chunk { index, start: *start, text };
+        let placed = self.chunks.iter().enumerate().scan(0, |start, (index, stored)| {
+            let Stored { text, lines } = stored;
+            let chunk = Chunk { index, start: *start, text, lines: Some(lines) };
             *start += text.len();
             Some(chunk)
         });
@@ -161,14 +181,22 @@ impl<'a> Rope<'a> {
 
     /// Returns the whole text.
     pub(crate) fn into_text(self) -> String {
-        self.chunks.concat()
+        let mut whole = String::with_capacity(self.len);
+        self.chunks.iter().for_each(|chunk| whole.push_str(&chunk.text));
+        whole
     }
 }
 
 /// The chunks that an edit has built so far, and from where on text is still to be kept.
 struct Sweep<'a> {
-    built: Vec<Cow<'a, str>>,
+    built: Vec<Stored<'a>>,
     kept_from: usize,
+}
+
+impl<'a> Stored<'a> {
+    fn new(text: Cow<'a, str>) -> Self {
+        Self { text, lines: OnceCell::new() }
+    }
 }
 
 impl Sweep<'_> {
@@ -182,34 +210,37 @@ impl Sweep<'_> {
 
     /// Appends text, as a part of the last chunk if both are small, cut up if it is large.
     fn push(&mut self, text: String) {
-        if let Some(Cow::Owned(last)) = self.built.last_mut()
-            && last.len() + text.len() <= CHUNK_BYTES
+        if let Some(Stored { text: Cow::Owned(last), .. }) = self.built.last_mut()
+            && last.len() + text.len() <= CHUNK_BYTES / 2
         {
             last.push_str(&text);
             return;
         }
         if text.len() <= 2 * CHUNK_BYTES {
             if !text.is_empty() {
-                self.built.push(Cow::Owned(text));
+                self.built.push(Stored::new(Cow::Owned(text)));
             }
             return;
         }
         let mut rest = text.as_str();
         while let Some((chunk, after)) = split_chunk(rest) {
-            self.built.push(Cow::Owned(chunk.to_owned()));
+            self.built.push(Stored::new(Cow::Owned(chunk.to_owned())));
             rest = after;
         }
-        self.built.push(Cow::Owned(rest.to_owned()));
+        self.built.push(Stored::new(Cow::Owned(rest.to_owned())));
     }
 }
 
-/// Cuts a chunk off a text that is longer than one.
+/// Cuts a chunk off a text that is longer than one, after a line if its lines are not too long.
 fn split_chunk(text: &str) -> Option<(&str, &str)> {
     if text.len() <= CHUNK_BYTES {
         return None;
     }
     // A character has at most four bytes, so one of the last four offsets is a boundary.
-    (CHUNK_BYTES - 3..=CHUNK_BYTES).rev().find_map(|at| text.split_at_checked(at))
+    let (chunk, _) =
+        (CHUNK_BYTES - 3..=CHUNK_BYTES).rev().find_map(|at| text.split_at_checked(at))?;
+    let after_line = chunk.rfind('\n').map(|feed| feed + 1).filter(|at| *at > CHUNK_BYTES / 2);
+    text.split_at_checked(after_line.unwrap_or(chunk.len()))
 }
 
 #[cfg(test)]
@@ -225,7 +256,7 @@ mod tests {
         let text = long();
         let mut rope = Rope::new(&text);
         rope.edit(&[Edit { start: 40_000, end: 40_001, text: "x" }]);
-        let owned = rope.chunks.iter().filter(|chunk| matches!(chunk, Cow::Owned(_))).count();
+        let owned = rope.chunks.iter().filter(|it| matches!(it.text, Cow::Owned(_))).count();
         assert_eq!((rope.chunks.len() > 5, owned), (true, 1));
     }
 

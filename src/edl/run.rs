@@ -307,3 +307,49 @@ fn warnings(place: Place, pattern: &Pattern) -> impl Iterator<Item = Warning> {
     line_positions(pattern)
         .map(move |position| Warning::LineNumber { place, position: position.to_string() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edl::parse::parse;
+
+    fn error(script: &str, limits: &Limits) -> Option<RunError> {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "a a a\n").expect("a path");
+        let commands = parse(&format!("file /a\n{script}"), limits).expect("a script");
+        let outcome = run(&commands, &workspace, limits);
+        outcome.report.failures.into_iter().next().map(|failure| failure.error)
+    }
+
+    #[test]
+    fn what_a_run_can_make_grow_has_a_limit() {
+        let limits = Limits {
+            matches: 2,
+            searched_bytes: 20,
+            output_bytes: 10,
+            registers: 1,
+            ..Limits::default()
+        };
+        let (command, pattern) = ("select_multiple", "/a/".to_owned());
+        let expected = RunError::TooManyMatches { command, pattern, limit: 2 };
+        assert_eq!(error("select_multiple /a/", &limits), Some(expected));
+        let expected = RunError::SearchTooLong { limit: 20 };
+        assert_eq!(error(&"select_multiple /\\n/ ".repeat(4), &limits), Some(expected));
+        let expected = RunError::OutputTooLarge { found: 11, limit: 10 };
+        assert_eq!(error("insert_after \"12345\"", &limits), Some(expected));
+        let expected = RunError::RegistersFull { registers: 1, bytes: limits.register_bytes };
+        assert_eq!(error("cut r cut s", &limits), Some(expected));
+    }
+
+    #[test]
+    fn a_run_writes_nothing_before_it_is_committed() {
+        let mut workspace = Workspace::new();
+        let limits = Limits::default();
+        let commands = parse("newfile /a insert_after \"x\" cut r", &limits).expect("a script");
+        let outcome = run(&commands, &workspace, &limits);
+        assert_eq!(workspace, Workspace::new());
+        let report = commit(outcome, &mut workspace);
+        assert_eq!((report.status, workspace.register("r")), (Status::Ok, Some("")));
+        assert_eq!(workspace.text("/a"), Some("x"));
+    }
+}

@@ -7,10 +7,13 @@
 //! - A bounded number of bytes, or the rest of the line: each chunk is searched where it lies, and
 //!   the places near its end, whose matches may go on in the next chunk, in a small copy of the
 //!   text around that border. Nothing else is copied.
+//!   A chunk in which no whole line like the first one of a heredoc begins is passed over unread.
 //! - Anything: the span is copied in one piece, unless it is in one piece already.
 //! - Whole lines in a text with carriage returns: the span is copied without them.
 
 use std::{borrow::Cow, ops::Range};
+
+use regex_automata::meta::Cache;
 
 use super::{
     command::Pattern,
@@ -40,6 +43,7 @@ pub(crate) struct Match {
 pub(crate) struct Search<'a> {
     rope: &'a Rope<'a>,
     finder: Finder<'a>,
+    cache: Option<Cache>,
     until: usize,
     /// Where the next match may begin, or `None` if there is no more.
     next: Option<usize>,
@@ -111,7 +115,13 @@ impl<'p> Finder<'p> {
     }
 
     /// Returns the first match in a window that begins at or after `from` and ends by `until`.
-    fn find(self, window: &Window<'_>, from: usize, until: usize) -> Option<Match> {
+    fn find(
+        self,
+        cache: &mut Option<Cache>,
+        window: &Window<'_>,
+        from: usize,
+        until: usize,
+    ) -> Option<Match> {
         let from = from.checked_sub(window.start)?;
         let until = until.checked_sub(window.start)?.min(window.text.len());
         if from > until {
@@ -119,7 +129,8 @@ impl<'p> Finder<'p> {
         }
         match self {
             Self::Regex(regex) => {
-                let found = regex.find(&window.text, from..until)?;
+                let cache = cache.get_or_insert_with(|| regex.cache());
+                let found = regex.find(cache, &window.text, from..until)?;
                 let (start, end) = (window.start + found.start, window.start + found.end);
                 Some(Match { start, end, is_lines: false })
             }
@@ -149,6 +160,7 @@ impl<'a> Search<'a> {
         Self {
             rope,
             finder,
+            cache: None,
             until: span.end,
             next: Some(span.start),
             ground,
@@ -166,7 +178,7 @@ impl<'a> Search<'a> {
         match &self.ground {
             Ground::Chunks(_) => self.find_in_chunks(from),
             Ground::Piece(window) => {
-                let found = self.finder.find(window, from, self.until);
+                let found = self.finder.find(&mut self.cache, window, from, self.until);
                 let end = found.map_or(self.until, |it| it.end);
                 self.searched += end.saturating_sub(from) as u64;
                 found
@@ -205,6 +217,12 @@ impl<'a> Search<'a> {
     /// Looks for what is decided within a chunk. What is not is left to the text around a border.
     fn find_in_chunk(&mut self, chunk: &Chunk<'a>, from: usize) -> Step {
         let is_last = chunk.end() == self.rope.len();
+        if !is_last
+            && let Finder::Lines(lines) = self.finder
+            && !chunk.may_hold_line(lines.first_line())
+        {
+            return Step::Border(chunk.end());
+        }
         // The character before the first one of a chunk lies outside of it, so that place belongs
         // to a border too.
         if from == chunk.start && from > 0 {
@@ -257,7 +275,7 @@ impl<'a> Search<'a> {
     }
 
     fn search(&mut self, window: &Window<'_>, from: usize) -> Option<Match> {
-        let found = self.finder.find(window, from, self.until);
+        let found = self.finder.find(&mut self.cache, window, from, self.until);
         let end = found.map_or(window.start + window.text.len(), |it| it.end).min(self.until);
         self.searched += end.saturating_sub(from) as u64;
         found
@@ -340,5 +358,67 @@ impl Stripped {
     /// missing, that is the place before it.
     fn unstripped(&self, place: usize) -> usize {
         self.start + place + self.missing.partition_point(|at| *at < place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edl::rope::Edit;
+
+    fn regex(source: &str, flags: &str) -> Regex {
+        Regex::new(source, flags, 1 << 20).expect("a pattern that compiles")
+    }
+
+    /// Two chunks, the second of which begins with `b`.
+    fn long() -> String {
+        format!("{}bcd\n", "a".repeat(CHUNK_BYTES))
+    }
+
+    fn starts(rope: &Rope<'_>, regex: &Regex, from: usize) -> Vec<usize> {
+        let search = Search::new(rope, Finder::Regex(regex), from..rope.len());
+        search.map(|found| found.start).collect()
+    }
+
+    #[test]
+    fn the_text_before_a_chunk_is_in_view() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 0, text: "" }]);
+        for (pattern, flags) in [(r"\bb", ""), ("^b", "m"), (r"^\w+", "m")] {
+            assert_eq!(starts(&rope, &regex(pattern, flags), CHUNK_BYTES), [0; 0], "{pattern}");
+        }
+        assert_eq!(starts(&rope, &regex("[bd]", ""), CHUNK_BYTES), [CHUNK_BYTES, CHUNK_BYTES + 2]);
+    }
+
+    #[test]
+    fn a_match_may_lie_across_chunks() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 1, text: "x" }]);
+        assert_eq!(starts(&rope, &regex("aab", ""), 0), [CHUNK_BYTES - 2]);
+        assert_eq!(starts(&rope, &regex("a*b", ""), 0), [1]);
+        assert_eq!(starts(&rope, &regex(r"a[^x]*\n", ""), 0), [1]);
+    }
+
+    #[test]
+    fn carriage_returns_are_passed_over_and_belong_to_what_is_found() {
+        let text = "a\r\n\r\nb\r\na\r\n\r\nb\r";
+        let rope = Rope::new(text);
+        let lines = LinesPattern::new("\nb");
+        let found: Vec<_> = Search::new(&rope, Finder::Lines(&lines), 0..rope.len())
+            .map(|it| it.start..it.end)
+            .collect();
+        assert_eq!(found, [3..8, 11..15]);
+    }
+
+    #[test]
+    fn what_was_searched_is_counted() {
+        let text = long();
+        let rope = Rope::new(&text);
+        let regex = regex("z", "");
+        let mut search = Search::new(&rope, Finder::Regex(&regex), 0..rope.len());
+        assert_eq!(search.next(), None);
+        assert!(search.searched() >= text.len() as u64);
     }
 }

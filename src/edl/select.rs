@@ -176,3 +176,49 @@ fn locate(
     }
     Ok(Selected { start: range.start, end: range.end, is_lines: false })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edl::limits::Limits;
+
+    fn at(start: usize, end: usize) -> Selected {
+        Selected { start, end, is_lines: false }
+    }
+
+    fn located(selector: Selector, selected: &[Selected]) -> Result<Vec<Selected>, RunError> {
+        let limits = Limits::default();
+        let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 0 };
+        let mut document = Document::load("ab\ncd\nef");
+        let pattern = Pattern::Position(Position::Line(2));
+        select(&mut document, selected, &Select { selector, pattern }, &mut meter)
+    }
+
+    #[test]
+    fn a_position_is_found_in_the_one_range_that_holds_it() {
+        let outside = RunError::PositionOutside { command: "narrow", pattern: "2".to_owned() };
+        assert_eq!(located(Selector::Narrow, &[at(0, 2), at(3, 5), at(5, 8)]), Ok(vec![at(3, 5)]));
+        assert_eq!(located(Selector::Narrow, &[at(0, 2), at(3, 4)]), Err(outside));
+    }
+
+    #[test]
+    fn positions_keep_to_the_side_that_is_looked_at() {
+        assert_eq!(located(Selector::ExtendForward, &[at(0, 2)]), Ok(vec![at(0, 5)]));
+        assert_eq!(located(Selector::ExtendBack, &[at(6, 8)]), Ok(vec![at(3, 8)]));
+        assert!(located(Selector::SelectNext, &[at(4, 5)]).is_err());
+        assert!(located(Selector::SelectPrev, &[at(4, 5)]).is_err());
+    }
+
+    #[test]
+    fn one_range_is_kept() {
+        let selected = [at(0, 1), at(2, 3)];
+        assert_eq!(retain(&selected, Retain::Last), Ok(vec![at(2, 3)]));
+        assert_eq!(retain(&selected, Retain::Nth(-2)), Ok(vec![at(0, 1)]));
+        for index in [2, -3, i64::MIN, i64::MAX] {
+            assert_eq!(
+                retain(&selected, Retain::Nth(index)),
+                Err(RunError::NoSuchRange { index, found: 2 })
+            );
+        }
+    }
+}

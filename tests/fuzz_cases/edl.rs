@@ -20,6 +20,7 @@ pub(crate) fn check(bytes: &[u8]) {
         script_bytes: 100_000,
         commands: 200,
         regex_bytes: 20_000,
+        all_regexes_bytes: 500_000,
         matches: 2_000,
         searched_bytes: 1 << 24,
         output_bytes: 200_000,
