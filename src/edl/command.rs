@@ -7,7 +7,7 @@ use super::{
     path::FilePath,
     place::Place,
     regex::Regex,
-    words::{QUOTE_CHARACTERS, abridge},
+    words::{QUOTE_CHARACTERS, abridge, count},
 };
 
 /// A command and where it stands.
@@ -180,14 +180,11 @@ impl fmt::Display for Position {
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Lines(lines) => write!(formatter, "<<({})", lines_of(lines.split('\n').count())),
-            Self::Quoted(text) => write!(formatter, "\"({} characters)\"", text.chars().count()),
+            Self::Lines(lines) => {
+                write!(formatter, "<<({})", count(lines.split('\n').count(), "line"))
+            }
+            Self::Quoted(text) => write!(formatter, "\"({})\"", count(text.len(), "byte")),
             Self::Register(name) => formatter.write_str(&abridge(name, QUOTE_CHARACTERS)),
         }
     }
-}
-
-/// Returns a number of lines in words.
-pub(crate) fn lines_of(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }

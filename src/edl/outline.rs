@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::{
-    command::lines_of,
     document::{Document, Selected},
     original::count_lines,
     path::FilePath,
     report::{LineColumn, SelectedRange, Selection},
     rope::Rope,
+    words::count,
 };
 
 /// How many ranges are shown.
@@ -38,16 +38,13 @@ pub(crate) fn selection(
 
 /// Returns how much is selected, for a trace.
 pub(crate) fn extent(document: &Document<'_>, selected: &[Selected]) -> String {
-    let ranges = match selected.len() {
-        1 => "1 range".to_owned(),
-        count => format!("{count} ranges"),
-    };
+    let ranges = count(selected.len(), "range");
     let bytes: usize = selected.iter().map(|range| range.end - range.start).sum();
     if bytes > COUNTED_BYTES || selected.len() > COUNTED_BYTES / 64 {
-        return format!("{ranges}, {bytes} bytes");
+        return format!("{ranges}, {}", count(bytes, "byte"));
     }
-    let count = |range: &Selected| count_lines(&document.rope.slice(range.start..range.end));
-    format!("{ranges}, {}", lines_of(selected.iter().map(count).sum()))
+    let lines = |range: &Selected| count_lines(&document.rope.slice(range.start..range.end));
+    format!("{ranges}, {}", count(selected.iter().map(lines).sum(), "line"))
 }
 
 /// Turns ascending offsets into places while walking the text once.

@@ -8,6 +8,7 @@ use std::fmt::{self, Display, Formatter};
 use super::{
     document::EditCounts,
     report::{Failure, FileChange, Report, SelectedRange, Selection},
+    words::count,
 };
 
 /// How many lines of a list are shown at its head, and as many at its end.
@@ -107,8 +108,8 @@ fn selection(selection: &Selection, formatter: &mut Formatter<'_>) -> fmt::Resul
 }
 
 fn failure(failure: &Failure, formatter: &mut Formatter<'_>) -> fmt::Result {
-    let Failure { path, place, command, message, .. } = failure;
-    write!(formatter, "{path}: script line {}: `{command}`: {message}", place.line)?;
+    let Failure { path, place, message, .. } = failure;
+    write!(formatter, "{path}: script line {}: {message}", place.line)?;
     let skipped = failure.skipped_edits;
     let discarded = failure.discarded_edits;
     if skipped + discarded > 0 {
@@ -131,11 +132,6 @@ fn failure(failure: &Failure, formatter: &mut Formatter<'_>) -> fmt::Result {
         0 => Ok(()),
         lost => write!(formatter, "\n    {} not kept: the registers are full", count(lost, "text")),
     }
-}
-
-/// Returns a number and its noun.
-fn count(number: usize, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 #[cfg(test)]

@@ -42,6 +42,11 @@ pub(crate) fn abridge(text: &str, characters: usize) -> String {
     abridged
 }
 
+/// Returns a number and its noun.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
