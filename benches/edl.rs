@@ -6,6 +6,12 @@
 //! text with the same engine and differs only in how it edits; `growth` compares the last column with
 //! the first, while the file (or the script) grew eightfold.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark stops where something is not as it must be"
+)]
+
 use std::{
     fmt::Write,
     hint::black_box,
@@ -113,7 +119,8 @@ impl File {
         let lines = size / line(0).len();
         let step = lines / edits;
         // Scattered, each line once: a stride without a common divisor visits all of them.
-        let stride = (edits * 5 / 8 | 1..).step_by(2).find(|it| gcd(*it, edits) == 1).unwrap_or(1);
+        let stride =
+            ((edits * 5 / 8) | 1..).step_by(2).find(|it| gcd(*it, edits) == 1).unwrap_or(1);
         let edits: Vec<usize> = (0..edits).map(|it| it * stride % edits * step).collect();
         let mut text: String = (0..lines).map(line).collect();
         for number in &edits {

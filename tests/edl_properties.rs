@@ -1,5 +1,11 @@
 //! Properties of edit scripts, against models that are too slow and too simple to be wrong.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where something is not as it must be"
+)]
+
 use std::ops::Range;
 
 use proptest::{collection::vec, prelude::*, sample::select};

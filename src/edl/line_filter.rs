@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hasher};
 /// How many words of bits a filter has: 2048 bits, for about a hundred lines.
 const WORDS: usize = 32;
 
-/// The hash of a line without its line feed.
+/// The hash of a line without its line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineHash(u64);
 
@@ -38,6 +38,7 @@ impl LineFilter {
     pub(crate) fn of(text: &str) -> Self {
         let mut words = Box::new([0; WORDS]);
         for line in text.split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
             for (word, bit) in LineHash::of(line).bits() {
                 if let Some(word) = words.get_mut(word) {
                     *word |= bit;

@@ -19,6 +19,8 @@ pub(crate) struct LinesPattern {
     fenced: String,
     finder: Option<Prefilter>,
     first_line: LineHash,
+    /// As many carriage returns may stand within a match.
+    line_ends: usize,
 }
 
 impl LinesPattern {
@@ -27,7 +29,9 @@ impl LinesPattern {
         let fenced = format!("\n{}\n", without_carriage_returns(lines));
         let finder = Prefilter::new(MatchKind::LeftmostFirst, &[fenced.as_bytes()]);
         let first_line = fenced.split('\n').nth(1).unwrap_or_default();
-        Self { first_line: LineHash::of(first_line), fenced, finder }
+        let first_line = LineHash::of(first_line);
+        let line_ends = fenced.matches('\n').count();
+        Self { fenced, finder, first_line, line_ends }
     }
 
     /// The hash of the first line.
@@ -40,9 +44,9 @@ impl LinesPattern {
         self.fenced.get(1..self.fenced.len() - 1).unwrap_or_default()
     }
 
-    /// The bytes that decide a match: the lines and a line feed on either side.
+    /// The bytes that decide a match: the lines and a line end on either side.
     pub(crate) fn reach(&self) -> usize {
-        self.fenced.len()
+        self.fenced.len() + self.line_ends
     }
 
     /// Returns the first place at or after `from` where the lines stand whole, without the line

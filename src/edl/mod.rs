@@ -55,8 +55,8 @@
 //! | `translate`, `regex`, `pattern_error`, `lines_pattern` | patterns |
 //! | `workspace`, `path`, `registers` | [`Workspace`]: files and registers |
 //! | `run`, `run_error` | carrying out a script, [`RunError`] |
-//! | `select`, `search`, `mutate` | selecting and changing text |
-//! | `document`, `rope`, `original`, `shifts` | a file under edit |
+//! | `select`, `search`, `window`, `mutate` | selecting and changing text |
+//! | `document`, `rope`, `line_filter`, `original`, `shifts` | a file under edit |
 //! | `report`, `report_text`, `outline` | [`Report`], as data and as text |
 //! | `limits` | [`Limits`] |
 //! | [`tool`] | the tools `edl` and `get_file` for an agent |
@@ -88,6 +88,7 @@ mod select;
 mod shifts;
 pub mod tool;
 mod translate;
+mod window;
 mod words;
 mod workspace;
 

@@ -21,12 +21,12 @@ pub(crate) struct Rope<'a> {
     len: usize,
     /// The text as loaded, as long as nothing was edited.
     untouched: Option<&'a str>,
-    has_carriage_return: bool,
 }
 
-/// The text of a chunk, and which lines it may hold, once that was asked.
+/// The text of a chunk, where it begins, and which lines it may hold, once that was asked.
 #[derive(Clone, Debug, Default)]
 struct Stored<'a> {
+    start: usize,
     text: Cow<'a, str>,
     lines: OnceCell<LineFilter>,
 }
@@ -70,17 +70,13 @@ impl<'a> Rope<'a> {
             rest = after;
         }
         chunks.push(Stored::new(Cow::Borrowed(rest)));
-        let has_carriage_return = text.contains('\r');
-        Self { chunks, len: text.len(), untouched: Some(text), has_carriage_return }
+        let mut rope = Self { chunks, len: text.len(), untouched: Some(text) };
+        rope.number_from(0);
+        rope
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether the text may hold a carriage return. Deleting the last one is not noticed.
-    pub(crate) fn has_carriage_return(&self) -> bool {
-        self.has_carriage_return
     }
 
     /// Carries out edits, which are in order and do not overlap, in one sweep.
@@ -100,7 +96,6 @@ impl<'a> Rope<'a> {
                     sweep.keep(&mut own, &chunk.text, start, edit.start);
                     own.push_str(edit.text);
                     sweep.kept_from = edit.end.max(sweep.kept_from);
-                    self.has_carriage_return |= edit.text.contains('\r');
                     self.len = self.len + edit.text.len() - (edit.end - edit.start);
                 }
                 sweep.keep(&mut own, &chunk.text, start, end);
@@ -115,7 +110,18 @@ impl<'a> Rope<'a> {
         if self.chunks.is_empty() {
             self.chunks.push(Stored::new(Cow::Borrowed("")));
         }
+        self.number_from(first);
         self.untouched = None;
+    }
+
+    /// Sets where chunks begin, from one of them on.
+    fn number_from(&mut self, index: usize) {
+        let before = index.checked_sub(1).and_then(|before| self.chunks.get(before));
+        let mut start = before.map_or(0, |before| before.start + before.text.len());
+        for chunk in self.chunks.iter_mut().skip(index) {
+            chunk.start = start;
+            start += chunk.text.len();
+        }
     }
 
     /// Returns the text of a range, borrowed where it lies in one piece.
@@ -147,20 +153,15 @@ impl<'a> Rope<'a> {
 
     /// Returns the chunk after another.
     pub(crate) fn chunk_after(&self, chunk: &Chunk<'_>) -> Option<Chunk<'_>> {
-        let Stored { text, lines } = self.chunks.get(chunk.index + 1)?;
-        Some(Chunk { index: chunk.index + 1, start: chunk.end(), text, lines: Some(lines) })
+        let index = chunk.index + 1;
+        self.chunks.get(index).map(|stored| stored.chunk(index))
     }
 
     /// Walks over the chunks from the one that holds an offset.
     pub(crate) fn chunks_from(&self, offset: usize) -> impl Iterator<Item = Chunk<'_>> {
-        let last = self.chunks.len().saturating_sub(1);
-        let placed = self.chunks.iter().enumerate().scan(0, |start, (index, stored)| {
-            let Stored { text, lines } = stored;
-            let chunk = Chunk { index, start: *start, text, lines: Some(lines) };
-            *start += text.len();
-            Some(chunk)
-        });
-        placed.skip_while(move |chunk| chunk.end() <= offset && chunk.index != last)
+        let first = self.chunks.partition_point(|chunk| chunk.start <= offset).saturating_sub(1);
+        let chunks = self.chunks.iter().enumerate().skip(first);
+        chunks.map(|(index, stored)| stored.chunk(index))
     }
 
     /// Returns the character boundary at or before an offset.
@@ -195,7 +196,11 @@ struct Sweep<'a> {
 
 impl<'a> Stored<'a> {
     fn new(text: Cow<'a, str>) -> Self {
-        Self { text, lines: OnceCell::new() }
+        Self { start: 0, text, lines: OnceCell::new() }
+    }
+
+    fn chunk(&self, index: usize) -> Chunk<'_> {
+        Chunk { index, start: self.start, text: &self.text, lines: Some(&self.lines) }
     }
 }
 

@@ -179,29 +179,8 @@ impl<'a> Run<'a> {
                 self.warnings.extend(warnings(command.place, &selection.pattern));
                 Ok(selected)
             }
-            Action::Mutate(Mutate::Delete) => mutate::delete(document, selected, &mut self.meter),
-            Action::Mutate(Mutate::Cut { register }) => {
-                let [range] = selected else {
-                    return Err(RunError::SeveralSelected {
-                        command: "cut",
-                        found: selected.len(),
-                    });
-                };
-                let text = document.rope.slice(range.start..range.end).into_owned();
-                self.registers.set(register, text)?;
-                mutate::delete(document, selected, &mut self.meter)
-            }
-            Action::Mutate(Mutate::Replace(value)) => {
-                let text = resolve(value, document.line_ending, &self.registers)?;
-                mutate::replace(document, selected, &text, &mut self.meter)
-            }
-            Action::Mutate(Mutate::InsertBefore(value)) => {
-                let text = resolve(value, document.line_ending, &self.registers)?;
-                mutate::insert(document, selected, Side::Before, &text, &mut self.meter)
-            }
-            Action::Mutate(Mutate::InsertAfter(value)) => {
-                let text = resolve(value, document.line_ending, &self.registers)?;
-                mutate::insert(document, selected, Side::After, &text, &mut self.meter)
+            Action::Mutate(edit) => {
+                mutate(document, selected, edit, &mut self.registers, &mut self.meter)
             }
         }
     }
@@ -283,6 +262,39 @@ impl<'a> Run<'a> {
             registers: set.collect(),
         };
         Outcome { report, texts, registers, saved }
+    }
+}
+
+fn mutate(
+    document: &mut Document<'_>,
+    selected: &[Selected],
+    edit: &Mutate,
+    registers: &mut Registers<'_>,
+    meter: &mut Meter<'_>,
+) -> Result<Vec<Selected>, RunError> {
+    let line_ending = document.line_ending;
+    match edit {
+        Mutate::Replace(value) => {
+            let text = resolve(value, line_ending, registers)?;
+            mutate::replace(document, selected, &text, meter)
+        }
+        Mutate::InsertBefore(value) => {
+            let text = resolve(value, line_ending, registers)?;
+            mutate::insert(document, selected, Side::Before, &text, meter)
+        }
+        Mutate::InsertAfter(value) => {
+            let text = resolve(value, line_ending, registers)?;
+            mutate::insert(document, selected, Side::After, &text, meter)
+        }
+        Mutate::Delete => mutate::delete(document, selected, meter),
+        Mutate::Cut { register } => {
+            let [range] = selected else {
+                return Err(RunError::SeveralSelected { command: "cut", found: selected.len() });
+            };
+            let text = document.rope.slice(range.start..range.end).into_owned();
+            registers.set(register, text)?;
+            mutate::delete(document, selected, meter)
+        }
     }
 }
 

@@ -6,51 +6,32 @@
 //!
 //! - A bounded number of bytes, or the rest of the line: each chunk is searched where it lies, and
 //!   the places near its end, whose matches may go on in the next chunk, in a small copy of the
-//!   text around that border. Nothing else is copied.
-//!   A chunk in which no whole line like the first one of a heredoc begins is passed over unread.
+//!   text around that border. Nothing else is copied. A chunk in which no line like the first one of
+//!   a heredoc begins is passed over unread.
 //! - Anything: the span is copied in one piece, unless it is in one piece already.
-//! - Whole lines in a text with carriage returns: the span is copied without them.
 
 use std::{borrow::Cow, ops::Range};
 
-use regex_automata::meta::Cache;
-
 use super::{
-    command::Pattern,
-    lines_pattern::{Ends, LinesPattern, without_carriage_returns},
-    regex::{Reach, Regex},
+    regex::Reach,
     rope::{CHUNK_BYTES, Chunk, Rope},
+    window::{Finder, Match, Memory, Window},
 };
-
-/// What a search looks for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Finder<'p> {
-    Regex(&'p Regex),
-    Lines(&'p LinesPattern),
-}
-
-/// A text that matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Match {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// It is whole lines. The line feed after them belongs to it, even where the span ends before.
-    pub(crate) is_lines: bool,
-}
 
 /// The matches within a span, from left to right.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     rope: &'a Rope<'a>,
     finder: Finder<'a>,
-    cache: Option<Cache>,
-    until: usize,
-    /// Where the next match may begin, or `None` if there is no more.
-    next: Option<usize>,
+    reach: Reach,
+    memory: Memory,
     ground: Ground<'a>,
     /// The text around the border that was looked at last, and the first place that it does not
     /// settle. A long line may hold many matches; it is copied once for all of them.
     around: Option<(Window<'a>, usize)>,
+    /// Where the next match may begin, or `None` if there is no more.
+    next: Option<usize>,
+    until: usize,
     searched: u64,
 }
 
@@ -60,113 +41,43 @@ enum Ground<'a> {
     /// The chunks, one after the other. This is the one that holds the place to go on from.
     Chunks(Chunk<'a>),
     Piece(Window<'a>),
-    Stripped(Stripped),
 }
 
 /// What a look at a chunk led to.
 enum Step {
     Done(Option<Match>),
-    /// What begins here is decided by the text around a border.
-    Border(usize),
-}
-
-/// A part of the document in one piece.
-#[derive(Debug)]
-struct Window<'a> {
-    text: Cow<'a, str>,
-    start: usize,
-    ends_document: bool,
-}
-
-/// A part of the document without the carriage returns before line feeds.
-#[derive(Debug)]
-struct Stripped {
-    text: String,
-    start: usize,
-    ends_document: bool,
-    /// Where a carriage return is missing, in order, as offsets of `text`.
-    missing: Vec<usize>,
-}
-
-impl<'p> Finder<'p> {
-    /// Returns what to search for, unless the pattern is a position.
-    pub(crate) fn of(pattern: &'p Pattern) -> Option<Self> {
-        match pattern {
-            Pattern::Regex(regex) => Some(Self::Regex(regex)),
-            Pattern::Lines(lines) => Some(Self::Lines(lines)),
-            Pattern::Position(_) | Pattern::Range(..) => None,
-        }
-    }
-
-    fn reach(self) -> Reach {
-        let reach = match self {
-            Self::Regex(regex) => regex.reach(),
-            Self::Lines(lines) => Reach::Bytes(lines.reach()),
-        };
-        match reach {
-            // Every border of chunks would be copied together with a whole chunk or more.
-            Reach::Bytes(bytes) if bytes > CHUNK_BYTES / 2 => Reach::Text,
-            Reach::Bytes(_) | Reach::Line | Reach::Text => reach,
-        }
-    }
-
-    fn is_sticky(self) -> bool {
-        matches!(self, Self::Regex(regex) if regex.is_sticky())
-    }
-
-    /// Returns the first match in a window that begins at or after `from` and ends by `until`.
-    fn find(
-        self,
-        cache: &mut Option<Cache>,
-        window: &Window<'_>,
-        from: usize,
-        until: usize,
-    ) -> Option<Match> {
-        let from = from.checked_sub(window.start)?;
-        let until = until.checked_sub(window.start)?.min(window.text.len());
-        if from > until {
-            return None;
-        }
-        match self {
-            Self::Regex(regex) => {
-                let cache = cache.get_or_insert_with(|| regex.cache());
-                let found = regex.find(cache, &window.text, from..until)?;
-                let (start, end) = (window.start + found.start, window.start + found.end);
-                Some(Match { start, end, is_lines: false })
-            }
-            Self::Lines(lines) => {
-                let ends = Ends { start: window.start == 0, end: window.ends_document };
-                let found = lines.find(&window.text, from, ends).filter(|it| it.end <= until)?;
-                let end = window.start + found.end + usize::from(found.end < window.text.len());
-                Some(Match { start: window.start + found.start, end, is_lines: true })
-            }
-        }
-    }
+    /// Nothing begins before this place. What begins here is decided by the text around a border.
+    GoOn(usize),
 }
 
 impl<'a> Search<'a> {
-    /// Starts a search within a span of a document.
-    pub(crate) fn new(rope: &'a Rope<'a>, finder: Finder<'a>, span: Range<usize>) -> Self {
-        let mut searched = 0;
-        let ground = match (finder, finder.reach()) {
-            (Finder::Lines(_), _) if rope.has_carriage_return() => {
-                let window = window(rope, span.start, span.end.saturating_add(2));
-                searched += window.text.len() as u64;
-                Ground::Stripped(Stripped::new(&window))
-            }
-            (_, Reach::Text) => Ground::Piece(window(rope, span.start, span.end)),
-            (_, Reach::Bytes(_) | Reach::Line) => Ground::Chunks(rope.chunk_at(span.start)),
+    /// Prepares a search. It finds nothing before it is told where to look.
+    pub(crate) fn new(rope: &'a Rope<'a>, finder: Finder<'a>) -> Self {
+        let reach = match finder.reach() {
+            // Every border of chunks would be copied together with a whole chunk or more.
+            Reach::Bytes(bytes) if bytes > CHUNK_BYTES / 2 => Reach::Text,
+            reach @ (Reach::Bytes(_) | Reach::Line | Reach::Text) => reach,
         };
         Self {
             rope,
             finder,
-            cache: None,
-            until: span.end,
-            next: Some(span.start),
-            ground,
+            reach,
+            memory: Memory::default(),
+            ground: Ground::Chunks(rope.chunk_at(0)),
             around: None,
-            searched,
+            next: None,
+            until: 0,
+            searched: 0,
         }
+    }
+
+    /// Looks within a span from here on.
+    pub(crate) fn within(&mut self, span: Range<usize>) {
+        self.ground = match self.reach {
+            Reach::Text => Ground::Piece(Window::around(self.rope, span.start, span.end)),
+            Reach::Bytes(_) | Reach::Line => Ground::Chunks(self.rope.chunk_at(span.start)),
+        };
+        (self.around, self.next, self.until) = (None, Some(span.start), span.end);
     }
 
     /// How many bytes have been searched so far.
@@ -175,16 +86,11 @@ impl<'a> Search<'a> {
     }
 
     fn find(&mut self, from: usize) -> Option<Match> {
-        match &self.ground {
-            Ground::Chunks(_) => self.find_in_chunks(from),
-            Ground::Piece(window) => {
-                let found = self.finder.find(&mut self.cache, window, from, self.until);
-                let end = found.map_or(self.until, |it| it.end);
-                self.searched += end.saturating_sub(from) as u64;
-                found
-            }
-            Ground::Stripped(stripped) => stripped.find(self.finder, from, self.until),
-        }
+        let Ground::Piece(window) = &self.ground else { return self.find_in_chunks(from) };
+        let found = self.finder.find(&mut self.memory, window, from, self.until);
+        let end = found.map_or(self.until, |it| it.end);
+        self.searched += end.saturating_sub(from) as u64;
+        found
     }
 
     fn find_in_chunks(&mut self, mut from: usize) -> Option<Match> {
@@ -207,7 +113,7 @@ impl<'a> Search<'a> {
             } else {
                 match self.find_in_chunk(&chunk, from) {
                     Step::Done(found) => return found,
-                    Step::Border(border) => from = border,
+                    Step::GoOn(border) => from = border,
                 }
             }
         }
@@ -221,13 +127,13 @@ impl<'a> Search<'a> {
             && let Finder::Lines(lines) = self.finder
             && !chunk.may_hold_line(lines.first_line())
         {
-            return Step::Border(chunk.end());
+            return Step::GoOn(chunk.end());
         }
         // The character before the first one of a chunk lies outside of it, so that place belongs
         // to a border too.
         if from == chunk.start && from > 0 {
             self.around = Some(self.border_window(from, from));
-            return Step::Border(from);
+            return Step::GoOn(from);
         }
         let border = if is_last { chunk.end() + 1 } else { self.border(chunk) };
         if from < border {
@@ -244,12 +150,12 @@ impl<'a> Search<'a> {
         }
         let from = from.max(border);
         self.around = Some(self.border_window(from, chunk.end()));
-        Step::Border(from)
+        Step::GoOn(from)
     }
 
     /// Returns the first place in a chunk whose match may depend on the next chunk.
     fn border(&self, chunk: &Chunk<'_>) -> usize {
-        let border = match self.finder.reach() {
+        let border = match self.reach {
             Reach::Bytes(bytes) => chunk.text.len().saturating_sub(bytes),
             Reach::Line | Reach::Text => chunk.text.rfind('\n').map_or(0, |feed| feed + 1),
         };
@@ -260,7 +166,7 @@ impl<'a> Search<'a> {
     /// Returns a copy of the text around a border, and the first place that it does not settle.
     fn border_window(&self, from: usize, beyond: usize) -> (Window<'a>, usize) {
         let next = self.rope.boundary_after(beyond + 1);
-        let (settled, end) = match self.finder.reach() {
+        let (settled, end) = match self.reach {
             Reach::Bytes(bytes) => (next, next.saturating_add(bytes)),
             Reach::Line | Reach::Text => {
                 let feed = self.rope.chunks_from(next).find_map(|chunk| {
@@ -271,11 +177,11 @@ impl<'a> Search<'a> {
                 feed.map_or((self.rope.len(), self.rope.len()), |feed| (feed + 1, feed + 1))
             }
         };
-        (window(self.rope, from, end), settled)
+        (Window::around(self.rope, from, end), settled)
     }
 
     fn search(&mut self, window: &Window<'_>, from: usize) -> Option<Match> {
-        let found = self.finder.find(&mut self.cache, window, from, self.until);
+        let found = self.finder.find(&mut self.memory, window, from, self.until);
         let end = found.map_or(window.start + window.text.len(), |it| it.end).min(self.until);
         self.searched += end.saturating_sub(from) as u64;
         found
@@ -298,73 +204,10 @@ impl Iterator for Search<'_> {
     }
 }
 
-/// Returns the text from one place to another in one piece, with a character on either side.
-fn window<'a>(rope: &'a Rope<'a>, from: usize, to: usize) -> Window<'a> {
-    let start = rope.boundary_before(from.saturating_sub(4));
-    let end = rope.boundary_after(to.saturating_add(4));
-    Window { text: rope.slice(start..end), start, ends_document: end == rope.len() }
-}
-
-impl Stripped {
-    fn new(window: &Window<'_>) -> Self {
-        let text = if window.ends_document {
-            without_carriage_returns(&window.text)
-        } else {
-            window.text.replace("\r\n", "\n")
-        };
-        let mut missing: Vec<usize> = window
-            .text
-            .match_indices("\r\n")
-            .enumerate()
-            .map(|(before, (at, _))| at - before)
-            .collect();
-        if text.len() + missing.len() < window.text.len() {
-            missing.push(text.len());
-        }
-        Self { text, start: window.start, ends_document: window.ends_document, missing }
-    }
-
-    fn find(&self, finder: Finder<'_>, from: usize, until: usize) -> Option<Match> {
-        let text = Cow::Borrowed(self.text.as_str());
-        let window = Window { text, start: 0, ends_document: self.ends_document };
-        let Finder::Lines(lines) = finder else { return None };
-        let ends = Ends { start: self.start == 0, end: self.ends_document };
-        let found = lines.find(&window.text, self.stripped(from), ends)?;
-        if found.end > self.stripped(until) {
-            return None;
-        }
-        let is_at_end = found.end == self.text.len();
-        let start = self.unstripped(found.start);
-        let end = match is_at_end {
-            true => self.start + self.text.len() + self.missing.len(),
-            false => self.unstripped(found.end + 1),
-        };
-        Some(Match { start, end, is_lines: true })
-    }
-
-    /// Returns where a place of the document is in the stripped text.
-    fn stripped(&self, place: usize) -> usize {
-        let place = place.saturating_sub(self.start);
-        let (mut low, mut high) = (0, self.missing.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            let original = self.missing.get(middle).map_or(usize::MAX, |at| at + middle);
-            if original < place { low = middle + 1 } else { high = middle }
-        }
-        place - low
-    }
-
-    /// Returns where a place of the stripped text is in the document. Where a carriage return is
-    /// missing, that is the place before it.
-    fn unstripped(&self, place: usize) -> usize {
-        self.start + place + self.missing.partition_point(|at| *at < place)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edl::rope::Edit;
+    use crate::edl::{regex::Regex, rope::Edit};
 
     fn regex(source: &str, flags: &str) -> Regex {
         Regex::new(source, flags, 1 << 20).expect("a pattern that compiles")
@@ -376,7 +219,8 @@ mod tests {
     }
 
     fn starts(rope: &Rope<'_>, regex: &Regex, from: usize) -> Vec<usize> {
-        let search = Search::new(rope, Finder::Regex(regex), from..rope.len());
+        let mut search = Search::new(rope, Finder::Regex(regex));
+        search.within(from..rope.len());
         search.map(|found| found.start).collect()
     }
 
@@ -402,22 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_are_passed_over_and_belong_to_what_is_found() {
-        let text = "a\r\n\r\nb\r\na\r\n\r\nb\r";
-        let rope = Rope::new(text);
-        let lines = LinesPattern::new("\nb");
-        let found: Vec<_> = Search::new(&rope, Finder::Lines(&lines), 0..rope.len())
-            .map(|it| it.start..it.end)
-            .collect();
-        assert_eq!(found, [3..8, 11..15]);
-    }
-
-    #[test]
     fn what_was_searched_is_counted() {
         let text = long();
         let rope = Rope::new(&text);
         let regex = regex("z", "");
-        let mut search = Search::new(&rope, Finder::Regex(&regex), 0..rope.len());
+        let mut search = Search::new(&rope, Finder::Regex(&regex));
+        search.within(0..rope.len());
         assert_eq!(search.next(), None);
         assert!(search.searched() >= text.len() as u64);
     }

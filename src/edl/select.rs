@@ -7,8 +7,10 @@ use std::ops::Range;
 use super::{
     command::{Pattern, Position, Retain, Select, Selector},
     document::{Document, Meter, Selected},
+    limits::Limits,
     run_error::RunError,
-    search::{Finder, Search},
+    search::Search,
+    window::{Finder, Match},
 };
 
 /// Returns what a selection command selects.
@@ -109,6 +111,26 @@ fn areas(
     })
 }
 
+/// How many of the matches a selector has a use for.
+enum Wanted {
+    First,
+    Last,
+    All,
+}
+
+impl Wanted {
+    fn by(selector: Selector) -> Self {
+        match selector {
+            Selector::SelectNext | Selector::ExtendForward => Self::First,
+            Selector::SelectPrev | Selector::ExtendBack => Self::Last,
+            Selector::Select
+            | Selector::SelectMultiple
+            | Selector::Narrow
+            | Selector::NarrowMultiple => Self::All,
+        }
+    }
+}
+
 fn search(
     document: &Document<'_>,
     areas: &[Range<usize>],
@@ -119,37 +141,54 @@ fn search(
     if matches!(finder, Finder::Lines(lines) if lines.text().is_empty()) {
         return Err(RunError::EmptyPattern);
     }
-    let first_only = matches!(command.selector, Selector::SelectNext | Selector::ExtendForward);
-    let limit = if first_only { 0 } else { meter.limits.matches };
+    let mut search = Search::new(&document.rope, finder);
     let mut found: Vec<Selected> = Vec::new();
     for area in areas {
-        // Whole lines end after their line feed, which may lie in the area after theirs.
+        // Whole lines end after their line end, which may lie in the area after theirs.
         let free_from = found.last().map_or(0, |last| last.end).max(area.start);
         if free_from > area.end {
             continue;
         }
-        let mut search = Search::new(&document.rope, finder, free_from..area.end);
-        for it in search.by_ref() {
-            let selected = Selected { start: it.start, end: it.end, is_lines: it.is_lines };
-            // Two empty areas at one place hold the same empty match.
-            if found.last() != Some(&selected) {
-                found.push(selected);
-            }
-            if found.len() > limit {
-                break;
-            }
-        }
-        meter.searched_bytes = meter.searched_bytes.saturating_add(search.searched());
-        let searched_limit = meter.limits.searched_bytes;
-        if meter.searched_bytes > searched_limit {
-            return Err(RunError::SearchTooLong { limit: searched_limit });
-        }
-        if found.len() > limit && !first_only {
-            let (command, pattern) = (command.selector.word(), command.pattern.to_string());
-            return Err(RunError::TooManyMatches { command, pattern, limit });
+        search.within(free_from..area.end);
+        collect(&mut search, &mut found, command, meter.limits)?;
+        let limit = meter.limits.searched_bytes;
+        if meter.searched_bytes.saturating_add(search.searched()) > limit {
+            return Err(RunError::SearchTooLong { limit });
         }
     }
+    meter.searched_bytes = meter.searched_bytes.saturating_add(search.searched());
     Ok(found)
+}
+
+/// Takes the matches of a search that are wanted.
+fn collect(
+    search: &mut Search<'_>,
+    found: &mut Vec<Selected>,
+    command: &Select,
+    limits: &Limits,
+) -> Result<(), RunError> {
+    let wanted = Wanted::by(command.selector);
+    for Match { start, end, is_lines } in search {
+        let selected = Selected { start, end, is_lines };
+        match wanted {
+            Wanted::First => {
+                found.push(selected);
+                return Ok(());
+            }
+            Wanted::Last => *found = vec![selected],
+            // Two empty areas at one place hold the same empty match.
+            Wanted::All if found.last() == Some(&selected) => {}
+            Wanted::All if found.len() == limits.matches => {
+                return Err(RunError::TooManyMatches {
+                    command: command.selector.word(),
+                    pattern: command.pattern.to_string(),
+                    limit: limits.matches,
+                });
+            }
+            Wanted::All => found.push(selected),
+        }
+    }
+    Ok(())
 }
 
 fn locate(
@@ -180,8 +219,6 @@ fn locate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edl::limits::Limits;
-
     fn at(start: usize, end: usize) -> Selected {
         Selected { start, end, is_lines: false }
     }

@@ -11,6 +11,9 @@ use super::{limits::Limits, script::Script, workspace::Workspace};
 /// How many characters of files one call of `get_file` shows.
 const SHOWN_CHARACTERS: usize = 40_000;
 
+/// How many files one call of `get_file` shows.
+const SHOWN_FILES: usize = 100;
+
 /// A tool over a workspace.
 ///
 /// ```
@@ -159,6 +162,9 @@ fn run_script(
 fn show_files(workspace: &Workspace, input: &Value) -> Result<ToolReply, String> {
     let paths = input.get("paths").and_then(Value::as_array).filter(|paths| !paths.is_empty());
     let paths = paths.ok_or("`paths` must be a list of at least one path")?;
+    if paths.len() > SHOWN_FILES {
+        return Err(format!("`paths` holds {} paths, the limit is {SHOWN_FILES}", paths.len()));
+    }
     let part =
         Part { start: line(input, "start_line")?.unwrap_or(1), count: line(input, "line_count")? };
     let mut reply = ToolReply { text: String::new(), is_error: false };

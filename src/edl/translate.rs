@@ -66,10 +66,8 @@ impl Translator<'_> {
             },
             '[' => self.class()?,
             '(' => self.group()?,
-            '{' if starts_with_count(self.rest) => self.written.source.push('{'),
-            '}' if ends_with_count(&self.written.source) => self.written.source.push('}'),
+            '{' => self.count(),
             ')' | '|' | '*' | '+' | '?' | '.' | '^' | '$' => self.written.source.push(character),
-            ',' if ends_with_count(&self.written.source) => self.written.source.push(','),
             literal => self.literal(literal),
         }
         Ok(())
@@ -78,6 +76,23 @@ impl Translator<'_> {
     fn literal(&mut self, character: char) {
         self.written.within_line &= character != '\n';
         push_character(&mut self.written.source, character);
+    }
+
+    /// Reads what follows a brace: a count such as `3}`, `3,}` or `3,5}`, or else it is itself.
+    fn count(&mut self) {
+        let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let least = digits(self.rest);
+        let after = self.rest.get(least..).unwrap_or_default();
+        let most = after.strip_prefix(',').map_or(0, |most| 1 + digits(most));
+        let length = least + most;
+        match self.rest.split_at_checked(length + 1) {
+            Some((count, rest)) if least > 0 && count.ends_with('}') => {
+                self.written.source.push('{');
+                self.written.source.push_str(count);
+                self.rest = rest;
+            }
+            Some(_) | None => self.literal('{'),
+        }
     }
 
     /// Reads a group up to its first part. Groups never capture: nothing could ask for the text.
@@ -248,9 +263,11 @@ impl Translator<'_> {
     fn code(&mut self, start: usize, kind: char) -> Result<char, Misplaced> {
         let found = || format!("{kind}{}", abridge(self.rest, 4));
         let unknown = (start, RegexError::UnknownEscape { found: found() });
-        let braced = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-        let (number, after) = match (kind, braced) {
-            ('u', Some((digits, after))) => (hexadecimal(digits), after),
+        let (number, after) = match (kind, self.rest.strip_prefix('{')) {
+            ('u', Some(braced)) => {
+                let (digits, after) = braced.split_once('}').unwrap_or_default();
+                (hexadecimal(digits), after)
+            }
             ('c', _) => {
                 let letter = self.rest.chars().next().filter(char::is_ascii_alphabetic);
                 let after = self.rest.get(1..).unwrap_or_default();
@@ -298,22 +315,6 @@ fn with_low_surrogate(number: Option<u32>, after: &str) -> (Option<u32>, &str) {
 fn hexadecimal(digits: &str) -> Option<u32> {
     let plain = !digits.is_empty() && digits.chars().all(|it| it.is_ascii_hexdigit());
     plain.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
-}
-
-/// Whether what follows a brace makes it a count: `3}`, `3,}` or `3,5}`.
-fn starts_with_count(rest: &str) -> bool {
-    let Some((inside, _)) = rest.split_once('}') else { return false };
-    let (least, most) = inside.split_once(',').unwrap_or((inside, "0"));
-    let digits = |text: &str| text.chars().all(|it| it.is_ascii_digit());
-    !least.is_empty() && digits(least) && digits(most)
-}
-
-/// Whether what is written ends within a count. A brace that is no count is written as its code,
-/// so the last bare one tells.
-fn ends_with_count(written: &str) -> bool {
-    let count = written.trim_end_matches(|it: char| it.is_ascii_digit() || it == ',');
-    // `\x{41` never ends here: it is written whole, with its closing brace.
-    count.ends_with('{') && !count.ends_with("\\x{")
 }
 
 fn push_character(source: &mut String, character: char) {

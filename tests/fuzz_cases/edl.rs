@@ -1,5 +1,7 @@
 //! One fuzz case of edit scripts, shared by the fuzz target and by the bounded run in the tests.
 
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
+
 use threadfold::edl::{Limits, Script, Workspace, tool::EdlTool};
 
 /// Reads bytes as a script and the files `/a`, `/b`, ... after it, each after a zero byte, runs the
