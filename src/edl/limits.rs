@@ -40,7 +40,7 @@ impl Default for Limits {
         Self {
             script_bytes: 4 * MEBIBYTE,
             commands: 20_000,
-            regex_bytes: MEBIBYTE / 4,
+            regex_bytes: MEBIBYTE,
             all_regexes_bytes: 256 * MEBIBYTE,
             matches: 100_000,
             searched_bytes: 64 << 30,

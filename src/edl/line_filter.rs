@@ -6,8 +6,8 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-/// How many words of bits a filter has: 2048 bits, for about a hundred lines.
-const WORDS: usize = 32;
+/// How many words of bits a filter has: 4096 bits, for some hundred lines.
+const WORDS: usize = 64;
 
 /// The hash of a line without its line end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -261,7 +261,8 @@ fn describe(kind: &TokenKind<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::words::COMMANDS, *};
+    use super::*;
+    use crate::edl::words::COMMANDS;
 
     fn actions(script: &str) -> Vec<String> {
         let commands = parse(script, &Limits::default());
