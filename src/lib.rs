@@ -30,10 +30,11 @@
 //! | choose or write a way to compact | [`strategy`] |
 //! | plug in a provider | [`model`] |
 //! | run a strategy | [`mod@drive`] |
+//! | edit files with scripts, as models do | [`edl`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
-//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`tokens`] and
-//! [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
+//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`tokens`]
+//! and [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
 //! [`model`] holds the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
@@ -52,6 +53,7 @@
 
 pub mod compact;
 pub mod drive;
+pub mod edl;
 pub mod log;
 pub mod message;
 pub mod model;

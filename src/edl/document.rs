@@ -1,0 +1,182 @@
+//! A file while a script works on it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::{
+    command::Position,
+    limits::Limits,
+    original::{LineEnding, Original, count_lines},
+    rope::{Edit, Rope},
+    run_error::RunError,
+    shifts::Shifts,
+};
+
+/// A file's text under edit, and what is known about the text that it was loaded with.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    loaded: &'a str,
+    original: Option<Original<'a>>,
+    pub(crate) rope: Rope<'a>,
+    shifts: Shifts,
+    pub(crate) line_ending: LineEnding,
+    pub(crate) is_new: bool,
+    pub(crate) counts: EditCounts,
+}
+
+/// How often and how much a script has changed a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EditCounts {
+    /// Ranges that were replaced.
+    pub replacements: usize,
+    /// Places where something was inserted.
+    pub insertions: usize,
+    /// Ranges that were deleted or cut.
+    pub deletions: usize,
+    /// Lines that were put in. A line that changes counts here and in `lines_removed`.
+    pub lines_added: usize,
+    /// Lines that were taken out.
+    pub lines_removed: usize,
+}
+
+impl EditCounts {
+    /// Whether the file was edited at all.
+    pub fn is_edited(&self) -> bool {
+        self.replacements + self.insertions + self.deletions > 0
+    }
+}
+
+/// A selected range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selected {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// The range was found as whole lines, and what is inserted after it begins on a new line.
+    pub(crate) is_lines: bool,
+}
+
+/// What a run has used up.
+#[derive(Debug)]
+pub(crate) struct Meter<'l> {
+    pub(crate) limits: &'l Limits,
+    pub(crate) searched_bytes: u64,
+    pub(crate) open_bytes: usize,
+}
+
+impl<'a> Document<'a> {
+    pub(crate) fn load(text: &'a str) -> Self {
+        Self {
+            loaded: text,
+            original: None,
+            rope: Rope::new(text),
+            shifts: Shifts::new(text.len()),
+            line_ending: LineEnding::of(text),
+            is_new: false,
+            counts: EditCounts::default(),
+        }
+    }
+
+    pub(crate) fn new() -> Self {
+        Self { is_new: true, ..Self::load("") }
+    }
+
+    /// How long the text was when it was loaded.
+    pub(crate) fn loaded_bytes(&self) -> usize {
+        self.loaded.len()
+    }
+
+    /// Selects the whole text.
+    pub(crate) fn whole(&self) -> Vec<Selected> {
+        vec![Selected { start: 0, end: self.rope.len(), is_lines: false }]
+    }
+
+    /// Returns the range of a position in the current text.
+    pub(crate) fn locate(&mut self, position: Position) -> Result<Range<usize>, RunError> {
+        let range = match position {
+            Position::Start => return Ok(0..0),
+            Position::End => return Ok(self.rope.len()..self.rope.len()),
+            Position::Line(line) => self.loaded_line(line)?,
+            Position::Column { line, column } => {
+                let range = self.loaded_line(line)?;
+                let found = self.original().column(&range, column);
+                let at = found.map_err(|past| RunError::ColumnOutOfRange {
+                    line,
+                    column,
+                    columns: past.columns,
+                })?;
+                at..at
+            }
+        };
+        let now = |place| {
+            let gone = || RunError::PositionReplaced { position: position.to_string() };
+            self.shifts.now(place).ok_or_else(gone)
+        };
+        Ok(now(range.start)?..now(range.end)?)
+    }
+
+    fn loaded_line(&mut self, line: usize) -> Result<Range<usize>, RunError> {
+        let original = self.original();
+        let lines = original.lines();
+        original.line(line).ok_or(RunError::LineOutOfRange { line, lines })
+    }
+
+    fn original(&mut self) -> &Original<'a> {
+        self.original.get_or_insert_with(|| Original::new(self.loaded))
+    }
+
+    /// Carries out edits, which are in order and do not overlap, or none of them.
+    pub(crate) fn edit(
+        &mut self,
+        edits: &[Edit<'_>],
+        meter: &mut Meter<'_>,
+    ) -> Result<(), RunError> {
+        let removed: usize = edits.iter().map(|edit| edit.end - edit.start).sum();
+        let added = edits.iter().fold(0_usize, |sum, edit| sum.saturating_add(edit.text.len()));
+        let found = meter.open_bytes.saturating_sub(removed).saturating_add(added);
+        let limit = meter.limits.output_bytes;
+        if added > removed && found > limit {
+            return Err(RunError::OutputTooLarge { found, limit });
+        }
+        meter.open_bytes = found;
+        for edit in edits {
+            self.counts.lines_added += count_lines(edit.text);
+            if edit.start < edit.end {
+                self.counts.lines_removed += count_lines(&self.rope.slice(edit.start..edit.end));
+            }
+        }
+        self.rope.edit(edits);
+        self.shifts.edit(edits);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_mean_the_loaded_lines_wherever_they_are_now() {
+        let limits = Limits::default();
+        let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 8 };
+        let mut document = Document::load("ab\ncd\nef");
+        let edited = document.edit(&[Edit { start: 0, end: 2, text: "x\ny\n" }], &mut meter);
+        assert_eq!(edited, Ok(()));
+        assert_eq!(document.locate(Position::Line(2)), Ok(5..7));
+        assert_eq!(document.locate(Position::Column { line: 3, column: 1 }), Ok(9..9));
+        assert_eq!(document.locate(Position::Line(1)), Ok(0..4));
+        let position = "1:1".to_owned();
+        let gone = RunError::PositionReplaced { position };
+        assert_eq!(document.locate(Position::Column { line: 1, column: 1 }), Err(gone));
+    }
+
+    #[test]
+    fn an_edit_over_the_limit_changes_nothing() {
+        let limits = Limits { output_bytes: 5, ..Limits::default() };
+        let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 4 };
+        let mut document = Document::load("abcd");
+        let edited = document.edit(&[Edit { start: 0, end: 1, text: "xyz" }], &mut meter);
+        assert_eq!(edited, Err(RunError::OutputTooLarge { found: 6, limit: 5 }));
+        assert_eq!((document.rope.into_text().as_str(), meter.open_bytes), ("abcd", 4));
+    }
+}

@@ -1,0 +1,258 @@
+//! Looking for a pattern in a document that lies in chunks.
+//!
+//! Matches come from left to right and do not overlap; a match within a span sees all of the
+//! document around it. How a pattern is searched for depends on how much text decides a match
+//! ([`Reach`]):
+//!
+//! - A bounded number of bytes, or the rest of the line: each chunk is searched where it lies, and
+//!   the places near its end, whose matches may go on in the next chunk, in a small copy of the
+//!   text around that border. Nothing else is copied. A chunk in which no line like the first one of
+//!   a heredoc begins is passed over unread.
+//! - Anything: the span is copied in one piece, unless it is in one piece already.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{
+    regex::Reach,
+    rope::{CHUNK_BYTES, Chunk, Rope},
+    window::{Finder, Match, Memory, Window},
+};
+
+/// The matches within a span, from left to right.
+#[derive(Debug)]
+pub(crate) struct Search<'a> {
+    rope: &'a Rope<'a>,
+    finder: Finder<'a>,
+    reach: Reach,
+    memory: Memory,
+    ground: Ground<'a>,
+    /// The text around the border that was looked at last, and the first place that it does not
+    /// settle. A long line may hold many matches; it is copied once for all of them.
+    around: Option<(Window<'a>, usize)>,
+    /// Where the next match may begin, or `None` if there is no more.
+    next: Option<usize>,
+    until: usize,
+    searched: u64,
+}
+
+/// What is searched.
+#[derive(Debug)]
+enum Ground<'a> {
+    /// The chunks, one after the other. This is the one that holds the place to go on from.
+    Chunks(Chunk<'a>),
+    Piece(Window<'a>),
+}
+
+/// What a look at a chunk led to.
+enum Step {
+    Done(Option<Match>),
+    /// Nothing begins before this place. What begins here is decided by the text around a border.
+    GoOn(usize),
+}
+
+impl<'a> Search<'a> {
+    /// Prepares a search. It finds nothing before it is told where to look.
+    pub(crate) fn new(rope: &'a Rope<'a>, finder: Finder<'a>) -> Self {
+        let reach = match finder.reach() {
+            // Every border of chunks would be copied together with a whole chunk or more.
+            Reach::Bytes(bytes) if bytes > CHUNK_BYTES / 2 => Reach::Text,
+            reach @ (Reach::Bytes(_) | Reach::Line | Reach::Text) => reach,
+        };
+        Self {
+            rope,
+            finder,
+            reach,
+            memory: Memory::default(),
+            ground: Ground::Chunks(rope.chunk_at(0)),
+            around: None,
+            next: None,
+            until: 0,
+            searched: 0,
+        }
+    }
+
+    /// Looks within a span from here on.
+    pub(crate) fn within(&mut self, span: Range<usize>) {
+        self.ground = match self.reach {
+            Reach::Text => Ground::Piece(Window::around(self.rope, span.start, span.end)),
+            Reach::Bytes(_) | Reach::Line => Ground::Chunks(self.rope.chunk_at(span.start)),
+        };
+        (self.around, self.next, self.until) = (None, Some(span.start), span.end);
+    }
+
+    /// How many bytes have been searched so far.
+    pub(crate) fn searched(&self) -> u64 {
+        self.searched
+    }
+
+    fn find(&mut self, from: usize) -> Option<Match> {
+        let Ground::Piece(window) = &self.ground else { return self.find_in_chunks(from) };
+        let found = self.finder.find(&mut self.memory, window, from, self.until);
+        let end = found.map_or(self.until, |it| it.end);
+        self.searched += end.saturating_sub(from) as u64;
+        found
+    }
+
+    fn find_in_chunks(&mut self, mut from: usize) -> Option<Match> {
+        while let Ground::Chunks(chunk) = self.ground
+            && from <= self.until
+        {
+            if let Some((window, settled)) = self.around.take_if(|(_, settled)| from < *settled) {
+                let found = self.search(&window, from);
+                let is_final = window.ends_document || self.finder.is_sticky();
+                let is_settled = found.is_some_and(|it| it.start < settled);
+                self.around = Some((window, settled));
+                if is_settled || is_final {
+                    return found;
+                }
+                from = settled;
+            } else if from >= chunk.end()
+                && let Some(after) = self.rope.chunk_after(&chunk)
+            {
+                self.ground = Ground::Chunks(after);
+            } else {
+                match self.find_in_chunk(&chunk, from) {
+                    Step::Done(found) => return found,
+                    Step::GoOn(border) => from = border,
+                }
+            }
+        }
+        None
+    }
+
+    /// Looks for what is decided within a chunk. What is not is left to the text around a border.
+    fn find_in_chunk(&mut self, chunk: &Chunk<'a>, from: usize) -> Step {
+        let is_last = chunk.end() == self.rope.len();
+        if !is_last
+            && let Finder::Lines(lines) = self.finder
+            && !chunk.may_hold_line(lines.first_line())
+        {
+            return Step::GoOn(chunk.end());
+        }
+        // The character before the first one of a chunk lies outside of it, so that place belongs
+        // to a border too.
+        if from == chunk.start && from > 0 {
+            self.around = Some(self.border_window(from, from));
+            return Step::GoOn(from);
+        }
+        let border = if is_last { chunk.end() + 1 } else { self.border(chunk) };
+        if from < border {
+            let text = Cow::Borrowed(chunk.text);
+            let window = Window { text, start: chunk.start, ends_document: is_last };
+            let found = self.search(&window, from);
+            let is_settled = found.is_some_and(|it| it.start < border);
+            if is_settled {
+                return Step::Done(found);
+            }
+            if is_last || self.finder.is_sticky() {
+                return Step::Done(None);
+            }
+        }
+        let from = from.max(border);
+        self.around = Some(self.border_window(from, chunk.end()));
+        Step::GoOn(from)
+    }
+
+    /// Returns the first place in a chunk whose match may depend on the next chunk.
+    fn border(&self, chunk: &Chunk<'_>) -> usize {
+        let border = match self.reach {
+            Reach::Bytes(bytes) => chunk.text.len().saturating_sub(bytes),
+            Reach::Line | Reach::Text => chunk.text.rfind('\n').map_or(0, |feed| feed + 1),
+        };
+        let boundary = (0..=border).rev().find(|at| chunk.text.is_char_boundary(*at));
+        chunk.start + boundary.unwrap_or(0)
+    }
+
+    /// Returns a copy of the text around a border, and the first place that it does not settle.
+    fn border_window(&self, from: usize, beyond: usize) -> (Window<'a>, usize) {
+        let next = self.rope.boundary_after(beyond + 1);
+        let (settled, end) = match self.reach {
+            Reach::Bytes(bytes) => (next, next.saturating_add(bytes)),
+            Reach::Line | Reach::Text => {
+                let feed = self.rope.chunks_from(next).find_map(|chunk| {
+                    let skipped = next.saturating_sub(chunk.start);
+                    let feed = chunk.text.get(skipped..)?.find('\n')?;
+                    Some(chunk.start + skipped + feed)
+                });
+                feed.map_or((self.rope.len(), self.rope.len()), |feed| (feed + 1, feed + 1))
+            }
+        };
+        (Window::around(self.rope, from, end), settled)
+    }
+
+    fn search(&mut self, window: &Window<'_>, from: usize) -> Option<Match> {
+        let found = self.finder.find(&mut self.memory, window, from, self.until);
+        let end = found.map_or(window.start + window.text.len(), |it| it.end).min(self.until);
+        self.searched += end.saturating_sub(from) as u64;
+        found
+    }
+}
+
+impl Iterator for Search<'_> {
+    type Item = Match;
+
+    fn next(&mut self) -> Option<Match> {
+        let found = self.next.and_then(|from| self.find(from));
+        self.next = found.and_then(|found| {
+            if found.end > found.start {
+                return Some(found.end);
+            }
+            let after = self.rope.boundary_after(found.end + 1);
+            (after > found.end).then_some(after)
+        });
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edl::{regex::Regex, rope::Edit};
+
+    fn regex(source: &str, flags: &str) -> Regex {
+        Regex::new(source, flags, 1 << 20).expect("a pattern that compiles")
+    }
+
+    /// Two chunks, the second of which begins with `b`.
+    fn long() -> String {
+        format!("{}bcd\n", "a".repeat(CHUNK_BYTES))
+    }
+
+    fn starts(rope: &Rope<'_>, regex: &Regex, from: usize) -> Vec<usize> {
+        let mut search = Search::new(rope, Finder::Regex(regex));
+        search.within(from..rope.len());
+        search.map(|found| found.start).collect()
+    }
+
+    #[test]
+    fn the_text_before_a_chunk_is_in_view() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 0, text: "" }]);
+        for (pattern, flags) in [(r"\bb", ""), ("^b", "m"), (r"^\w+", "m")] {
+            assert_eq!(starts(&rope, &regex(pattern, flags), CHUNK_BYTES), [0; 0], "{pattern}");
+        }
+        assert_eq!(starts(&rope, &regex("[bd]", ""), CHUNK_BYTES), [CHUNK_BYTES, CHUNK_BYTES + 2]);
+    }
+
+    #[test]
+    fn a_match_may_lie_across_chunks() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 1, text: "x" }]);
+        assert_eq!(starts(&rope, &regex("aab", ""), 0), [CHUNK_BYTES - 2]);
+        assert_eq!(starts(&rope, &regex("a*b", ""), 0), [1]);
+        assert_eq!(starts(&rope, &regex(r"a[^x]*\n", ""), 0), [1]);
+    }
+
+    #[test]
+    fn what_was_searched_is_counted() {
+        let text = long();
+        let rope = Rope::new(&text);
+        let regex = regex("z", "");
+        let mut search = Search::new(&rope, Finder::Regex(&regex));
+        search.within(0..rope.len());
+        assert_eq!(search.next(), None);
+        assert!(search.searched() >= text.len() as u64);
+    }
+}

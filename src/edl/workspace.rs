@@ -1,0 +1,202 @@
+//! Files and registers in memory: what scripts work on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::path::{EmptyPath, FilePath};
+
+/// Files by path, and registers by name.
+///
+/// A workspace is plain data: it can be cloned, compared, stored and loaded. Registers stay between
+/// runs, so a later script can use what an earlier one cut or could not apply.
+///
+/// ```
+/// use threadfold::edl::Workspace;
+///
+/// let mut workspace = Workspace::new();
+/// workspace.insert("/summary.md", "# Summary\n")?;
+/// assert_eq!(workspace.text("//summary.md"), Some("# Summary\n"));
+/// # Ok::<(), threadfold::edl::EmptyPath>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    files: BTreeMap<FilePath, File>,
+    registers: BTreeMap<String, String>,
+    /// How many writes there have been, which makes every version unique.
+    writes: u64,
+    /// The number of the last register that was saved by a run.
+    saved: u64,
+}
+
+/// A file of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    text: String,
+    version: u64,
+}
+
+impl File {
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The size of the text in bytes.
+    pub fn size(&self) -> usize {
+        self.text.len()
+    }
+
+    /// A number that is another after every write, also if the file was removed in between.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
+impl Workspace {
+    /// Returns a workspace without files and registers.
+    ///
+    /// ```
+    /// assert_eq!(threadfold::edl::Workspace::new().files().count(), 0);
+    /// ```
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes a file, and returns the text that it had before.
+    ///
+    /// # Errors
+    ///
+    /// [`EmptyPath`] if the path names no file.
+    ///
+    /// ```
+    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// assert_eq!(workspace.insert("a", "one")?, None);
+    /// assert_eq!(workspace.insert("./a", "two")?, Some("one".to_owned()));
+    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// ```
+    pub fn insert(
+        &mut self,
+        path: &str,
+        text: impl Into<String>,
+    ) -> Result<Option<String>, EmptyPath> {
+        Ok(self.write(path.parse()?, text.into()))
+    }
+
+    /// Removes a file and returns its text, or `None` if there is no such file.
+    ///
+    /// ```
+    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// workspace.insert("a", "one")?;
+    /// assert_eq!(workspace.remove("a"), Some("one".to_owned()));
+    /// assert_eq!(workspace.remove("a"), None);
+    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// ```
+    pub fn remove(&mut self, path: &str) -> Option<String> {
+        let path: FilePath = path.parse().ok()?;
+        self.files.remove(&path).map(|file| file.text)
+    }
+
+    /// Returns a file, whatever the spelling of its path.
+    ///
+    /// ```
+    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// workspace.insert("a", "one")?;
+    /// assert_eq!(workspace.file("b/../a").map(|file| file.size()), Some(3));
+    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// ```
+    pub fn file(&self, path: &str) -> Option<&File> {
+        let path: FilePath = path.parse().ok()?;
+        self.files.get(&path)
+    }
+
+    /// Returns the text of a file, whatever the spelling of its path.
+    ///
+    /// ```
+    /// assert_eq!(threadfold::edl::Workspace::new().text("a"), None);
+    /// ```
+    pub fn text(&self, path: &str) -> Option<&str> {
+        self.file(path).map(File::text)
+    }
+
+    /// The files, in the order of their paths.
+    pub fn files(&self) -> impl Iterator<Item = (&FilePath, &File)> {
+        self.files.iter()
+    }
+
+    /// Returns the text of a register.
+    ///
+    /// ```
+    /// use threadfold::edl::{Script, Workspace};
+    ///
+    /// let mut workspace = Workspace::new();
+    /// workspace.insert("a", "one two")?;
+    /// Script::parse("file a select /one / cut first")?.run(&mut workspace);
+    /// assert_eq!(workspace.register("first"), Some("one "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn register(&self, name: &str) -> Option<&str> {
+        self.registers.get(name).map(String::as_str)
+    }
+
+    /// The registers, in the order of their names.
+    pub fn registers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.registers.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
+    /// Removes all registers.
+    ///
+    /// ```
+    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// workspace.clear_registers();
+    /// assert_eq!(workspace.registers().count(), 0);
+    /// ```
+    pub fn clear_registers(&mut self) {
+        self.registers.clear();
+    }
+
+    pub(crate) fn at(&self, path: &FilePath) -> Option<&File> {
+        self.files.get(path)
+    }
+
+    pub(crate) fn saved(&self) -> u64 {
+        self.saved
+    }
+
+    pub(crate) fn write(&mut self, path: FilePath, text: String) -> Option<String> {
+        self.writes += 1;
+        let file = File { text, version: self.writes };
+        self.files.insert(path, file).map(|before| before.text)
+    }
+
+    pub(crate) fn keep_registers(&mut self, registers: BTreeMap<String, String>, saved: u64) {
+        self.registers.extend(registers);
+        self.saved = saved;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_write_has_a_version_of_its_own() {
+        let mut workspace = Workspace::new();
+        let mut versions = Vec::new();
+        for _ in 0..3 {
+            workspace.remove("a");
+            workspace.insert("a", "x").expect("a path");
+            versions.push(workspace.file("a").map(File::version));
+        }
+        assert_eq!(versions, [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_stored_workspace_comes_back_as_it_was() {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "né").expect("a path");
+        workspace.keep_registers(BTreeMap::from([("r".to_owned(), "x".to_owned())]), 2);
+        let stored = serde_json::to_string(&workspace).expect("plain data");
+        assert_eq!(serde_json::from_str::<Workspace>(&stored).ok(), Some(workspace));
+    }
+}
