@@ -4,12 +4,14 @@
 //! neither and puts a message between them that ends the turn: providers look for results in the
 //! turn right behind the call.
 
+use std::collections::HashMap;
+
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
     turns::{self, ById, Mention, Turn},
 };
-use crate::message::{Message, Role};
+use crate::message::{Message, Role, Text};
 
 /// Refuses edits that divide a call from its result, or that take or cover up a call that is still
 /// open.
@@ -101,10 +103,45 @@ fn pairs<'t>(
     turn: &'t Turn<'_>,
     next: Option<&'t Turn<'_>>,
 ) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
-    let pair = |calls: &'t [Mention<'t>], results: &'t [Mention<'t>]| {
-        let results = ById::new(results);
-        calls.iter().filter_map(move |call| Some((*call, results.first(call.id)?)))
-    };
     let results = next.map_or(&[][..], |next| &next.results);
-    pair(&turn.uses, results).chain(pair(&turn.server_uses, &turn.server_results))
+    let results = ById::new(results);
+    let answered = turn.uses.iter();
+    let answered = answered.filter_map(move |call| Some((*call, results.first(call.id)?)));
+    answered.chain(server_pairs(turn))
+}
+
+/// The provider's answers to its own calls, each with the last call of its id before it: an id may
+/// come again within a turn.
+fn server_pairs<'t>(turn: &'t Turn<'_>) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
+    let mut made = turn.server_uses.iter().peekable();
+    let mut latest: HashMap<&Text, Mention<'t>> = HashMap::new();
+    turn.server_results.iter().filter_map(move |result| {
+        while let Some(call) = made.next_if(|call| call.at < result.at) {
+            latest.insert(call.id, *call);
+        }
+        Some((*latest.get(result.id)?, *result))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ContentBlock, Json, ServerToolResult, ServerToolUse};
+
+    fn refusal(messages: &[Message], edits: &[(usize, Edit)]) -> Option<String> {
+        check(messages, edits).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_provider_call_is_paired_with_its_own_result_where_the_id_comes_again() {
+        let call = || ContentBlock::from(ServerToolUse::new("s1", "search", Json::default()));
+        let result = || ContentBlock::from(ServerToolResult::new("s1", "found", Json::default()));
+        let thread = [Message::new(Role::Assistant, vec![call(), result(), call(), result()])];
+        let place = |block| Position { message: 0, block };
+        let between = Edit { range: place(3)..place(3), insert: vec![Message::user("and")] };
+        let divided = "replacement 0 divides tool call s1 from its result";
+        assert_eq!(refusal(&thread, &[(0, between)]).as_deref(), Some(divided));
+        let whole = Edit { range: place(2)..place(4), insert: Vec::new() };
+        assert_eq!(refusal(&thread, &[(0, whole)]), None);
+    }
 }

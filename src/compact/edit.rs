@@ -70,7 +70,8 @@ pub enum CompactError {
         /// The one that starts within it.
         second: usize,
     },
-    /// The range holds a call without its result, or a result without its call.
+    /// The range holds a call without its result, or a result without its call; or what is put in
+    /// its place would end the turn between the two.
     #[error("replacement {index} divides tool call {id} from its result")]
     SplitsToolPair {
         /// Which of the replacements.
@@ -78,7 +79,8 @@ pub enum CompactError {
         /// The call.
         id: Text,
     },
-    /// The range holds calls that nobody has answered yet.
+    /// The range holds calls that nobody has answered yet, or a message of another role would come
+    /// behind them.
     #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
     OpenCalls {
         /// Which of the replacements.

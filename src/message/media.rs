@@ -34,7 +34,9 @@ pub struct Document {
 
 /// Where the content of a picture or document is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+// Tagged from outside: with a tag inside, serde would buffer the fields, and raw JSON in them would
+// lose its key order.
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MediaSource {
     /// In the message, as Base64.

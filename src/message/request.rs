@@ -85,7 +85,9 @@ pub struct Turn {
 
 /// A piece of an answer, as it arrives. The last one of a stream is the whole turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+// Tagged from outside: with a tag inside, serde would buffer the turn, and raw JSON in it would lose
+// its key order.
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Delta {
     /// More text.

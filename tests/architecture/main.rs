@@ -170,7 +170,6 @@ const ACTS: [&str; 24] = [
     "Mutex",
     "RwLock",
     "OnceLock",
-    "OnceCell",
     "Condvar",
     "thread_local",
     "AtomicUsize",

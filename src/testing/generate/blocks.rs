@@ -135,12 +135,12 @@ pub(super) fn reasoning() -> impl Strategy<Value = ContentBlock> + Clone {
 
 /// A call that the provider makes, with its answer.
 pub(super) fn server_pair() -> impl Strategy<Value = [ContentBlock; 2]> + Clone {
-    text().prop_map(|text| {
+    (text(), 0..4).prop_map(|(text, number)| {
+        let id = Text::from(format!("srv_{number}"));
         let query = serde_json::json!({ "query": text.as_str() });
-        let call = ServerToolUse::new("s0", "web_search", query);
+        let call = ServerToolUse::new(id.clone(), "web_search", query);
         let found = json(r#"[{"type":"web_search_result","url":"https://example.org"}]"#);
-        let result = ServerToolResult::new("s0", "web_search_tool_result", found);
-        [call.into(), result.into()]
+        [call.into(), ServerToolResult::new(id, "web_search_tool_result", found).into()]
     })
 }
 

@@ -74,6 +74,10 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         1 => blocks::text().prop_map(|text| Step::of(vec![Message::system(text)])),
         1 => summary(),
+        1 => blocks::server_pair().prop_map(|pair| {
+            // A paused turn: the provider answers its own call in the next message.
+            Step::of(pair.map(|block| Message::new(Role::Assistant, vec![block])).into())
+        }),
     ]
 }
 
