@@ -55,6 +55,7 @@ pub mod drive;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod render;
 pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;
