@@ -152,7 +152,13 @@ fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![3 => built, 1 => any::<String>()]
 }
 
-fn json() -> impl Strategy<Value = Json> {
+fn input() -> impl Strategy<Value = Json> {
+    let value = (hostile(), any::<i32>());
+    value.prop_map(|(text, number)| serde_json::json!({text: [number, {"b": ""}]}).into())
+}
+
+/// What a provider's own tool gave.
+fn payload() -> impl Strategy<Value = Json> {
     let value = (hostile(), any::<i32>(), any::<bool>()).prop_map(|(text, number, links)| {
         if links {
             serde_json::json!([{"url": text, "title": text, "encrypted_content": "SECRET"}])
@@ -175,7 +181,7 @@ fn media() -> impl Strategy<Value = MediaSource> {
             media_type: media_type.into(),
             data: "SECRET".into()
         }),
-        json().prop_map(|value| MediaSource::Opaque { codec: "x".into(), value }),
+        payload().prop_map(|value| MediaSource::Opaque { codec: "x".into(), value }),
     ]
 }
 
@@ -190,22 +196,22 @@ fn block() -> impl Strategy<Value = ContentBlock> {
         }),
         1 => hostile().prop_map(|text| Thinking::new(text, None).into()),
         1 => Just(RedactedThinking::new("SECRET").into()),
-        2 => (hostile(), hostile(), json())
+        2 => (hostile(), hostile(), input())
             .prop_map(|(id, name, input)| ToolUse::new(id, name, input).into()),
         2 => (hostile(), hostile()).prop_map(|(name, text)| {
             let mut call = ToolUse::new("t1", name, Json::default());
             call.input = ToolInput::from_text(text);
             call.into()
         }),
-        1 => (hostile(), json()).prop_map(|(name, json)| ServerToolUse::new("s", name, json).into()),
-        1 => (hostile(), json())
+        1 => (hostile(), input()).prop_map(|(name, json)| ServerToolUse::new("s", name, json).into()),
+        1 => (hostile(), payload())
             .prop_map(|(kind, json)| ServerToolResult::new("s", kind, json).into()),
         1 => hostile().prop_map(|text| SystemReminder::new(text).into()),
         1 => (hostile(), hostile())
             .prop_map(|(path, text)| ContextUpdate::new(vec![path.into()], text).into()),
         1 => Just(ContentBlock::checkpoint("aaaaaa".parse().unwrap())),
         1 => hostile().prop_map(|text| Summary::new(text).into()),
-        1 => (hostile(), json()).prop_map(|(codec, json)| Opaque::new(codec, json).into()),
+        1 => (hostile(), payload()).prop_map(|(codec, json)| Opaque::new(codec, json).into()),
     ];
     leaf.prop_recursive(2, 8, 4, |inner| {
         let content = prop::collection::vec(inner, 0..4);
@@ -338,6 +344,8 @@ fn fences(rendered: &str) -> usize {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn nothing_in_a_thread_can_forge_a_heading(thread in thread(), options in any_options()) {
         let rendered = render(&thread, &options);

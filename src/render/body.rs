@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     marks::{backticks, border_before, end_line, escaped},
-    scan::{Scan, scan},
+    scan::Scan,
 };
 
 /// Texts that a fence will hold, one below the other.
@@ -59,9 +59,14 @@ impl<'a> Body<'a> {
 
     /// Writes the texts in a fence that none of them can close, and a blank line.
     pub(super) fn write(&mut self, out: &mut impl Write, info: &str) -> fmt::Result {
-        self.scans.clear();
-        self.scans.extend(self.texts.iter().map(|text| scan(text)));
-        let longest = self.scans.iter().map(|scan| scan.backticks).max().unwrap_or_default();
+        if self.scans.len() < self.texts.len() {
+            self.scans.resize_with(self.texts.len(), Scan::default);
+        }
+        let scans = self.texts.iter().zip(&mut self.scans).map(|(text, scan)| {
+            scan.read(text);
+            scan.backticks
+        });
+        let longest = scans.max().unwrap_or_default();
         let fence = (longest + 1).max(3);
         backticks(out, fence)?;
         out.write_str(info)?;

@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     body::Body,
-    marks::{heading, prose},
+    marks::{heading, inline, prose},
     options::RenderOptions,
+    scan::Scan,
     tools,
 };
 use crate::message::{
@@ -23,11 +24,13 @@ pub(super) struct Markdown<'a> {
     omitted: HashSet<&'a str>,
     /// What the next fence holds. Kept, so that its memory is.
     body: Body<'a>,
+    /// What the last text holds. Kept for the same reason.
+    scan: Scan,
 }
 
 impl<'a> Markdown<'a> {
     pub(super) fn new(options: &'a RenderOptions) -> Self {
-        Self { options, omitted: HashSet::new(), body: Body::default() }
+        Self { options, omitted: HashSet::new(), body: Body::default(), scan: Scan::default() }
     }
 
     pub(super) fn message(&mut self, message: &'a Message, out: &mut impl Write) -> fmt::Result {
@@ -44,7 +47,7 @@ impl<'a> Markdown<'a> {
             if let ContentBlock::Text(text) = block {
                 if !text.text.is_blank() {
                     out.write_str(if under_heading { "## text\n\n" } else { "" })?;
-                    prose(out, &text.text)?;
+                    prose(out, &text.text, &mut self.scan)?;
                     under_heading = false;
                 }
             } else {
@@ -64,11 +67,11 @@ impl<'a> Markdown<'a> {
         let options = self.options;
         let kind = block.kind();
         match block {
-            ContentBlock::Text(block) => titled(kind, &block.text, out)?,
+            ContentBlock::Text(block) => self.titled(kind, &block.text, out)?,
             ContentBlock::Image(image) => heading(out, kind, media_type(&image.source), [])?,
             ContentBlock::Document(document) => self.document(document, out)?,
             ContentBlock::Thinking(block) if options.thinking && !block.text.is_blank() => {
-                titled(kind, &block.text, out)?;
+                self.titled(kind, &block.text, out)?;
             }
             ContentBlock::RedactedThinking(_) if options.thinking => heading(out, kind, "", [])?,
             ContentBlock::ToolUse(call) => self.call(call, with_ids, out)?,
@@ -83,13 +86,13 @@ impl<'a> Markdown<'a> {
                 tools::server_result(result, options, &mut self.body, out)?;
             }
             ContentBlock::SystemReminder(block) if options.reminders => {
-                titled(kind, &block.text, out)?;
+                self.titled(kind, &block.text, out)?;
             }
             ContentBlock::ContextUpdate(update) => self.context(update, out)?,
             ContentBlock::Checkpoint(mark) if options.checkpoints => {
                 heading(out, kind, mark.id.as_str(), [])?;
             }
-            ContentBlock::Summary(summary) => titled(kind, &summary.text, out)?,
+            ContentBlock::Summary(summary) => self.titled(kind, &summary.text, out)?,
             ContentBlock::Opaque(opaque) => unreadable(opaque, out)?,
             ContentBlock::Thinking(_)
             | ContentBlock::RedactedThinking(_)
@@ -97,6 +100,11 @@ impl<'a> Markdown<'a> {
             | ContentBlock::Checkpoint(_) => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn titled(&mut self, kind: &str, text: &Text, out: &mut impl Write) -> fmt::Result {
+        heading(out, kind, "", [])?;
+        if text.is_blank() { Ok(()) } else { prose(out, text, &mut self.scan) }
     }
 
     fn call(&mut self, call: &'a ToolUse, with_id: bool, out: &mut impl Write) -> fmt::Result {
@@ -168,7 +176,7 @@ impl<'a> Markdown<'a> {
         out.write_str("## context_update")?;
         for (index, path) in update.paths.iter().enumerate() {
             out.write_str(if index == 0 { ": `" } else { ", `" })?;
-            super::marks::inline(out, path)?;
+            inline(out, path)?;
             out.write_str("`")?;
         }
         out.write_str("\n\n")?;
@@ -179,11 +187,6 @@ impl<'a> Markdown<'a> {
         self.body.push(update.text.as_str());
         self.body.write(out, "")
     }
-}
-
-fn titled(kind: &str, text: &Text, out: &mut impl Write) -> fmt::Result {
-    heading(out, kind, "", [])?;
-    if text.is_blank() { Ok(()) } else { prose(out, text) }
 }
 
 fn unreadable(opaque: &Opaque, out: &mut impl Write) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::scan::{Scan, scan};
+use super::scan::Scan;
 
 /// How many bytes of a name, an id, a path or a title are shown.
 const INLINE: usize = 200;
@@ -42,18 +42,18 @@ pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
     };
     let short = text.get(..border_before(text, INLINE)).unwrap_or_default();
     let line: String = short.chars().map(plain).collect();
-    escaped(out, &line, &scan(&line))?;
+    let mut scan = Scan::default();
+    scan.read(&line);
+    escaped(out, &line, &scan)?;
     if short.len() < text.len() { out.write_str("...") } else { Ok(()) }
 }
 
 /// Writes a text of the thread as it is, and a blank line.
-pub(super) fn prose(out: &mut impl Write, text: &str) -> fmt::Result {
-    let scan = scan(text);
-    escaped(out, text, &scan)?;
+pub(super) fn prose(out: &mut impl Write, text: &str, scan: &mut Scan) -> fmt::Result {
+    scan.read(text);
+    escaped(out, text, scan)?;
     end_line(out, text)?;
-    if scan.backticks.max(scan.tildes) >= 3
-        && let Some(fence) = open_fence(text)
-    {
+    if let Some(fence) = open_fence(text, scan) {
         out.write_str(fence)?;
         out.write_str("\n")?;
     }
@@ -98,18 +98,16 @@ pub(super) fn border_before(text: &str, offset: usize) -> usize {
 
 /// Returns the line that closes the fence which a text leaves open: indented like the one that
 /// opened it, so that it closes a fence in an item of a list too.
-fn open_fence(text: &str) -> Option<&str> {
+fn open_fence<'a>(text: &'a str, scan: &Scan) -> Option<&'a str> {
     let mut open: Option<&str> = None;
-    for line in text.split(['\n', '\r']) {
-        let Some(fence) = fence(line) else { continue };
-        let (run, rest) = (fence.trim_start_matches(' '), line.get(fence.len()..).unwrap_or(""));
+    for (fence, info) in scan.fences.iter().filter_map(|run| fence(text, *run)) {
         open = match open {
             // An info string with a backtick makes it a span of code.
-            None if run.starts_with('`') && rest.contains('`') => None,
+            None if fence.ends_with('`') && info.contains('`') => None,
             None => Some(fence),
             Some(opener) => {
-                let closes =
-                    run.starts_with(opener.trim_start_matches(' ')) && rest.trim().is_empty();
+                let is_long = fence.trim_start().starts_with(opener.trim_start());
+                let closes = is_long && info.trim().is_empty();
                 (!closes).then_some(opener)
             }
         };
@@ -117,18 +115,28 @@ fn open_fence(text: &str) -> Option<&str> {
     open
 }
 
-/// Returns the indent and the run of a line that begins with a fence.
-fn fence(line: &str) -> Option<&str> {
-    let rest = line.trim_start_matches(' ');
-    let indent = line.len() - rest.len();
-    let mark = rest.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let run = rest.len() - rest.trim_start_matches(mark).len();
-    (indent <= 3 && run >= 3).then(|| line.get(..indent + run))?
+/// Returns the fence whose run begins here, with its indent, and what follows on its line; nothing
+/// if more than an indent stands before it.
+fn fence(text: &str, run: usize) -> Option<(&str, &str)> {
+    let before = text.get(..run)?;
+    let line = before.trim_end_matches(' ');
+    if run - line.len() > 3 || !(line.is_empty() || line.ends_with(['\n', '\r'])) {
+        return None;
+    }
+    let rest = text.get(run..)?.split(['\n', '\r']).next()?;
+    let info = rest.trim_start_matches(|mark| rest.starts_with(mark));
+    Some((text.get(line.len()..run + rest.len() - info.len())?, info))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn open_fence(text: &str) -> Option<&str> {
+        let mut scan = Scan::default();
+        scan.read(text);
+        super::open_fence(text, &scan)
+    }
 
     fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String {
         let mut text = String::new();
