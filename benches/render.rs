@@ -114,10 +114,37 @@ fn memcpy(rendered: &Rendered, repetitions: usize) -> Spread {
 }
 
 const PROSE: &str = "The parser reads a line at a time and keeps what it could not place. ";
-const CODE: &str =
-    "    # keep the order\n    let kept = lines.map(|line| line.trim()).collect();\n";
-const MARKDOWN: &str = "## Steps\n\n1. Run `cargo test`.\n2. Read **src/lib.rs**, über alles.\n\n```rust\nfn main() {}\n```\n\n";
-const TEXTS: [(&str, &str); 3] = [("prose", PROSE), ("code", CODE), ("markdown", MARKDOWN)];
+
+/// As in real threads: some three backticks and one hash in 1,000 bytes.
+const CODE: &str = "    let kept: Vec<_> = lines.map(|line| line.trim()).collect();
+    for (index, line) in kept.iter().enumerate() {
+        match parser.place(index, line) {
+            Placed::Here(node) => tree.insert(node, index),
+            Placed::Later => waiting.push((index, line.to_owned())),
+        }
+    }
+    # keep the order
+    report.extend(waiting.drain(..).map(|(index, line)| Missing { index, line }));
+    if report.is_empty() { return Ok(tree) }
+    assert_eq!(report.len(), expected, \"see `place` for why\");
+    tree.nodes().filter(|node| node.depth() > limit).for_each(|node| node.fold());
+    log(&format!(\"{} nodes, {} lines, {} left over\", tree.len(), kept.len(), report.len()));
+    Err(Error::Unplaced { report, tree: Box::new(tree), limit, taken: clock.elapsed() })
+";
+
+/// Far denser than any real thread: seven marks in 110 bytes.
+const MARKDOWN: &str = "## Steps
+
+1. Run `cargo test`.
+2. Read **src/lib.rs**, über alles.
+
+```rust
+fn main() {}
+```
+
+";
+
+const TEXTS: [(&str, &str); 3] = [("prose", PROSE), ("code", CODE), ("dense markdown", MARKDOWN)];
 
 /// Calls and results with some talk between: results are two thirds of the text, reasoning (which is
 /// left out) a sixth, inputs a tenth.
@@ -126,7 +153,7 @@ fn thread(messages: usize) -> Vec<Message> {
 }
 
 fn asked(index: usize) -> Message {
-    let result = [CODE, PROSE, MARKDOWN].map(|text| fill(text, length(index) * 4 / 9)).concat();
+    let result = [CODE, PROSE].map(|text| fill(text, length(index) * 2 / 3)).concat();
     let block = match index % 20 {
         0 => ContentBlock::text(fill(PROSE, length(index))),
         _ => ToolResult::text(format!("t{index}"), result).into(),
@@ -142,7 +169,7 @@ fn answered(index: usize) -> Message {
     });
     let content = vec![
         Thinking::new(fill(PROSE, length(index) / 3), None).into(),
-        ContentBlock::text(fill(MARKDOWN, length(index) / 4)),
+        ContentBlock::text(fill(PROSE, length(index) / 4)),
         ToolUse::new(format!("t{}", index + 1), "edit", Json::from(input)).into(),
     ];
     Message::new(Role::Assistant, content)

@@ -71,73 +71,45 @@ fn is_mark(rest: &str) -> bool {
     KINDS.contains(&word) || ROLES.iter().any(|role| role.as_str().eq_ignore_ascii_case(word))
 }
 
-/// How many bytes are looked at together: a multiple of every vector register.
-const BLOCK: usize = 64;
-
-/// What a look at a block needs: each byte and the two behind it.
-const REACH: usize = BLOCK + 2;
-
-/// Returns the next place that may need care: a hash before something that may be white space, or
-/// three backticks or tildes.
+/// Returns the next place that may need care: a hash before what may be white space, or three
+/// backticks or tildes.
 fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    while let Some(block) = block(bytes, at) {
-        if has_special(block) {
-            return Some(at + first_special(block));
+    loop {
+        let rest = bytes.get(at..)?;
+        let found = at + next_marker(rest)?;
+        at = found + 1;
+        match bytes.get(found..)? {
+            // White space is at most a space or, in other alphabets, not ASCII.
+            [b'#', after, ..] if *after <= b' ' || !after.is_ascii() => return Some(found),
+            [b'`', b'`', b'`', ..] | [b'~', b'~', b'~', ..] => return Some(found),
+            _ => {}
         }
-        at += BLOCK;
     }
-    // The zeros that fill up the last bytes are not special, so nothing is found behind the end.
-    let mut padded = [0; BLOCK + REACH];
-    let rest = bytes.get(at..)?;
-    padded.get_mut(..rest.len())?.copy_from_slice(rest);
-    let first = [0, BLOCK].into_iter().find_map(|start| {
-        let block = block(&padded, start)?;
-        has_special(block).then(|| start + first_special(block))
-    })?;
-    (first < rest.len()).then_some(at + first)
 }
 
-fn block(bytes: &[u8], at: usize) -> Option<&[u8; REACH]> {
-    bytes.get(at..)?.first_chunk()
+/// How many bytes are passed over at once, and among how many the marker is then looked for:
+/// multiples of a vector register.
+const STRIDE: usize = 64;
+const STEP: usize = 16;
+
+/// Returns the offset of the first byte by which a mark can begin.
+fn next_marker(bytes: &[u8]) -> Option<usize> {
+    let (strides, _) = bytes.as_chunks::<STRIDE>();
+    let passed = strides.iter().take_while(|stride| !holds_marker(stride)).count() * STRIDE;
+    let (steps, _) = bytes.get(passed..)?.as_chunks::<STEP>();
+    let passed = passed + steps.iter().take_while(|step| !holds_marker(step)).count() * STEP;
+    let found = bytes.get(passed..)?.iter().position(|byte| is_marker(*byte))?;
+    Some(passed + found)
 }
 
-/// Whether any place of a block is special. There is no early exit and no branch, so that the
-/// compiler compares whole registers.
-fn has_special(block: &[u8; REACH]) -> bool {
-    triples(block).fold(0, |any, triple| any | u8::from(is_special(triple))) != 0
+/// There is no early exit and no branch, so that the compiler compares whole registers.
+fn holds_marker<const N: usize>(block: &[u8; N]) -> bool {
+    block.map(|byte| u8::from(is_marker(byte))).iter().fold(0, |any, marker| any | marker) != 0
 }
 
-/// The first place of a block that is special. Again without a branch.
-fn first_special(block: &[u8; REACH]) -> usize {
-    const PLACES: [u8; BLOCK] = {
-        let mut places = [0; BLOCK];
-        let mut place = 0;
-        while place < BLOCK {
-            places[place] = place as u8;
-            place += 1;
-        }
-        places
-    };
-    let places = triples(block).zip(PLACES);
-    let first = places.fold(u8::MAX, |first, (triple, place)| {
-        first.min(if is_special(triple) { place } else { u8::MAX })
-    });
-    usize::from(first)
-}
-
-fn triples(block: &[u8; REACH]) -> impl Iterator<Item = (u8, u8, u8)> {
-    let [_, second @ ..] = block;
-    let [_, third @ ..] = second;
-    let triples = block.iter().zip(second).zip(third);
-    triples.map(|((first, second), third)| (*first, *second, *third))
-}
-
-fn is_special((first, second, third): (u8, u8, u8)) -> bool {
-    // White space is at most a space or, in other alphabets, not ASCII: negative, as it were.
-    let is_heading = (first == b'#') & (second.cast_signed() <= b' '.cast_signed());
-    let is_fence = (first == b'`') | (first == b'~');
-    is_heading | (is_fence & (first == second) & (second == third))
+fn is_marker(byte: u8) -> bool {
+    (byte == b'#') | (byte == b'`') | (byte == b'~')
 }
 
 #[cfg(test)]
@@ -181,7 +153,7 @@ mod tests {
 
     #[test]
     fn nothing_is_missed_wherever_blocks_end() {
-        for before in 0..3 * BLOCK {
+        for before in 0..3 * STRIDE {
             for after in [0, 1, 2, 70] {
                 let text = format!("{}# user{}", "a".repeat(before), " ".repeat(after));
                 assert_eq!(hashes(&text), [before]);
