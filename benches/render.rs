@@ -44,7 +44,7 @@ fn print(messages: usize, rows: Vec<Row>, before: &[(usize, Spread)]) -> Vec<(us
         "{:<34} {:>9} {:>10} {:>10} {:>10} {:>9} {:>9}",
         "operation", "messages", "least ms", "middle ms", "most ms", "x memcpy", "exponent"
     );
-    let copy = rows[0].1;
+    let Some((_, copy)) = rows.first().copied() else { return Vec::new() };
     for (index, (name, spread)) in rows.iter().enumerate() {
         let growth = before.get(index).map(|small| exponent(*small, (messages, *spread)));
         println!(
@@ -72,6 +72,7 @@ fn measure(thread: &[Message], options: &RenderOptions) -> Vec<Row> {
     let mut written = String::with_capacity(rendered.len());
     vec![
         ("copy the rendering (memcpy)", memcpy(&rendered, repetitions)),
+        ("gather the same texts, no marks", gather(thread, rendered.len(), repetitions)),
         (
             "render, reused buffer",
             time(repetitions, || (), |()| render_into(thread, options, &mut reused)),
@@ -109,6 +110,24 @@ fn memcpy(rendered: &Rendered, repetitions: usize) -> Spread {
         |()| {
             buffer.copy_from_slice(black_box(rendered.as_bytes()));
             black_box(buffer.last().copied())
+        },
+    )
+}
+
+/// Copies the texts that are rendered from where they are, with nothing between them: what no
+/// rendering can be faster than.
+fn gather(thread: &[Message], bytes: usize, repetitions: usize) -> Spread {
+    let mut buffer = String::with_capacity(bytes);
+    time(
+        repetitions,
+        || (),
+        |()| {
+            buffer.clear();
+            for block in thread.iter().flat_map(|message| &message.content) {
+                if !block.is_reasoning() {
+                    yardstick::texts(block).into_iter().for_each(|text| buffer.push_str(text));
+                }
+            }
         },
     )
 }

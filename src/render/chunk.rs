@@ -109,7 +109,7 @@ impl ChunkRange {
     /// ```
     #[must_use]
     pub fn whole_messages(&self) -> Range<usize> {
-        let start = self.messages.start + usize::from(self.starts_inside);
+        let start = self.messages.start.saturating_add(usize::from(self.starts_inside));
         let end = self.messages.end.saturating_sub(usize::from(self.ends_inside));
         start..end.max(start)
     }
@@ -117,7 +117,7 @@ impl ChunkRange {
     /// Whether it is the last chunk.
     #[must_use]
     pub fn is_last(&self) -> bool {
-        self.index + 1 >= self.total
+        self.index.saturating_add(1) >= self.total
     }
 }
 

@@ -43,7 +43,9 @@ fn make_readable(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let is_base64 = fields.get("type").and_then(Value::as_str) == Some("base64");
-            fields.retain(|key, _| !key.starts_with("encrypted_") && !(is_base64 && key == "data"));
+            let is_useless =
+                |key: &str| key.starts_with("encrypted_") || is_base64 && key == "data";
+            fields.retain(|key, _| !is_useless(key));
             fields.values_mut().for_each(make_readable);
         }
         Value::Array(values) => values.iter_mut().for_each(make_readable),
