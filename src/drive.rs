@@ -4,11 +4,13 @@
 //! was spent. It changes nothing: a proposal is carried out by whoever asked for it, and dropping
 //! the future cancels without a trace.
 
+use std::time::Duration;
+
 use futures::StreamExt;
 
 use crate::{
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
-    model::{self, Model},
+    model::{self, Model, Sleeper, StdSleeper},
     strategy::{
         Attempt, Brief, CompactionStrategy, ModelRole, Progress, Proposal, Snapshot, Step,
         StrategyError,
@@ -18,25 +20,29 @@ use crate::{
 /// No attempt asks so often. A strategy that does is broken, and is stopped.
 const MOST_CALLS: usize = 100_000;
 
-/// The models that a compaction may ask.
+/// The models that a compaction may ask, and how to wait between tries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Models<'a> {
     /// The one that the conversation is held with.
     pub conversation: Option<&'a dyn Model>,
     /// A fast and cheap one. Where there is none, the conversation's own is asked.
     pub fast: Option<&'a dyn Model>,
+    /// What waits before a call that is tried again; [`StdSleeper`] where there is none.
+    pub sleeper: Option<&'a dyn Sleeper>,
 }
 
 /// What happens while a strategy is driven.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum DriveEvent<'a> {
-    /// A model is asked.
+    /// A model is asked, or will be after a wait.
     Called {
         /// Which one.
         model: ModelRole,
         /// How far the attempt is.
         progress: Progress,
+        /// How long is waited before: nothing, but for a call that is tried again.
+        after: Duration,
     },
     /// A piece of the answer arrived.
     Delta(&'a Delta),
@@ -119,7 +125,7 @@ pub async fn drive(
 ) -> Result<Driven, DriveError> {
     let (mut usage, mut calls) = (Usage::default(), 0);
     loop {
-        let (model, request) = match attempt.step() {
+        let (model, request, after) = match attempt.step() {
             Step::Proposed(proposal) => {
                 return Ok(Driven { proposal: proposal.clone(), usage, calls });
             }
@@ -131,11 +137,14 @@ pub async fn drive(
                     calls,
                 });
             }
-            Step::Call { model, request, progress } => {
-                observe(DriveEvent::Called { model, progress });
-                (models.get(model), request.clone())
+            Step::Call { model, request, progress, after } => {
+                observe(DriveEvent::Called { model, progress, after });
+                (models.get(model), request.clone(), after)
             }
         };
+        if model.is_some() && !after.is_zero() {
+            models.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
+        }
         let answer = match model {
             Some(model) => ask(model, request, observe).await,
             None => Err(ModelError::new(ModelErrorKind::NoModel, "")),
@@ -169,7 +178,7 @@ impl<'a> Models<'a> {
     /// Returns the models of a host that has only one.
     #[must_use]
     pub fn one(model: &'a dyn Model) -> Self {
-        Self { conversation: Some(model), fast: None }
+        Self { conversation: Some(model), ..Self::default() }
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -57,6 +57,7 @@ pub mod edl;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod render;
 pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;

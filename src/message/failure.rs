@@ -2,6 +2,8 @@
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{text::Text, usage::Usage};
 
 /// Why a model did not answer: what kind of failure, in whose words, and what it cost all the same.
@@ -20,7 +22,8 @@ pub struct ModelError {
 }
 
 /// What kind of failure a [`ModelError`] is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
     /// The prompt is longer than the window. Compact, then ask again.

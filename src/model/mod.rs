@@ -4,15 +4,18 @@
 //! |---|---|
 //! | answers requests and keeps nothing | [`Model`]: one required method |
 //! | keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
+//! | has a runtime with a timer of its own | [`Sleeper`]: how to wait between tries |
 //!
 //! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
 
 mod agent;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
+mod sleep;
 
 pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
 pub use model::{Model, turn_of};
+pub use sleep::{Sleeper, StdSleeper};
 
 pub use crate::message::{ModelError, ModelErrorKind};
 

@@ -1,6 +1,6 @@
 //! The two common kinds of attempt, each in one line.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
 use crate::{
@@ -100,7 +100,7 @@ impl Attempt for Asking {
         match self {
             Self::Waiting { model, request, .. } => {
                 let progress = Progress { done: 0, total: 1 };
-                Step::Call { model: *model, request, progress }
+                Step::Call { model: *model, request, progress, after: Duration::ZERO }
             }
             Self::Done(ended) => ended.step(),
         }

@@ -4,10 +4,11 @@
 //! needs next and is told what came of it, until it proposes a [`Plan`] or gives up. One driver
 //! runs them all, and one check ([`Snapshot::accept`]) judges every proposal.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use super::{
     brief::Brief,
+    chunked::options::RunError,
     snapshot::{Rejection, Snapshot},
 };
 use crate::{
@@ -71,6 +72,8 @@ pub enum Step<'a> {
         request: &'a Request,
         /// How far the attempt is.
         progress: Progress,
+        /// How long to wait before the call: nothing, but for a call that is tried again.
+        after: Duration,
     },
     /// The attempt proposes this.
     Proposed(&'a Proposal),
@@ -145,6 +148,9 @@ pub enum StrategyError {
     /// The plan was made, and the acceptance check refused it.
     #[error("rejected: {0}")]
     Rejected(#[from] Rejection),
+    /// The run over the chunks of the thread ended without a summary.
+    #[error(transparent)]
+    Run(Box<RunError>),
     /// The attempt asked for more calls than any attempt may.
     #[error("gave up after {calls} calls of a model")]
     TooManyCalls {

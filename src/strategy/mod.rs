@@ -8,6 +8,7 @@
 //! | name | asks a model | what |
 //! |---|---|---|
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
+//! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
 //! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
@@ -15,6 +16,7 @@
 
 pub mod attempt;
 mod brief;
+mod chunked;
 mod contract;
 mod keep_recent;
 mod registry;
@@ -23,6 +25,10 @@ mod summarize;
 mod tail;
 
 pub use brief::Brief;
+pub use chunked::{
+    ChunkOutcome, ChunkStep, Chunked, CompactionRun, NotAsked, RunError, RunOptions, RunStep,
+    StoredRunError,
+};
 pub use contract::{
     Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
 };

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{contract::CompactionStrategy, keep_recent::KeepRecent, summarize::Summarize};
+use super::{
+    chunked::Chunked, contract::CompactionStrategy, keep_recent::KeepRecent, summarize::Summarize,
+};
 
 /// Strategies by name, for commands, settings and logs.
 ///
@@ -12,7 +14,7 @@ use super::{contract::CompactionStrategy, keep_recent::KeepRecent, summarize::Su
 /// let registry = StrategyRegistry::default();
 /// assert_eq!(registry.get("keep-recent")?.name(), "keep-recent");
 /// let error = registry.get("magic").unwrap_err();
-/// assert_eq!(error.to_string(), "there is no strategy \"magic\"; there are keep-recent, summarize");
+/// assert_eq!(error.to_string(), "there is no strategy \"magic\"; there are chunked, keep-recent, summarize");
 /// # Ok::<(), threadfold::strategy::RegistryError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -96,8 +98,11 @@ impl StrategyRegistry {
 impl Default for StrategyRegistry {
     /// The built-in strategies with their default settings.
     fn default() -> Self {
-        let built_in: [Arc<dyn CompactionStrategy>; 2] =
-            [Arc::new(KeepRecent::default()), Arc::new(Summarize::default())];
+        let built_in: [Arc<dyn CompactionStrategy>; 3] = [
+            Arc::new(Chunked::default()),
+            Arc::new(KeepRecent::default()),
+            Arc::new(Summarize::default()),
+        ];
         let named = built_in.into_iter().map(|strategy| (strategy.name().to_owned(), strategy));
         Self { strategies: named.collect() }
     }

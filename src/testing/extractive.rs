@@ -10,10 +10,13 @@ use futures::{
 
 use super::{
     extract::Facts,
+    rendering,
     scripted::{Answer, deltas},
 };
 use crate::{
-    message::{Delta, Message, ModelError, Request, StopReason, Turn, Usage},
+    message::{
+        ContentBlock, Delta, Message, ModelError, Request, Role, StopReason, ToolUse, Turn, Usage,
+    },
     model::{self, Model},
     tokens::{self, ByteEstimate, TokenCounter},
 };
@@ -23,7 +26,9 @@ use crate::{
 /// have real summaries.
 ///
 /// The last message is taken for the question. The answer has at most a quarter of the bytes that
-/// were asked about, and at most three for each token of [`Request::max_output`].
+/// were asked about, and at most three for each token of [`Request::max_output`]. Asked with the
+/// tool `edl`, as a [`CompactionRun`](crate::strategy::CompactionRun) asks, it edits `/summary.md`
+/// instead.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -46,17 +51,47 @@ const LEAST: usize = 120;
 
 impl ExtractiveModel {
     fn answer(request: &Request) -> Turn {
-        let (_, old) = request.messages.split_last().unzip();
-        let old: &[Message] = old.unwrap_or_default();
-        let asked = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
-        let most = request.max_output.and_then(|tokens| usize::try_from(tokens).ok());
-        let most = most.unwrap_or(2_000).saturating_mul(3);
-        let text = write(Facts::of(old), most.min((asked / 4).max(LEAST)));
-        let message = Message::assistant(text);
+        let edits = request.tools.iter().any(|tool| tool.name == "edl");
+        let message = if edits { edit(request) } else { Message::assistant(sum_up(request)) };
+        let calls = message.tool_uses().next().is_some();
+        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
         let counter = ByteEstimate::TRIGGER;
         let usage = Usage::new(counter.request(request), counter.message(&message));
-        Turn::new(message, StopReason::EndTurn, Some(usage))
+        Turn::new(message, stop_reason, Some(usage))
     }
+}
+
+/// The summary of all messages but the last, which asks for it.
+fn sum_up(request: &Request) -> String {
+    let (_, old) = request.messages.split_last().unzip();
+    let old: &[Message] = old.unwrap_or_default();
+    let asked = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
+    let most = request.max_output.and_then(|tokens| usize::try_from(tokens).ok());
+    let most = most.unwrap_or(2_000).saturating_mul(3);
+    write(Facts::of(old), most.min((asked / 4).max(LEAST)))
+}
+
+/// One edit of `/summary.md` for the chunk of a transcript that the first message holds; a word
+/// once the results of the edit are there.
+fn edit(request: &Request) -> Message {
+    if request.messages.iter().any(|message| message.tool_results().next().is_some()) {
+        return Message::assistant("Done.");
+    }
+    let prompt = request.messages.first().and_then(|message| message.content.first());
+    let prompt = prompt.and_then(ContentBlock::as_text).map_or("", |text| text.as_str());
+    let chunk = prompt.split_once("\nThe new chunk:\n").map_or(prompt, |(_, behind)| behind);
+    let number = prompt.split_once("chunk ").and_then(|(_, behind)| behind.split_once(' '));
+    let number = number.map_or("", |(number, _)| number);
+    let most = (chunk.len() / 8).clamp(LEAST, 4_000);
+    let body = write(Facts::of(&rendering::messages(chunk)), most).replace("## ", "### ");
+    // A line of the body cannot end the text: all of them begin with a mark of Markdown or are
+    // blank.
+    let script = format!(
+        "file /summary.md\nselect eof\ninsert_after <<PART\n## Part {number}\n\n{body}\n\nPART\n"
+    );
+    let input = serde_json::json!({ "script": script });
+    let call = ToolUse::new(format!("edit_{number}"), "edl", input);
+    Message::new(Role::Assistant, vec![call.into()])
 }
 
 #[async_trait]

@@ -18,6 +18,7 @@ pub mod generate;
 mod hostile;
 pub mod notation;
 mod pieces;
+mod rendering;
 mod scripted;
 
 pub use extractive::ExtractiveModel;

@@ -1,0 +1,70 @@
+//! `Sleeper`: how to wait, on whatever runtime the host has.
+
+use std::{
+    fmt,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
+use futures::{FutureExt, channel::oneshot, future::BoxFuture};
+
+/// What waits between a call that failed and the next try.
+///
+/// With tokio:
+///
+/// ```ignore
+/// impl Sleeper for Tokio {
+///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+///         Box::pin(tokio::time::sleep(time))
+///     }
+/// }
+/// ```
+///
+/// With smol the body is `Box::pin(async move { smol::Timer::after(time).await; })`.
+pub trait Sleeper: fmt::Debug + Send + Sync {
+    /// Returns a future that is ready after this time. It may be dropped before.
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
+}
+
+/// Waits on a thread of its own: for hosts without a runtime. The thread ends with the wait, or
+/// with the future, whichever comes first.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use futures::executor::block_on;
+/// use threadfold::model::{Sleeper, StdSleeper};
+///
+/// let before = Instant::now();
+/// block_on(StdSleeper.sleep(Duration::from_millis(5)));
+/// assert!(before.elapsed() >= Duration::from_millis(5));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StdSleeper;
+
+impl Sleeper for StdSleeper {
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        if time.is_zero() {
+            return futures::future::ready(()).boxed();
+        }
+        let (done, wait) = oneshot::channel();
+        // Held by the future: when that is dropped, the thread hears of it and ends.
+        let (held, dropped) = mpsc::channel::<()>();
+        let sleeping =
+            thread::Builder::new().name("threadfold-sleep".to_owned()).spawn(move || {
+                if dropped.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                    let _ = done.send(());
+                }
+            });
+        async move {
+            let _held = held;
+            // Without a thread there is no wait: the next try comes early, and may fail again.
+            if sleeping.is_ok() {
+                let _ = wait.await;
+            }
+        }
+        .boxed()
+    }
+}
+
+const _: Option<Box<dyn Sleeper>> = None;

@@ -1,0 +1,150 @@
+//! What stands between fences: texts of the thread, whole or with their middle left out.
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+    ops::Range,
+};
+
+use super::{
+    marks::{backticks, border_before, end_line, escaped},
+    scan::Scan,
+};
+
+/// Texts that a fence will hold, one below the other.
+#[derive(Debug, Default)]
+pub(super) struct Body<'a> {
+    texts: Vec<Cow<'a, str>>,
+    /// What a look at each text found; filled when they are written.
+    scans: Vec<Scan>,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn clear(&mut self) {
+        self.texts.clear();
+    }
+
+    pub(super) fn push(&mut self, text: impl Into<Cow<'a, str>>) {
+        self.texts.push(text.into());
+    }
+
+    /// The bytes of its texts.
+    pub(super) fn len(&self) -> usize {
+        self.texts.iter().map(|text| text.len()).sum()
+    }
+
+    /// Leaves the middle out if there are more bytes than this: half of them stay at the head and
+    /// half at the tail, and a line between them says how many went.
+    pub(super) fn cap(&mut self, cap: Option<usize>) {
+        let total = self.len();
+        let Some(cap) = cap.filter(|cap| *cap < total) else { return };
+        let (head_end, tail_start) = (cap - cap / 2, total - cap / 2);
+        let (mut head, mut tail, mut at) = (Vec::new(), Vec::new(), 0);
+        for text in self.texts.drain(..) {
+            let (start, end) = (at, at + text.len());
+            at = end;
+            if start < head_end {
+                head.push(part(&text, 0..end_of_head(&text, head_end - start)));
+            }
+            if end > tail_start {
+                let kept = start_of_tail(&text, tail_start.saturating_sub(start));
+                tail.push(part(&text, kept..text.len()));
+            }
+        }
+        let kept: usize = head.iter().chain(&tail).map(|text| text.len()).sum();
+        let omission = Cow::Owned(format!("[... {} bytes omitted ...]", total - kept));
+        let parts = head.into_iter().chain([omission]).chain(tail);
+        self.texts.extend(parts.filter(|text| !text.is_empty()));
+    }
+
+    /// Writes the texts in a fence that none of them can close, and a blank line.
+    pub(super) fn write(&mut self, out: &mut impl Write, info: &str) -> fmt::Result {
+        if self.scans.len() < self.texts.len() {
+            self.scans.resize_with(self.texts.len(), Scan::default);
+        }
+        let scans = self.texts.iter().zip(&mut self.scans).map(|(text, scan)| {
+            scan.read(text);
+            scan.backticks
+        });
+        let longest = scans.max().unwrap_or_default();
+        let fence = (longest + 1).max(3);
+        backticks(out, fence)?;
+        out.write_str(info)?;
+        out.write_str("\n")?;
+        for (text, scan) in self.texts.iter().zip(&self.scans) {
+            escaped(out, text, scan)?;
+            end_line(out, text)?;
+        }
+        backticks(out, fence)?;
+        out.write_str("\n\n")
+    }
+}
+
+fn part<'a>(text: &Cow<'a, str>, range: Range<usize>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
+        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+    }
+}
+
+/// Where a head of at most so many bytes ends: behind a line if that costs less than half of it.
+fn end_of_head(text: &str, most: usize) -> usize {
+    if most >= text.len() {
+        return text.len();
+    }
+    let end = border_before(text, most);
+    let line_end = text.get(..end).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
+    if line_end > end / 2 { line_end } else { end }
+}
+
+/// Where a tail that starts not before an offset starts: at a line if that costs less than half.
+fn start_of_tail(text: &str, least: usize) -> usize {
+    let mut start = least.min(text.len());
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let (before, tail) = text.split_at_checked(start).unwrap_or((text, ""));
+    if before.is_empty() || before.ends_with('\n') {
+        return start;
+    }
+    let skipped = tail.find('\n').map_or(tail.len(), |at| at + 1);
+    if skipped < tail.len() / 2 { start + skipped } else { start }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capped(texts: &[&'static str], cap: usize) -> Vec<Cow<'static, str>> {
+        let mut body = Body::default();
+        texts.iter().for_each(|text| body.push(*text));
+        body.cap(Some(cap));
+        body.texts
+    }
+
+    #[test]
+    fn head_and_tail_stay() {
+        assert_eq!(capped(&["0123456789"], 5), ["012", "[... 5 bytes omitted ...]", "89"]);
+        assert_eq!(capped(&["0123456789"], 10), ["0123456789"]);
+        assert_eq!(capped(&["0123456789"], 0), ["[... 10 bytes omitted ...]"]);
+    }
+
+    #[test]
+    fn a_cap_counts_all_texts_together() {
+        let expected = ["abc", "d", "[... 7 bytes omitted ...]", "l", "mno"];
+        assert_eq!(capped(&["abc", "def", "ghi", "jkl", "mno"], 8), expected);
+    }
+
+    #[test]
+    fn whole_lines_stay_where_that_costs_little() {
+        let expected = ["one\n", "[... 10 bytes omitted ...]", "four\n"];
+        assert_eq!(capped(&["one\ntwo\nthree\nfour\n"], 10), expected);
+        let expected = ["a\nbcd", "[... 4 bytes omitted ...]", "ij\nk"];
+        assert_eq!(capped(&["a\nbcdefghij\nk"], 9), expected);
+    }
+
+    #[test]
+    fn no_character_is_cut() {
+        assert_eq!(capped(&["ääää"], 6), ["ä", "[... 4 bytes omitted ...]", "ä"]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Indented JSON.
+
+/// How deep values are indented. What lies deeper stays on one line, so that hostile nesting
+/// cannot turn a few bytes into many.
+const DEPTH: usize = 16;
+
+/// Returns JSON with a line for each value, indented by two spaces. Key order, numbers and strings
+/// stay as they are, which a tree would not promise.
+pub(super) fn pretty(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 5 / 4);
+    let mut depth: usize = 0;
+    let mut rest = json.trim_start();
+    while !rest.is_empty() {
+        let (token, after) = rest.split_at_checked(token_length(rest)).unwrap_or((rest, ""));
+        rest = after.trim_start();
+        match token {
+            "{" | "[" => {
+                out.push_str(token);
+                depth += 1;
+                if !rest.starts_with(['}', ']']) {
+                    break_line(&mut out, depth, depth);
+                }
+            }
+            "}" | "]" => {
+                let outer = depth.saturating_sub(1);
+                if !out.ends_with(['{', '[']) {
+                    break_line(&mut out, depth, outer);
+                }
+                out.push_str(token);
+                depth = outer;
+            }
+            "," => {
+                out.push(',');
+                break_line(&mut out, depth, depth);
+            }
+            ":" => out.push_str(": "),
+            _ => out.push_str(token),
+        }
+    }
+    out
+}
+
+/// Begins a line with this indent, unless the values around are too deep for lines of their own.
+fn break_line(out: &mut String, depth: usize, indent: usize) {
+    if depth <= DEPTH {
+        out.push('\n');
+        (0..indent).for_each(|_| out.push_str("  "));
+    }
+}
+
+/// The length of the token that a text begins with; at least one character.
+fn token_length(text: &str) -> usize {
+    let is_end = |byte: u8| {
+        matches!(
+            byte,
+            b',' | b':' | b'{' | b'}' | b'[' | b']' | b'"' | b' ' | b'\n' | b'\r' | b'\t'
+        )
+    };
+    if text.starts_with(['{', '}', '[', ']', ',', ':']) {
+        return 1;
+    }
+    let Some(string) = text.strip_prefix('"') else {
+        return text.bytes().position(is_end).unwrap_or(text.len());
+    };
+    let mut escaped = false;
+    let end = string.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_has_a_line_and_nothing_else_changes() {
+        let json = r#"{"z":1.00,"a":[{"b c":"d, \" {e}"}, [] ,{}],"n":null}"#;
+        let expected = "{\n  \"z\": 1.00,\n  \"a\": [\n    {\n      \"b c\": \"d, \\\" {e}\"\n    },\n    [],\n    {}\n  ],\n  \"n\": null\n}";
+        assert_eq!(pretty(json), expected);
+    }
+
+    #[test]
+    fn it_reads_back_as_the_same_value() {
+        let json = r#"{"deep":[[[[[[[[[[[[[[[[[[[[1,2],3]]]]]]]]]]]]]]]]]]],"s":"\\"}"#;
+        let value: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&pretty(json)).unwrap(), value);
+    }
+
+    #[test]
+    fn hostile_nesting_stays_small() {
+        let json = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(pretty(&json).len() < json.len() + 1_000);
+    }
+
+    #[test]
+    fn what_is_not_json_ends_too() {
+        for text in ["", "\"", "{", "}}", "]", "\"\\", "a b", "\u{a0}x"] {
+            let _ = pretty(text);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A rendering and where its messages are.
+
+use std::{fmt, ops::Deref, ops::Range};
+
+/// The text of a thread and the place of every message in it. Reads like a `&str`.
+///
+/// The ranges of the messages follow each other without a gap: joined they are the whole text.
+/// A rendering of one's own is collected from the texts of its messages, and can be cut into
+/// [chunks](super::chunk()) like any other:
+///
+/// ```
+/// use threadfold::render::Rendered;
+///
+/// let rendered: Rendered = ["> hello\n", "hi\n"].into_iter().collect();
+/// assert_eq!(rendered.text(), "> hello\nhi\n");
+/// assert_eq!(rendered.message_ranges().collect::<Vec<_>>(), [0..8, 8..11]);
+/// ```
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Rendered {
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole text, as a string of its own.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// How many messages it holds.
+    #[must_use]
+    pub fn message_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The byte range of a message.
+    #[must_use]
+    pub fn message_range(&self, message: usize) -> Option<Range<usize>> {
+        let start = *self.starts.get(message)?;
+        Some(start..self.starts.get(message + 1).copied().unwrap_or(self.text.len()))
+    }
+
+    /// The text of a message.
+    #[must_use]
+    pub fn message(&self, message: usize) -> Option<&str> {
+        self.text.get(self.message_range(message)?)
+    }
+
+    /// The byte ranges of the messages, in order.
+    pub fn message_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
+        (0..self.starts.len()).map(|message| self.message_range(message).unwrap_or_default())
+    }
+
+    /// The byte offsets at which messages start, rising.
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.starts.clear();
+    }
+
+    pub(super) fn reserve(&mut self, bytes: usize, messages: usize) {
+        self.text.reserve(bytes);
+        self.starts.reserve(messages);
+    }
+
+    /// Opens a message: what is written next belongs to it.
+    pub(super) fn next_message(&mut self) -> &mut String {
+        self.starts.push(self.text.len());
+        &mut self.text
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Rendered {
+    fn from_iter<I: IntoIterator<Item = S>>(messages: I) -> Self {
+        let mut rendered = Self::default();
+        for message in messages {
+            rendered.next_message().push_str(message.as_ref());
+        }
+        rendered
+    }
+}
+
+impl Deref for Rendered {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl AsRef<str> for Rendered {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl fmt::Debug for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let messages = (0..self.starts.len()).filter_map(|message| self.message(message));
+        f.debug_list().entries(messages).finish()
+    }
+}

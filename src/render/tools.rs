@@ -1,0 +1,85 @@
+//! What tools were asked and what they gave.
+
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
+
+use serde::de::IgnoredAny;
+
+use super::{body::Body, links, marks::heading, options::RenderOptions, pretty::pretty};
+use crate::message::{ContentBlock, ServerToolResult, ToolInput, ToolResult};
+
+/// Whether an input is a JSON object; an empty text stands for one.
+pub(super) fn is_object(input: &ToolInput) -> bool {
+    match input {
+        ToolInput::Json(json) => json.is_object(),
+        ToolInput::Text(text) => {
+            let is_object = text.trim_start().starts_with('{');
+            text.is_blank() || is_object && serde_json::from_str::<IgnoredAny>(text).is_ok()
+        }
+    }
+}
+
+/// Puts the JSON input of a call into a body.
+pub(super) fn push_input<'a>(body: &mut Body<'a>, json: &'a str, options: &RenderOptions) {
+    match json {
+        _ if json.trim().is_empty() => body.push("{}"),
+        _ if options.pretty_inputs => body.push(pretty(json)),
+        _ => body.push(json),
+    }
+    body.cap(options.tool_input_cap);
+}
+
+/// Puts what a tool gave into a body.
+pub(super) fn push_result<'a>(
+    body: &mut Body<'a>,
+    result: &'a ToolResult,
+    options: &RenderOptions,
+) {
+    let shown = result.content.iter().filter_map(|block| item(block, options));
+    shown.filter(|text| !text.is_empty()).for_each(|text| body.push(text));
+}
+
+/// A piece of a result, if it is shown. Only texts and media are expected; the rest is named.
+fn item<'a>(block: &'a ContentBlock, options: &RenderOptions) -> Option<Cow<'a, str>> {
+    match block {
+        ContentBlock::Text(block) => Some(Cow::Borrowed(&block.text)),
+        ContentBlock::Summary(block) => Some(Cow::Borrowed(&block.text)),
+        ContentBlock::ContextUpdate(block) => Some(Cow::Borrowed(&block.text)),
+        ContentBlock::Thinking(block) => options.thinking.then_some(Cow::Borrowed(&block.text)),
+        ContentBlock::SystemReminder(block) => {
+            options.reminders.then_some(Cow::Borrowed(&block.text))
+        }
+        ContentBlock::Document(document) => Some(match &document.title {
+            Some(title) => Cow::Owned(format!("[document: {title}]")),
+            None => Cow::Borrowed("[document]"),
+        }),
+        ContentBlock::Image(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Opaque(_) => Some(Cow::Owned(format!("[{}]", block.kind()))),
+    }
+}
+
+/// Writes what a provider's tool gave.
+pub(super) fn server_result<'a>(
+    result: &'a ServerToolResult,
+    options: &RenderOptions,
+    body: &mut Body<'a>,
+    out: &mut impl Write,
+) -> fmt::Result {
+    let Some(shown) = links::shown(&result.content) else {
+        let size = format!("{} bytes", result.content.as_str().len());
+        return heading(out, "server_tool_result", &result.kind, [size.as_str()]);
+    };
+    heading(out, "server_tool_result", &result.kind, shown.is_error.then_some("error"))?;
+    body.clear();
+    body.push(shown.text);
+    body.cap(options.tool_result_cap);
+    body.write(out, "")
+}

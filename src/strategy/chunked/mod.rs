@@ -1,0 +1,19 @@
+//! Chunked summarisation: a thread that no single request can hold, folded into one summary.
+//!
+//! The thread is [rendered](crate::render), cut into chunks between messages, and each chunk is
+//! given to a small agent whose one task is to bring `/summary.md` up to date with edit scripts
+//! ([`edl`](crate::edl)). [`CompactionRun`] is the machine behind it, for hosts that want to store
+//! and resume it step by step; [`Chunked`] is the strategy over it.
+
+mod halve;
+pub(in crate::strategy) mod options;
+mod prompt;
+mod run;
+mod step;
+mod strategy;
+mod tools;
+
+pub use options::{NotAsked, RunError, RunOptions, StoredRunError};
+pub use run::CompactionRun;
+pub use step::{ChunkOutcome, ChunkStep, RunStep};
+pub use strategy::Chunked;

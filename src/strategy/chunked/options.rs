@@ -1,0 +1,132 @@
+//! The caps of a run, and why it ends without a summary.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    message::{ModelErrorKind, StopReason, Text},
+    render::{ChunkBudget, RenderOptions},
+};
+
+/// How a thread is summarised chunk by chunk, and how much of everything there may be. Whatever a
+/// model does, a run ends within these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunOptions {
+    /// How the thread is rendered for the summariser.
+    pub render: RenderOptions,
+    /// How large chunks are, in bytes.
+    pub chunks: ChunkBudget,
+    /// The most chunks, those that come of halving among them.
+    pub most_chunks: usize,
+    /// The most rounds for one chunk: answers of the model, whatever they hold.
+    pub most_rounds: usize,
+    /// The most bytes that the summary may have.
+    pub summary_bytes: usize,
+    /// The most tokens of one answer.
+    pub answer_tokens: u64,
+    /// The most times that one call is tried again after a failure that may pass.
+    pub most_retries: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            render: RenderOptions::default(),
+            chunks: ChunkBudget::default(),
+            most_chunks: 500,
+            most_rounds: 8,
+            summary_bytes: 60_000,
+            answer_tokens: 8_192,
+            most_retries: 4,
+        }
+    }
+}
+
+/// Why a run ended without a summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is nothing to summarise.
+    #[error("the thread renders to nothing")]
+    NothingToSummarise,
+    /// There would be more chunks than may be.
+    #[error("{found} chunks are needed, {most} are the most")]
+    TooManyChunks {
+        /// How many are needed.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The model did not come to an end with one chunk.
+    #[error("chunk {chunk} was not done after {rounds} rounds")]
+    TooManyRounds {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// How many rounds there were.
+        rounds: usize,
+    },
+    /// The model left the summary blank, also when it was told.
+    #[error("the summary was still blank after chunk {chunk}")]
+    BlankSummary {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+    /// The model stopped for a reason that does not let it go on.
+    #[error("the model stopped with {reason} at chunk {chunk}")]
+    Stopped {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The model could not be reached, refused, or failed, also when tried again.
+    #[error("chunk {chunk}: {message}")]
+    Model {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// What kind of failure.
+        kind: ModelErrorKind,
+        /// In whose words.
+        message: Text,
+    },
+    /// Even the smallest piece of the thread does not fit the summariser's window.
+    #[error("chunk {chunk} does not fit the model's window even at {bytes} bytes")]
+    DoesNotFit {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Its size.
+        bytes: usize,
+    },
+    /// Somebody stopped it.
+    #[error("aborted at chunk {chunk}")]
+    Aborted {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+}
+
+/// Why a stored run cannot be taken up again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoredRunError {
+    /// It was stored by a newer build.
+    #[error("the run has format {found}, this build reads {expected}")]
+    Format {
+        /// Its format.
+        found: u32,
+        /// The one that this build reads.
+        expected: u32,
+    },
+    /// Its chunks do not fit its text.
+    #[error("chunk {chunk} of the stored run does not fit its text")]
+    Chunks {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+}
+
+/// An answer arrived that the run had not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the run asked for nothing")]
+pub struct NotAsked;

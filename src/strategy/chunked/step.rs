@@ -1,0 +1,71 @@
+//! What a run says: its next step, and the record of those it took.
+
+use std::{ops::Range, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::options::RunError;
+use crate::message::{Message, Request, Usage};
+
+/// What a run needs next, or how it ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunStep<'a> {
+    /// Ask a model this, and hand what comes of it to the run.
+    Call {
+        /// What to ask.
+        request: &'a Request,
+        /// Which chunk it is about, from 0.
+        chunk: usize,
+        /// How many chunks there are, as far as is known: one that does not fit is halved.
+        total: usize,
+        /// How long to wait before the call: nothing, but for a call that is tried again.
+        after: Duration,
+        /// The same for the same chunk under the same prompts: by this a durable host knows a
+        /// chunk that it has had answered.
+        key: u64,
+    },
+    /// All chunks are folded in.
+    Done {
+        /// The summary.
+        summary: &'a str,
+    },
+    /// There will be no summary.
+    Failed {
+        /// Why.
+        error: &'a RunError,
+    },
+}
+
+/// What was done about one chunk, for whoever wants to look into it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ChunkStep {
+    /// The bytes of the rendering that the chunk covers.
+    pub bytes: Range<usize>,
+    /// What was said about it behind the prompt: answers, and the results of their calls.
+    pub messages: Vec<Message>,
+    /// What it cost.
+    pub usage: Usage,
+    /// The size of the summary afterwards, in bytes.
+    pub summary_bytes: usize,
+    /// How it ended.
+    pub outcome: ChunkOutcome,
+}
+
+/// How the work on one chunk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChunkOutcome {
+    /// It was folded into the summary.
+    Folded,
+    /// The model found nothing in it to add.
+    Unchanged,
+    /// It was folded in, and the model was stopped at the cap on its rounds.
+    Capped,
+    /// It did not fit the model's window, and goes on in two halves.
+    Halved,
+    /// The run failed or was aborted at it.
+    Failed,
+}

@@ -1,0 +1,139 @@
+//! `chunked`: the run as a strategy.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    options::{RunError, RunOptions},
+    run::CompactionRun,
+    step::RunStep,
+};
+use crate::{
+    compact::{CompactOptions, Plan, legality},
+    message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
+    strategy::{
+        attempt,
+        brief::Brief,
+        contract::{
+            Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
+        },
+        snapshot::Snapshot,
+        tail,
+    },
+};
+
+/// What stands behind the summary when the agent was in the middle of its work and the user typed
+/// nothing: a request that ends with a summary alone asks for nothing.
+const CONTINUE: &str = "Please continue.";
+
+/// Folds the thread chunk by chunk into a summary by a small agent that edits it. For threads that
+/// no single request of the summariser can hold.
+///
+/// Everything up to the last legal cut is summarised: calls that are still open stay behind it.
+/// What the user typed last stays word for word, unless the next prompt follows anyway.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Chunked {
+    /// The caps of the run.
+    pub run: RunOptions,
+}
+
+impl CompactionStrategy for Chunked {
+    fn name(&self) -> &str {
+        "chunked"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        let cut = legality::cut_points(thread.messages()).last().copied().unwrap_or_default();
+        let head = thread.messages().get(..cut).unwrap_or_default();
+        let mut options = self.run.clone();
+        if let Some(target) = brief.target.and_then(|target| usize::try_from(target).ok()) {
+            // A token has about three bytes, and the summary is not all that is left.
+            options.summary_bytes = options.summary_bytes.min(target.saturating_mul(2));
+        }
+        match CompactionRun::new(head, brief.next_prompt.clone(), options) {
+            Ok(run) => {
+                let run = match brief.reason.focus() {
+                    Some(focus) => run.with_focus(focus.clone()),
+                    None => run,
+                };
+                let (thread, brief) = (thread.clone(), brief.clone());
+                Box::new(Chunking { thread, brief, cut, run, outcome: None })
+            }
+            Err(error) => attempt::propose(Err::<Plan, _>(StrategyError::from(error))),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Chunking {
+    thread: Snapshot,
+    brief: Brief,
+    cut: usize,
+    run: CompactionRun,
+    outcome: Option<Result<Proposal, StrategyError>>,
+}
+
+impl Attempt for Chunking {
+    fn step(&self) -> Step<'_> {
+        match (&self.outcome, self.run.step()) {
+            (Some(Ok(proposal)), _) => Step::Proposed(proposal),
+            (Some(Err(error)), _) => Step::Failed(error),
+            (None, RunStep::Call { request, chunk, total, after, .. }) => {
+                let progress = Progress { done: chunk, total };
+                Step::Call { model: ModelRole::Fast, request, progress, after }
+            }
+            // A run that ends leaves an outcome behind, so these are never asked for.
+            (None, RunStep::Done { .. } | RunStep::Failed { .. }) => {
+                Step::Failed(&StrategyError::NeedsModel)
+            }
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let handled = match answer {
+            Ok(turn) => self.run.handle_turn(turn),
+            Err(error) if error.kind == ModelErrorKind::NoModel => {
+                self.outcome = Some(Err(StrategyError::NeedsModel));
+                return;
+            }
+            Err(error) => self.run.handle_error(error),
+        };
+        if handled.is_err() || self.outcome.is_some() {
+            return;
+        }
+        let outcome = match self.run.step() {
+            RunStep::Call { .. } => return,
+            RunStep::Done { summary } => self.plan(summary).map(Proposal::new),
+            RunStep::Failed { error } => Err(error.clone().into()),
+        };
+        self.outcome = Some(outcome);
+    }
+}
+
+impl Chunking {
+    fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
+        let thread = &self.thread;
+        let messages = thread.messages();
+        let kept = match self.brief.next_prompt {
+            Some(_) => Vec::new(),
+            None => tail::typed(thread, self.cut, 1, 0),
+        };
+        let mut content = vec![ContentBlock::from(Summary::new(summary.trim()))];
+        let at_work = legality::open_loop(messages).is_some();
+        if self.brief.next_prompt.is_none() && at_work && self.cut == messages.len() {
+            content.push(ContentBlock::text(CONTINUE));
+        }
+        let insert = vec![Message::new(Role::User, content)];
+        let edits = tail::take_all_but(kept, self.cut, insert);
+        Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
+    }
+}
+
+impl From<RunError> for StrategyError {
+    fn from(error: RunError) -> Self {
+        if error == RunError::NothingToSummarise {
+            return Self::NothingToCompact { reason: "the thread has no text".into() };
+        }
+        Self::Run(Box::new(error))
+    }
+}

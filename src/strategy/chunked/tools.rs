@@ -1,0 +1,114 @@
+//! Carrying out what the summariser calls: each call of a round gets exactly one result.
+
+use super::prompt::SUMMARY;
+use crate::{
+    edl::{Workspace, tool::EdlTool},
+    message::{ContentBlock, Message, Role, ToolResult, ToolUse},
+};
+
+/// How many times the summary everything else in the workspace may be: scratch files, registers.
+const SCRATCH: usize = 4;
+
+/// Returns the message that answers the calls, in their order. A call that is malformed, names no
+/// tool, or makes the summary too large gets an error that says how to put it right, and changes
+/// nothing.
+pub(super) fn answer<'a>(
+    workspace: &mut Workspace,
+    calls: impl Iterator<Item = &'a ToolUse>,
+    summary_bytes: usize,
+) -> Message {
+    let results = calls.map(|call| match carry_out(workspace, call, summary_bytes) {
+        Ok(text) => ContentBlock::from(ToolResult::text(call.id.clone(), text)),
+        Err(text) => ContentBlock::from(ToolResult::error(call.id.clone(), text)),
+    });
+    Message::new(Role::User, results.collect())
+}
+
+/// The summary as it stands.
+pub(super) fn summary(workspace: &Workspace) -> &str {
+    workspace.text(SUMMARY).unwrap_or_default()
+}
+
+fn carry_out(
+    workspace: &mut Workspace,
+    call: &ToolUse,
+    summary_bytes: usize,
+) -> Result<String, String> {
+    let tool = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name());
+    let unknown = || format!("There is no tool {}. There are edl and get_file.", call.name);
+    let tool = tool.ok_or_else(unknown)?;
+    let input = call.input.json().and_then(|json| json.to_value());
+    let input = input.map_err(|error| format!("The input cannot be read: {error}"))?;
+    let before = workspace.clone();
+    let reply = tool.call(workspace, &input);
+    let found = summary(workspace).len();
+    if found > summary_bytes {
+        *workspace = before;
+        return Err(format!(
+            "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
+             Nothing was changed. Write less, or shorten what no longer matters."
+        ));
+    }
+    if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
+        *workspace = before;
+        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned());
+    }
+    // The same text for the same failure: an empty one would be refused by providers.
+    let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
+    if reply.is_error { Err(text) } else { Ok(text) }
+}
+
+fn size(workspace: &Workspace) -> usize {
+    let files: usize = workspace.files().map(|(_, file)| file.size()).sum();
+    let registers: usize = workspace.registers().map(|(_, text)| text.len()).sum();
+    files + registers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, ToolInput};
+
+    fn call(name: &str, input: &str) -> ToolUse {
+        let mut call = ToolUse::new("t1", name, Json::default());
+        call.input = ToolInput::from_text(input);
+        call
+    }
+
+    fn workspace() -> Workspace {
+        let mut workspace = Workspace::new();
+        workspace.insert(SUMMARY, "").unwrap();
+        workspace
+    }
+
+    fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {
+        let message = answer(workspace, calls.iter(), 40);
+        let text = |result: &ToolResult| result.content[0].as_text().unwrap().to_string();
+        message.tool_results().map(|result| (result.is_error, text(result))).collect()
+    }
+
+    #[test]
+    fn every_call_gets_one_result_and_the_bad_ones_change_nothing() {
+        let mut workspace = workspace();
+        let calls = [
+            call("edl", "{\"script\":"),
+            call("rm", "{}"),
+            call("edl", r#"{"script":"file /summary.md\nselect eof\ninsert_after \"kept\""}"#),
+            call("get_file", r#"{"paths":["/summary.md"]}"#),
+        ];
+        let results = run(&mut workspace, &calls);
+        let errors: Vec<bool> = results.iter().map(|(is_error, _)| *is_error).collect();
+        assert_eq!(errors, [true, true, false, false], "{results:?}");
+        assert_eq!(summary(&workspace), "kept");
+    }
+
+    #[test]
+    fn a_summary_over_its_cap_is_refused_and_the_one_before_stays() {
+        let mut workspace = workspace();
+        let long = "x".repeat(60);
+        let script = format!("file /summary.md\\nselect eof\\ninsert_after \\\"{long}\\\"");
+        let results = run(&mut workspace, &[call("edl", &format!("{{\"script\":\"{script}\"}}"))]);
+        assert!(results[0].0 && results[0].1.contains("60 bytes, 40 are the most"), "{results:?}");
+        assert_eq!(summary(&workspace), "");
+    }
+}
