@@ -6,6 +6,12 @@
 //! from the size before, to be read against that of the copy. Last come renderings of one kind of
 //! text each, which say what costs.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
 use std::hint::black_box;
 
 use threadfold::{

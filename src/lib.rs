@@ -30,11 +30,12 @@
 //! | choose or write a way to compact | [`strategy`] |
 //! | plug in a provider | [`model`] |
 //! | run a strategy | [`mod@drive`] |
+//! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
 //! | edit files with scripts, as models do | [`edl`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
-//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`tokens`]
-//! and [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
+//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
+//! [`tokens`] and [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
 //! [`model`] holds the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!

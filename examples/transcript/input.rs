@@ -5,13 +5,39 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::options::Dialect;
+use threadfold::wire::{AnthropicMessages, OpenAiChat, WireFormat};
 
 /// A request body as text, and what it says of itself.
 pub(crate) struct Input<'a> {
     pub(crate) body: Cow<'a, str>,
     pub(crate) dialect: Dialect,
+    #[allow(dead_code, reason = "not every example asks for the model")]
     pub(crate) model: Option<String>,
+}
+
+/// A dialect, by the name that it has on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Anthropic,
+    OpenAiChat,
+}
+
+impl Dialect {
+    pub(crate) fn format(self) -> &'static dyn WireFormat {
+        match self {
+            Self::Anthropic => &AnthropicMessages,
+            Self::OpenAiChat => &OpenAiChat,
+        }
+    }
+
+    /// The dialect of this name: that of the command line, or that of the codec.
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
+        match name {
+            "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
+            "openai-chat" => Ok(Self::OpenAiChat),
+            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
+        }
+    }
 }
 
 /// A record around a body.

@@ -3,10 +3,9 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use lexopt::{Arg, Parser, ValueExt};
-use threadfold::{
-    CheckpointId, ContextWindow, Replacement,
-    wire::{AnthropicMessages, OpenAiChat, WireFormat},
-};
+use threadfold::{CheckpointId, ContextWindow, Replacement};
+
+use crate::input::Dialect;
 
 const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat] [--strategy NAME] \
     [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
@@ -21,31 +20,6 @@ pub(crate) struct Options {
     pub(crate) window: Option<ContextWindow>,
     pub(crate) replacements: Vec<Replacement>,
     pub(crate) stamp: Option<u64>,
-}
-
-/// A dialect, by the name that it has on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    Anthropic,
-    OpenAiChat,
-}
-
-impl Dialect {
-    pub(crate) fn format(self) -> &'static dyn WireFormat {
-        match self {
-            Self::Anthropic => &AnthropicMessages,
-            Self::OpenAiChat => &OpenAiChat,
-        }
-    }
-
-    /// The dialect of this name: that of the command line, or that of the codec.
-    pub(crate) fn named(name: &str) -> Result<Self, String> {
-        match name {
-            "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
-            "openai-chat" => Ok(Self::OpenAiChat),
-            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
-        }
-    }
 }
 
 impl Options {

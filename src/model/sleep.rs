@@ -13,7 +13,7 @@ use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 ///
 /// With tokio:
 ///
-/// ```ignore
+/// ```text
 /// impl Sleeper for Tokio {
 ///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
 ///         Box::pin(tokio::time::sleep(time))

@@ -6,7 +6,7 @@
 //! and resume it step by step; [`Chunked`] is the strategy over it.
 
 mod halve;
-pub(in crate::strategy) mod options;
+pub(super) mod options;
 mod prompt;
 mod run;
 mod step;

@@ -31,7 +31,12 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
-            render: RenderOptions::default(),
+            render: RenderOptions {
+                // What a tool printed at length is rarely worth its tokens twice.
+                tool_result_cap: Some(12_000),
+                tool_input_cap: Some(6_000),
+                ..RenderOptions::default()
+            },
             chunks: ChunkBudget::default(),
             most_chunks: 500,
             most_rounds: 8,

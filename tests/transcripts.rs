@@ -1,0 +1,140 @@
+//! Real threads through every strategy, and through a run that is killed and taken up again.
+//!
+//! The threads are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
+//! `shared/transcripts` beside the project; without either the tests say that they were skipped.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+use std::{env, fs, path::PathBuf};
+
+use futures::executor::block_on;
+use serde_json::{Value, value::RawValue};
+use threadfold::{
+    Message, Model, Request, StrategyRegistry, WireFormat,
+    drive::{Models, propose},
+    legality,
+    render::{ChunkBudget, RenderOptions},
+    strategy::{Brief, CompactionRun, RunOptions, RunStep, Snapshot},
+    testing::ExtractiveModel,
+    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat},
+};
+
+const FORMATS: [(&str, &dyn WireFormat); 2] =
+    [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
+
+/// A record around a request body.
+#[derive(serde::Deserialize)]
+struct Record {
+    request: Box<RawValue>,
+}
+
+/// Every real request of a dialect that there is a codec for, with the name of its file.
+fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
+    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
+    let mut requests = Vec::new();
+    for (folder, format) in FORMATS {
+        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            let record: Record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let body = record.request.get().as_bytes();
+            let request = format.decode_slice(body, &DecodeOptions::default()).unwrap();
+            requests.push((path.file_name().unwrap().to_string_lossy().into(), format, request));
+        }
+    }
+    if requests.is_empty() {
+        println!("skipped: no transcripts in {}", root.display());
+    }
+    requests
+}
+
+#[test]
+fn every_strategy_leaves_every_thread_ready_to_send() {
+    let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
+    let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
+    for (name, format, request) in requests() {
+        let thread = Snapshot::of_request(&request);
+        for strategy in StrategyRegistry::default().names() {
+            let registry = StrategyRegistry::default();
+            let (strategy, brief) = (registry.get(strategy).unwrap(), Brief::default());
+            let models = Models::one(&ExtractiveModel);
+            let driven = block_on(propose(strategy.as_ref(), &thread, &brief, models, &mut |_| {}));
+            let Ok(driven) = driven else { continue };
+            let messages = thread.accept(&driven.proposal.plan, &brief).unwrap();
+            assert_eq!(legality::violations(&messages), [], "{name}, {}", strategy.name());
+            let next = Request { messages: messages.into(), ..request.clone() };
+            for (_, other) in FORMATS {
+                let encoded = other.encode(&next, &options);
+                let body = encoded.body.as_str().as_bytes();
+                let again = other.decode_slice(body, &DecodeOptions::default()).unwrap();
+                assert_eq!(legality::violations(&again.messages), []);
+                let stable = other.encode(&again, &options);
+                assert_eq!(stable.body, encoded.body, "{name}, {}", strategy.name());
+                assert_eq!(stable.adjustments, [], "{name}, {}", strategy.name());
+            }
+            // Blocks that nobody touched are written as they came.
+            let kept = format.encode(&next, &options).body.to_value().unwrap();
+            let came = format.encode(&request, &options).body.to_value().unwrap();
+            let last = |body: &Value| body["messages"].as_array().unwrap().last().cloned();
+            if strategy.name() != "chunked" {
+                assert_eq!(last(&kept), last(&came), "{name}, {}", strategy.name());
+            }
+        }
+    }
+}
+
+/// All threads in one, told often enough to make more than 250 KB.
+fn long_thread() -> Option<Vec<Message>> {
+    let threads: Vec<Message> =
+        requests().into_iter().flat_map(|(_, _, request)| request.messages.to_vec()).collect();
+    if threads.is_empty() {
+        return None;
+    }
+    let mut thread = threads.clone();
+    while threadfold::tokens::text_bytes(&thread) < 250_000 {
+        thread.extend(threads.iter().cloned());
+    }
+    Some(thread)
+}
+
+fn run(thread: &[Message]) -> CompactionRun {
+    let chunks = ChunkBudget { target: 60_000, tolerance: 12_000 };
+    let options = RunOptions { chunks, render: RenderOptions::default(), ..RunOptions::default() };
+    CompactionRun::new(thread, None, options).unwrap()
+}
+
+/// Lets the extractive model answer until this many chunks are done; returns the calls made.
+fn work(run: &mut CompactionRun, chunks: usize) -> usize {
+    let mut calls = 0;
+    while let RunStep::Call { request, chunk, .. } = run.step() {
+        if chunk >= chunks {
+            break;
+        }
+        let turn = block_on(ExtractiveModel.complete(request.clone())).unwrap();
+        run.handle_turn(turn).unwrap();
+        calls += 1;
+    }
+    calls
+}
+
+#[test]
+fn a_long_run_that_was_killed_ends_as_if_it_had_not_been() {
+    let Some(thread) = long_thread() else { return };
+    let mut whole = run(&thread);
+    let calls = work(&mut whole, usize::MAX);
+    assert!(whole.steps().len() >= 4, "{} chunks", whole.steps().len());
+    assert_eq!(calls, 2 * whole.steps().len(), "an edit and a word for each chunk");
+
+    let mut killed = run(&thread);
+    let before = work(&mut killed, 2);
+    let stored = serde_json::to_string(&killed).unwrap();
+    drop(killed);
+    let mut resumed: CompactionRun = serde_json::from_str(&stored).unwrap();
+    let after = work(&mut resumed, usize::MAX);
+    assert_eq!(before + after, calls, "no call is made twice");
+    assert_eq!(resumed.summary(), whole.summary());
+    assert_eq!(resumed, whole);
+    assert!(matches!(resumed.step(), RunStep::Done { .. }));
+}
