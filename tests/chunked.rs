@@ -327,7 +327,7 @@ fn a_transcript_that_gives_orders_stays_between_its_tags() {
 fn a_stored_run_asks_no_second_time_and_ends_with_the_same_bytes() {
     let whole = {
         let mut run = run();
-        answer(&mut run, |chunk, round| script(chunk, round));
+        answer(&mut run, script);
         run.summary().to_owned()
     };
     let mut run = run();
@@ -347,7 +347,11 @@ fn a_stored_run_asks_no_second_time_and_ends_with_the_same_bytes() {
 }
 
 fn script(chunk: usize, round: usize) -> Turn {
-    if round % 2 == 0 { calls(vec![append("a", &format!("Part {chunk}."))]) } else { says("Done.") }
+    if round.is_multiple_of(2) {
+        calls(vec![append("a", &format!("Part {chunk}."))])
+    } else {
+        says("Done.")
+    }
 }
 
 #[test]
