@@ -29,23 +29,21 @@
     reason = "a test stops where something is not as it must be"
 )]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
-use threadfold::edl::{ParseError, Report, Script, Workspace};
+use threadfold::{
+    edl::{ParseError, Report, Script, Workspace},
+    testing::cases,
+};
 
 #[test]
 fn every_case_comes_out_as_it_says() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/edl");
-    let entries = fs::read_dir(&folder).expect("the folder with the cases");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 47, "{} holds only {} cases", folder.display(), paths.len());
+    let cases = cases::read("testdata/edl").expect("the folder with the cases");
+    assert!(cases.len() >= 47, "only {} cases", cases.len());
     let mut wrong = Vec::new();
-    for path in paths {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).expect("a text file");
-        if let Err(problem) = run_case(&text) {
-            wrong.push(format!("{name}: {problem}"));
+    for case in cases {
+        if let Err(problem) = run_case(&case) {
+            wrong.push(format!("{}: {problem}", case.name));
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
@@ -66,8 +64,9 @@ struct Case {
     failures_checked: bool,
 }
 
-fn run_case(text: &str) -> Result<(), String> {
-    let sections = sections(text);
+fn run_case(case: &cases::Case) -> Result<(), String> {
+    let sections = case.sections.iter().map(|(mark, text)| section(mark, text.clone()));
+    let sections: Vec<Section> = sections.collect();
     if !sections.iter().any(|section| section.mark == "script") {
         return Err("the case has no script".to_owned());
     }
@@ -76,18 +75,6 @@ fn run_case(text: &str) -> Result<(), String> {
         case.section(section).map_err(|problem| format!("[{}] {problem}", section.mark))?;
     }
     case.close()
-}
-
-fn sections(case: &str) -> Vec<Section> {
-    let mut sections: Vec<(String, String)> = Vec::new();
-    for line in case.split_inclusive('\n') {
-        if let Some(mark) = line.strip_prefix("--- ") {
-            sections.push((mark.trim_end().to_owned(), String::new()));
-        } else if let Some((_, text)) = sections.last_mut() {
-            text.push_str(line);
-        }
-    }
-    sections.into_iter().map(|(mark, text)| section(&mark, text)).collect()
 }
 
 fn section(mark: &str, mut text: String) -> Section {

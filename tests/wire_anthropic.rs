@@ -85,40 +85,36 @@ mod transcripts {
     }
 }
 
-mod cases {
+mod conformance {
+    use threadfold::testing::cases::{self, Case};
+
     use super::*;
 
     #[test]
     fn every_case_gives_its_body_and_its_adjustments() {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/wire/anthropic");
-        let mut paths: Vec<PathBuf> =
-            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        assert!(!paths.is_empty());
-        for path in paths {
-            let text = fs::read_to_string(&path).unwrap();
-            let (body, adjustments) = run(&text);
-            let expected: Value = serde_json::from_str(section(&text, "expect body").unwrap())
-                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            assert_eq!(body, expected, "{}", path.display());
-            let lines = section(&text, "expect adjustments").unwrap();
-            assert_eq!(adjustments, lines.trim(), "{}", path.display());
+        for case in cases::read("testdata/wire/anthropic").unwrap() {
+            let (body, adjustments) = run(&case);
+            let expected: Value = serde_json::from_str(case.section("expect body").unwrap())
+                .unwrap_or_else(|error| panic!("{}: {error}", case.name));
+            assert_eq!(body, expected, "{}", case.name);
+            let lines = case.section("expect adjustments").unwrap();
+            assert_eq!(adjustments, lines.trim(), "{}", case.name);
         }
     }
 
     /// Reads the body, or the request in the crate's own form, of a case and encodes it.
-    pub(super) fn run(text: &str) -> (Value, String) {
-        let options = section(text, "options").unwrap_or("{}");
+    pub(super) fn run(case: &Case) -> (Value, String) {
+        let options = case.section("options").unwrap_or("{}");
         let options: Value = serde_json::from_str(options).unwrap();
         let flag = |name: &str| options.get(name).is_some_and(|flag| flag == true);
-        let mut request = match section(text, "body") {
+        let mut request = match case.section("body") {
             Some(body) => {
                 let everything = flag("recognise");
                 let recognise = if everything { EVERYTHING } else { Recognise::default() };
                 let options = DecodeOptions { recognise };
                 AnthropicMessages.decode_slice(body.as_bytes(), &options).unwrap()
             }
-            None => serde_json::from_str(section(text, "request").unwrap()).unwrap(),
+            None => serde_json::from_str(case.section("request").unwrap()).unwrap(),
         };
         if flag("cache_auto") {
             request.cache = CacheMarks::Auto;
@@ -132,13 +128,6 @@ mod cases {
         let encoded = AnthropicMessages.encode(&request, &EncodeOptions { model, traits });
         let lines: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
         (encoded.body.to_value().unwrap(), lines.join("\n"))
-    }
-
-    fn section<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-        let sections = text.strip_prefix("--- ")?.split("\n--- ");
-        sections
-            .filter_map(|section| section.split_once('\n'))
-            .find_map(|(title, body)| (title.trim() == name).then_some(body))
     }
 }
 

@@ -16,26 +16,20 @@
 #[path = "support/chat_bodies.rs"]
 mod generate;
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Request,
+    testing::cases::{self, Case},
     wire::{DecodeOptions, EncodeOptions, Encoded, OpenAiChat, Recognise, WireFormat},
 };
 
 #[test]
 fn every_case_gives_what_it_expects() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/wire/openai-chat");
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    assert!(!paths.is_empty(), "no cases in {}", folder.display());
-    for path in paths {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let text = fs::read_to_string(&path).unwrap();
-        run(&name, &sections(&text));
+    for case in cases::read("testdata/wire/openai-chat").unwrap() {
+        run(&case);
     }
 }
 
@@ -154,8 +148,9 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     assert_eq!(encoded.adjustments.len(), 19_999);
 }
 
-fn run(name: &str, case: &BTreeMap<String, String>) {
-    let get = |section: &str| case.get(section).map(String::as_str);
+fn run(case: &Case) {
+    let name = case.name.as_str();
+    let get = |section: &str| case.section(section).map(|body| body.trim_end_matches('\n'));
     let parse = |section: &str| -> Option<Value> {
         let text = get(section)?;
         Some(
@@ -216,23 +211,6 @@ fn run(name: &str, case: &BTreeMap<String, String>) {
     let adjustments: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
     assert_eq!(adjustments.join("\n"), get("expect adjustments").unwrap_or_default(), "{name}");
     save(name, &encoded);
-}
-
-fn sections(text: &str) -> BTreeMap<String, String> {
-    let mut sections: BTreeMap<String, String> = BTreeMap::new();
-    let mut open = None;
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix("--- ") {
-            sections.insert(name.to_owned(), String::new());
-            open = Some(name.to_owned());
-        } else if let Some(section) = open.as_ref().and_then(|name| sections.get_mut(name)) {
-            if !section.is_empty() {
-                section.push('\n');
-            }
-            section.push_str(line);
-        }
-    }
-    sections
 }
 
 /// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::{limits::Limits, script::Script, workspace::Workspace};
+use crate::message::ToolSpec;
 
 /// How many characters of files one call of `get_file` shows.
 const SHOWN_CHARACTERS: usize = 40_000;
@@ -104,6 +105,17 @@ impl EdlTool {
             "required": [required],
             "additionalProperties": false,
         })
+    }
+
+    /// Returns the tool as a model is told about it.
+    ///
+    /// ```
+    /// use threadfold::edl::tool::EdlTool;
+    ///
+    /// assert_eq!(EdlTool::ALL.map(EdlTool::spec)[0].name, "edl");
+    /// ```
+    pub fn spec(self) -> ToolSpec {
+        ToolSpec::new(self.name(), self.description(), self.schema())
     }
 
     /// Carries out a call, within the default limits.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::{
     edl::tool::EdlTool,
-    message::{ContentBlock, Message, Request, ToolSpec},
+    message::{ContentBlock, Message, Request},
 };
 
 /// The file that the summariser edits. Only what is in it when the run ends counts.
@@ -38,7 +38,7 @@ impl ChunkPrompt<'_> {
     /// Returns the request that opens the conversation about this chunk.
     pub(super) fn request(&self, answer_tokens: u64) -> Request {
         Request {
-            tools: tools().into(),
+            tools: EdlTool::ALL.map(EdlTool::spec).to_vec().into(),
             max_output: Some(answer_tokens),
             ..Request::new(vec![Message::user(self.text())])
         }
@@ -74,12 +74,6 @@ impl ChunkPrompt<'_> {
         }
         LAST.trim_end()
     }
-}
-
-/// The tools that the summariser has.
-pub(super) fn tools() -> Vec<ToolSpec> {
-    let spec = |tool: EdlTool| ToolSpec::new(tool.name(), tool.description(), tool.schema());
-    EdlTool::ALL.map(spec).into()
 }
 
 /// What a person typed, as text.
