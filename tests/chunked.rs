@@ -6,25 +6,25 @@
 
 use std::{
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use futures::{FutureExt, executor::block_on, future::BoxFuture, task::noop_waker};
+use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Role, Turn, Usage,
     drive::{DriveEvent, Models, drive, propose},
     legality::{self, Violation},
     message::{ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
-    model::{ModelError, Sleeper},
+    model::ModelError,
     render::ChunkBudget,
     strategy::{
         Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot,
         StrategyError,
     },
-    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
 };
 
 /// Six rounds of talk, about 3 KB each.
@@ -367,17 +367,6 @@ fn a_spoilt_store_is_refused() {
     assert!(spoil("\"start\":0", "\"start\":1").contains("chunk 1"));
 }
 
-/// Waits for nothing and remembers how long it should have.
-#[derive(Debug, Default)]
-struct Waits(Mutex<Vec<Duration>>);
-
-impl Sleeper for Waits {
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        self.0.lock().unwrap().push(time);
-        futures::future::ready(()).boxed()
-    }
-}
-
 fn strategy() -> Chunked {
     Chunked { run: options() }
 }
@@ -390,7 +379,7 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     let fast = ScriptedModel::new(
         [overloaded, edit].into_iter().chain(std::iter::repeat_with(done).take(20)),
     );
-    let (own, waits) = (ScriptedModel::new(["never"]), Waits::default());
+    let (own, waits) = (ScriptedModel::new(["never"]), WakefulSleeper::default());
     let models = Models { conversation: Some(&own), fast: Some(&fast), sleeper: Some(&waits) };
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let mut progress = Vec::new();
@@ -404,7 +393,7 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     let summary = Message::summary(Role::User, Summary::new("All of it."));
     assert_eq!(after, [conversation()[10].clone(), summary]);
     assert_eq!(own.requests().len(), 0, "the fast model is asked where there is one");
-    assert_eq!(*waits.0.lock().unwrap(), [Duration::from_secs(1)]);
+    assert_eq!(waits.waits(), [Duration::from_secs(1)]);
     assert_eq!((progress[0], progress.last()), ((0, 6), Some(&(5, 6))));
 }
 
@@ -440,6 +429,7 @@ fn an_agent_in_the_middle_of_its_work_is_asked_to_go_on() {
     let after = snapshot.accept(&driven.proposal.plan, &brief).unwrap();
     let last = after.last().unwrap();
     assert_eq!(last.content.last().unwrap().as_text().unwrap(), "Please continue.");
+    assert!(!last.is_typed(), "the next compaction must not take it for the user's words");
 }
 
 #[test]
@@ -447,7 +437,7 @@ fn a_hostile_model_leaves_the_thread_as_it_was() {
     for way in Misbehaviour::ALL {
         let model = HostileModel::new([way]);
         let (thread, brief, waits) =
-            (Snapshot::new(conversation()), Brief::default(), Waits::default());
+            (Snapshot::new(conversation()), Brief::default(), WakefulSleeper::default());
         let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
         let failed =
             block_on(propose(&strategy(), &thread, &brief, models, &mut |_| {})).unwrap_err();

@@ -169,7 +169,8 @@ impl Message {
     }
 
     /// The indices of the blocks that a person gave: text, pictures and documents of a user
-    /// message. Empty for messages of tool results, reminders, checkpoints and summaries only.
+    /// message. Empty for messages of tool results, reminders and checkpoints only, and for those
+    /// that carry a summary: whatever stands beside it was put there by a compaction.
     pub fn typed_blocks(&self) -> impl Iterator<Item = usize> {
         let typed = |block: &ContentBlock| {
             matches!(
@@ -177,7 +178,9 @@ impl Message {
                 ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
             )
         };
-        let blocks = if self.role == Role::User { self.content.as_slice() } else { &[] };
+        let summary = |block: &ContentBlock| matches!(block, ContentBlock::Summary(_));
+        let machine = self.role != Role::User || self.content.iter().any(summary);
+        let blocks = if machine { &[] } else { self.content.as_slice() };
         blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a model that says what it is told to | [`ScriptedModel`] |
 //! | a model that misbehaves | [`HostileModel`] |
+//! | a wait that takes no time | [`WakefulSleeper`] |
 //! | a model that sums up without a network | [`ExtractiveModel`] |
 //! | threads as text, in cases and failures | [`notation`] |
 //! | cases as files | [`cases`] |
@@ -20,7 +21,9 @@ pub mod notation;
 mod pieces;
 mod rendering;
 mod scripted;
+mod sleeper;
 
 pub use extractive::ExtractiveModel;
 pub use hostile::{HostileModel, Misbehaviour};
 pub use scripted::{Answer, ScriptedModel};
+pub use sleeper::WakefulSleeper;
