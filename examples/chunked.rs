@@ -25,7 +25,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lexopt::{Arg, Parser, ValueExt};
 use terminal::{Style, thousands};
 use threadfold::{
-    Message, Model,
+    Message,
+    drive::{Models, advance},
     render::{BYTES_PER_TOKEN, ChunkBudget},
     strategy::{ChunkOutcome, CompactionRun, RunOptions, RunStep},
     testing::ExtractiveModel,
@@ -88,14 +89,10 @@ fn summarise(options: &Options) -> Result<(), Box<dyn Error>> {
     let bar = progress();
     let mut shown = run.steps().len();
     let mut summary_shown = run.summary().len();
-    while let RunStep::Call { request, chunk, total, .. } = run.step() {
+    while let RunStep::Call { chunk, total, .. } = run.step() {
         bar.set_length(total as u64);
         bar.set_position(chunk as u64);
-        let request = request.clone();
-        match block_on(ExtractiveModel.complete(request)) {
-            Ok(turn) => run.handle_turn(turn)?,
-            Err(error) => run.handle_error(error)?,
-        }
+        block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {}));
         store(options, &run)?;
         thread::sleep(options.pause);
         if run.steps().len() > shown {
@@ -112,8 +109,10 @@ fn summarise(options: &Options) -> Result<(), Box<dyn Error>> {
 fn open(options: &Options) -> Result<(CompactionRun, bool), Box<dyn Error>> {
     if let Some(path) = options.store.as_ref().filter(|path| path.exists()) {
         let stored = fs::read_to_string(path)?;
-        let run = serde_json::from_str(&stored);
-        return Ok((run.map_err(|error| format!("{}: {error}", path.display()))?, true));
+        let run = serde_json::from_str::<CompactionRun>(&stored);
+        let mut run = run.map_err(|error| format!("{}: {error}", path.display()))?;
+        run.retry();
+        return Ok((run, true));
     }
     let mut thread = Vec::new();
     for file in &options.files {

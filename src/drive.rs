@@ -12,8 +12,8 @@ use crate::{
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
     model::{self, Model, Sleeper, StdSleeper},
     strategy::{
-        Attempt, Brief, CompactionStrategy, ModelRole, Progress, Proposal, Snapshot, Step,
-        StrategyError,
+        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, Proposal, RunStep,
+        Snapshot, Step, StrategyError,
     },
 };
 
@@ -123,14 +123,15 @@ pub async fn drive(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Driven, DriveError> {
-    let (mut usage, mut calls) = (Usage::default(), 0);
+    let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let (model, request, after) = match attempt.step() {
             Step::Proposed(proposal) => {
                 return Ok(Driven { proposal: proposal.clone(), usage, calls });
             }
             Step::Failed(error) => return Err(DriveError { error: error.clone(), usage, calls }),
-            Step::Call { .. } if calls == MOST_CALLS => {
+            // Steps and not calls: without a model nothing is called, and nothing awaited.
+            Step::Call { .. } if steps == MOST_CALLS => {
                 return Err(DriveError {
                     error: StrategyError::TooManyCalls { calls },
                     usage,
@@ -139,23 +140,54 @@ pub async fn drive(
             }
             Step::Call { model, request, progress, after } => {
                 observe(DriveEvent::Called { model, progress, after });
-                (models.get(model), request.clone(), after)
+                (model, request.clone(), after)
             }
         };
-        if model.is_some() && !after.is_zero() {
-            models.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
-        }
-        let answer = match model {
-            Some(model) => ask(model, request, observe).await,
-            None => Err(ModelError::new(ModelErrorKind::NoModel, "")),
-        };
-        calls += usize::from(model.is_some());
+        let answer = models.answer(model, request, after, observe).await;
+        steps += 1;
+        calls += usize::from(models.get(model).is_some());
         usage += match &answer {
             Ok(turn) => turn.usage.unwrap_or_default(),
             Err(error) => error.usage,
         };
         attempt.handle(answer);
     }
+}
+
+/// Takes a run by one step: waits as it asks, calls the fast model, and hands over what came of it.
+/// Returns whether the run goes on. Between two steps a host may store it.
+///
+/// The future may be dropped at any point; the run asks the same again then.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, drive::{Models, advance}, testing::ExtractiveModel};
+/// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+///
+/// let thread = [Message::user("Fix src/parser.rs."), Message::assistant("src/parser.rs is fixed.")];
+/// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?;
+/// while block_on(advance(&mut run, Models::one(&ExtractiveModel), &mut |_| {})) {
+///     // The run is a value: store it here.
+/// }
+/// assert!(matches!(run.step(), RunStep::Done { .. }));
+/// # Ok::<(), threadfold::strategy::RunError>(())
+/// ```
+pub async fn advance(
+    run: &mut CompactionRun,
+    models: Models<'_>,
+    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+) -> bool {
+    let RunStep::Call { request, chunk, total, after, .. } = run.step() else { return false };
+    let request = request.clone();
+    let progress = Progress { done: chunk, total };
+    observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
+    let answer = models.answer(ModelRole::Fast, request, after, observe).await;
+    // The run has just asked, so it takes the answer.
+    let handled = match answer {
+        Ok(turn) => run.handle_turn(turn),
+        Err(error) => run.handle_error(error),
+    };
+    handled.is_ok() && matches!(run.step(), RunStep::Call { .. })
 }
 
 async fn ask(
@@ -179,6 +211,22 @@ impl<'a> Models<'a> {
     #[must_use]
     pub fn one(model: &'a dyn Model) -> Self {
         Self { conversation: Some(model), ..Self::default() }
+    }
+
+    /// Waits, asks, and gives the answer; an error where no model is configured for the role.
+    async fn answer(
+        &self,
+        role: ModelRole,
+        request: Request,
+        after: Duration,
+        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    ) -> Result<Turn, ModelError> {
+        let none = || ModelError::new(ModelErrorKind::NoModel, "");
+        let model = self.get(role).ok_or_else(none)?;
+        if !after.is_zero() {
+            self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
+        }
+        ask(model, request, observe).await
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Role, Turn, Usage,
     drive::{DriveEvent, Models, drive, propose},
-    legality::{self, Violation},
+    legality,
     message::{ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
@@ -301,6 +301,60 @@ fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
 }
 
 #[test]
+fn a_chunk_whose_edits_were_all_refused_is_not_done_with() {
+    let tight = RunOptions { summary_bytes: 2_000, ..options() };
+    let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
+    answer(&mut run, |chunk, round| match round % 3 {
+        0 => calls(vec![append("b", &format!("Chunk {chunk}. {}", "y".repeat(900)))]),
+        _ => says("Done."),
+    });
+    assert!(matches!(error(&run), RunError::NotFolded { .. }), "{:?}", error(&run));
+}
+
+#[test]
+fn what_was_left_over_from_one_chunk_takes_no_room_from_the_next() {
+    let tight = RunOptions { summary_bytes: 6_000, ..options() };
+    let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
+    let long = "x".repeat(5_000);
+    let miss = format!("file /summary.md\nselect /not there/\ninsert_after \"{long}\"\n");
+    let miss = serde_json::json!({ "script": miss }).to_string();
+    answer(&mut run, |chunk, round| match round % 3 {
+        0 => calls(vec![call("a", "edl", &miss)]),
+        1 => calls(vec![append("b", &format!("Chunk {chunk}. {}", "y".repeat(900)))]),
+        _ => says("Done."),
+    });
+    assert!(matches!(run.step(), RunStep::Done { .. }), "{:?}", run.step());
+    assert!((0..6).all(|chunk| run.summary().contains(&format!("Chunk {chunk}."))));
+}
+
+#[test]
+fn a_run_that_has_ended_stays_ended_until_it_is_asked_to_go_on() {
+    let mut run = run();
+    run.handle_turn(calls(vec![append("a", "Part 0.")])).unwrap();
+    run.handle_turn(says("Done.")).unwrap();
+    run.handle_turn(calls(vec![append("a", "Half of part 1.")])).unwrap();
+    run.handle_error(failure(ModelErrorKind::Authentication)).unwrap();
+    let mut again = run.clone().with_focus("the parser");
+    assert!(matches!(again.step(), RunStep::Failed { .. }));
+    again.retry();
+    assert!(matches!(again.step(), RunStep::Call { chunk: 1, .. }), "{:?}", again.step());
+    assert_eq!(again.summary(), "Part 0.\n", "what was half done is done again");
+    let mut aborted = short_run();
+    aborted.abort();
+    assert!(matches!(aborted.with_focus("x").step(), RunStep::Failed { .. }));
+}
+
+#[test]
+fn what_the_model_says_is_mended_before_it_is_sent_back() {
+    let mut run = short_run();
+    run.handle_turn(says(" ")).unwrap();
+    run.handle_turn(calls(vec![append("a", "One."), append("a", "Two.")])).unwrap();
+    let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
+    assert_eq!(legality::violations(&request.messages), []);
+    assert_eq!(run.summary(), "One.\nTwo.\n");
+}
+
+#[test]
 fn too_many_chunks_are_refused_before_anything_is_asked() {
     let few = RunOptions { most_chunks: 3, ..options() };
     let refused = CompactionRun::new(&conversation(), None, few).unwrap_err();
@@ -365,6 +419,10 @@ fn a_spoilt_store_is_refused() {
     assert!(spoil("\"format\":1", "\"format\":9").contains("format 9"));
     assert!(spoil("\"done\":0", "\"done\":6").contains("chunk"));
     assert!(spoil("\"start\":0", "\"start\":1").contains("chunk 1"));
+    assert!(spoil("\"done\":0", "\"done\":18446744073709551615").contains("chunk"));
+    let worn = stored.replacen("\"rounds\":0", "\"rounds\":18446744073709551615", 1);
+    let mut worn: CompactionRun = serde_json::from_str(&worn).unwrap();
+    worn.handle_turn(says("x")).unwrap();
 }
 
 fn strategy() -> Chunked {
@@ -451,6 +509,16 @@ fn without_a_model_the_strategy_says_that_it_needs_one() {
     let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
     let failed = block_on(propose(&strategy(), &thread, &brief, Models::default(), &mut |_| {}));
     assert!(matches!(failed.unwrap_err().error, StrategyError::NeedsModel));
+}
+
+#[test]
+fn an_answer_that_nobody_asked_for_changes_nothing() {
+    let (thread, brief) = (Snapshot::new(conversation()), Brief::default());
+    let mut attempt = strategy().begin(&thread, &brief);
+    let models = Models::one(&ExtractiveModel);
+    block_on(drive(attempt.as_mut(), models, &mut |_| {})).unwrap();
+    attempt.handle(Err(ModelError::new(ModelErrorKind::NoModel, "")));
+    assert!(matches!(attempt.step(), threadfold::strategy::Step::Proposed(_)));
 }
 
 /// A model that is not ready before each answer, so that a drop can fall anywhere.
@@ -552,10 +620,7 @@ proptest! {
         let most = options().most_chunks * (options().most_rounds + options().most_retries + 1);
         for _ in 0..=most {
             let RunStep::Call { request, .. } = run.step() else { break };
-            let unpaired = legality::violations(&request.messages).into_iter().find(|violation| {
-                matches!(violation, Violation::UnansweredCall { .. } | Violation::OrphanResult { .. })
-            });
-            prop_assert_eq!(unpaired, None);
+            prop_assert_eq!(legality::violations(&request.messages), []);
             match turns.next().unwrap().clone() {
                 Ok(turn) => run.handle_turn(turn).unwrap(),
                 Err(error) => run.handle_error(error).unwrap(),

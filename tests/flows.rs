@@ -183,3 +183,64 @@ fn a_stream_that_was_dropped_in_the_middle_does_no_harm() {
     assert_eq!(block_on(turn_of(agent.run_turn(request))).unwrap().text(), "a second");
     assert_eq!(agent.messages().len(), conversation().len(), "an agent appends nothing by itself");
 }
+
+#[test]
+fn what_was_typed_around_a_marker_can_be_kept_by_every_strategy() {
+    let mut thread = vec![Message::user("start"), Message::assistant("a long answer. ".repeat(99))];
+    let mut typed = Message::user("Look at this:");
+    typed.make_mut().content.extend([
+        ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+        ContentBlock::text("and fix it."),
+    ]);
+    thread.push(typed);
+    thread
+        .extend((0..20).map(|part| Message::assistant(format!("Part {part} is done, and so on."))));
+    let thread = Snapshot::new(thread);
+    let registry = threadfold::StrategyRegistry::default();
+    for name in registry.names() {
+        let strategy = registry.get(name).unwrap();
+        let driven = run(strategy.as_ref(), &thread, Models::one(&ExtractiveModel));
+        assert!(driven.is_ok(), "{name}: {driven:?}");
+    }
+}
+
+#[test]
+fn a_budget_counts_also_where_an_open_call_is_larger() {
+    let long = "word ".repeat(300);
+    let mut thread: Vec<Message> = (0..5)
+        .flat_map(|_| [Message::user(long.as_str()), Message::assistant(long.as_str())])
+        .collect();
+    thread.push(Message::user("write it"));
+    let call =
+        threadfold::message::ToolUse::new("t1", "write", serde_json::json!({ "text": long }));
+    thread.push(Message::new(Role::Assistant, vec![call.into()]));
+    let tight = KeepRecent { messages: 100, tokens: Some(200) };
+    let driven = run(&tight, &Snapshot::new(thread), Models::default()).unwrap();
+    assert_eq!(driven.proposal.plan.messages_after(), 2);
+}
+
+/// Asks again and again, whatever it is told.
+#[derive(Debug)]
+struct Stubborn(Request);
+
+impl threadfold::strategy::Attempt for Stubborn {
+    fn step(&self) -> threadfold::strategy::Step<'_> {
+        threadfold::strategy::Step::Call {
+            model: threadfold::strategy::ModelRole::Fast,
+            request: &self.0,
+            progress: threadfold::strategy::Progress { done: 0, total: 1 },
+            after: std::time::Duration::ZERO,
+        }
+    }
+
+    fn handle(&mut self, _: Result<threadfold::Turn, ModelError>) {}
+}
+
+#[test]
+fn an_attempt_that_never_ends_is_stopped_also_without_a_model() {
+    let mut attempt = Stubborn(Request::default());
+    let mut observe = |_: DriveEvent<'_>| {};
+    let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);
+    let failed = block_on(drive).map_err(|failed| failed.error.to_string());
+    assert_eq!(failed.unwrap_err(), "gave up after 0 calls of a model");
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use threadfold::wire::{AnthropicMessages, OpenAiChat, WireFormat};
@@ -50,19 +50,27 @@ struct Record<'a> {
 
 /// What tells dialects apart. Everything else stays unread.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct Body {
-    model: Option<String>,
-    system: Option<serde::de::IgnoredAny>,
-    messages: Vec<Head>,
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct Body<'a> {
+    model: Option<&'a RawValue>,
+    system: Option<IgnoredAny>,
+    messages: Vec<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct Head<'a> {
+    role: Option<&'a RawValue>,
+    content: Option<&'a RawValue>,
+    tool_calls: Option<IgnoredAny>,
+}
+
+/// What kind a block is of.
+#[derive(Default, Deserialize)]
 #[serde(default)]
-struct Head {
-    role: String,
-    content: serde_json::Value,
-    tool_calls: Option<serde::de::IgnoredAny>,
+struct Kind {
+    #[serde(rename = "type")]
+    name: String,
 }
 
 /// Finds the body: the whole file, a bare array of messages, or the `request` of a record.
@@ -80,31 +88,39 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     } else {
         Cow::Borrowed(inner)
     };
-    let head: Body = serde_json::from_str(&body).unwrap_or_default();
+    let head: Body<'_> = serde_json::from_str(&body).unwrap_or_default();
+    let model = head.model.and_then(|model| serde_json::from_str::<String>(model.get()).ok());
     let dialect = match format {
         Some(dialect) => dialect,
-        None => named?.unwrap_or_else(|| guess(&head)),
+        None => named?.unwrap_or_else(|| guess(&head, model.as_deref())),
     };
-    Ok(Input { body, dialect, model: head.model })
+    Ok(Input { body, dialect, model })
 }
 
 /// Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
 /// messages and blocks of tools or thinking are Anthropic.
-fn guess(body: &Body) -> Dialect {
-    let of_chat = |head: &Head| {
-        head.tool_calls.is_some() || matches!(head.role.as_str(), "system" | "developer" | "tool")
+fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
+    let heads = || {
+        let messages = body.messages.iter();
+        messages.filter_map(|message| serde_json::from_str::<Head<'_>>(message.get()).ok())
     };
-    let of_anthropic = |head: &Head| {
-        let blocks = head.content.as_array().into_iter().flatten();
-        blocks.into_iter().any(|block| {
-            let kind = block.get("type").and_then(serde_json::Value::as_str);
-            matches!(kind, Some("tool_use" | "tool_result" | "thinking" | "document" | "image"))
+    let of_chat = |head: Head<'_>| {
+        let role = head.role.map_or("", |role| role.get());
+        head.tool_calls.is_some() || ["\"system\"", "\"developer\"", "\"tool\""].contains(&role)
+    };
+    let of_anthropic = |head: Head<'_>| {
+        let blocks = head.content.and_then(|content| serde_json::from_str(content.get()).ok());
+        let blocks: Vec<&RawValue> = blocks.unwrap_or_default();
+        let mut kinds = blocks.iter().filter_map(|block| serde_json::from_str(block.get()).ok());
+        kinds.any(|kind: Kind| {
+            let known = ["tool_use", "tool_result", "thinking", "document", "image"];
+            known.contains(&kind.name.as_str())
         })
     };
-    let claude = body.model.as_deref().is_some_and(|model| model.contains("claude"));
-    if body.messages.iter().any(of_chat) {
+    let claude = model.is_some_and(|model| model.contains("claude"));
+    if heads().any(of_chat) {
         Dialect::OpenAiChat
-    } else if body.system.is_some() || claude || body.messages.iter().any(of_anthropic) {
+    } else if body.system.is_some() || claude || heads().any(of_anthropic) {
         Dialect::Anthropic
     } else {
         Dialect::OpenAiChat

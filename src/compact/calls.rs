@@ -19,8 +19,9 @@ pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(),
     let Some((_, first)) = edits.first() else { return Ok(()) };
     let turns = turns::turns_around(messages, first.range.start.message);
     for (index, turn) in turns.iter().enumerate() {
+        let between = endings(messages, edits, turn, turns.get(index + 1));
         for pair in pairs(turn, turns.get(index + 1)) {
-            check_pair(messages, edits, turn, pair)?;
+            check_pair(edits, &between, pair)?;
         }
     }
     let Some(last) = turns.last() else { return Ok(()) };
@@ -28,16 +29,19 @@ pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(),
 }
 
 fn check_pair(
-    messages: &[Message],
     edits: &[(usize, Edit)],
-    turn: &Turn<'_>,
+    between: &[(Position, usize)],
     (call, result): (Mention<'_>, Mention<'_>),
 ) -> Result<(), CompactError> {
     let (of_call, of_result) = (edit_over(edits, call.at), edit_over(edits, result.at));
     let divides = match (of_call, of_result) {
         (Some(_), Some(_)) => None,
         (Some(index), None) | (None, Some(index)) => Some(index),
-        (None, None) => edit_between(messages, edits, turn, call.at, result.at),
+        (None, None) => {
+            let behind = between.partition_point(|(start, _)| *start <= call.at);
+            let next = between.get(behind).filter(|(start, _)| *start <= result.at);
+            next.map(|(_, index)| *index)
+        }
     };
     match divides {
         Some(index) => Err(CompactError::SplitsToolPair { index, id: call.id.clone() }),
@@ -45,45 +49,51 @@ fn check_pair(
     }
 }
 
-/// Returns the index of an edit that takes neither the call nor the result but puts a message
-/// between them that ends the turn.
-fn edit_between(
+/// Returns where edits put messages in that end the turn, among the calls of a turn and their
+/// results: the start and the index of each such edit, in order. A call before one and its result
+/// behind it would be divided although neither goes.
+fn endings(
     messages: &[Message],
     edits: &[(usize, Edit)],
     turn: &Turn<'_>,
-    call: Position,
-    result: Position,
-) -> Option<usize> {
-    let first = edits.partition_point(|(_, edit)| edit.range.start <= call);
-    let between = edits.iter().skip(first).take_while(|(_, edit)| edit.range.start <= result);
+    next: Option<&Turn<'_>>,
+) -> Vec<(Position, usize)> {
+    let first = turn.uses.iter().chain(&turn.server_uses).map(|call| call.at).min();
+    let last = next.and_then(|next| next.results.last()).or(turn.server_results.last());
+    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+    let behind = edits.partition_point(|(_, edit)| edit.range.start <= first);
+    let among = edits.iter().skip(behind).take_while(|(_, edit)| edit.range.start <= last.at);
     let border = Position::before(turn.end);
     let mut turned = false;
-    for (index, edit) in between {
+    let mut endings = Vec::new();
+    for (index, edit) in among {
         turned |= edit::normal(messages, edit.range.start) > border;
         let reaches_border = edit::normal(messages, edit.range.end) >= border;
+        let mut fits = true;
         for message in &edit.insert {
-            let fits = match message.role {
+            fits &= match message.role {
                 Role::Assistant => !turned,
                 Role::User => reaches_border,
                 Role::System => false,
             };
-            if !fits {
-                return Some(*index);
-            }
             turned |= message.role == Role::User;
         }
+        if !fits {
+            endings.push((edit.range.start, *index));
+        }
     }
-    None
+    endings
 }
 
 /// Refuses edits of calls that nobody has answered yet, and messages of another role behind them.
 fn check_open(edits: &[(usize, Edit)], last: &Turn<'_>) -> Result<(), CompactError> {
+    // What ends the turn behind one call ends it behind all that stand before, so the last such
+    // edit answers for all.
+    let ends = |edit: &Edit| edit.insert.iter().any(|message| message.role != last.role);
+    let ending = edits.iter().rev().find(|(_, edit)| ends(edit));
     let covers = |call: &Mention<'_>| {
-        edit_over(edits, call.at).or_else(|| {
-            let after = edits.partition_point(|(_, edit)| edit.range.start <= call.at);
-            let ends = |edit: &Edit| edit.insert.iter().any(|message| message.role != last.role);
-            edits.iter().skip(after).find(|(_, edit)| ends(edit)).map(|(index, _)| *index)
-        })
+        let ended = ending.filter(|(_, edit)| edit.range.start > call.at);
+        edit_over(edits, call.at).or(ended.map(|(index, _)| *index))
     };
     let mut open = last.uses.iter().filter_map(|call| Some((covers(call)?, call.id.clone())));
     let Some((index, id)) = open.next() else { return Ok(()) };

@@ -157,15 +157,46 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
 /// ```
 #[must_use]
 pub fn open_loop(messages: &[Message]) -> Option<usize> {
-    let last = messages.iter().rev().find(|message| message.role != Role::System)?;
+    let mut runs = runs_backwards(messages);
+    let last = runs.find(|run| run.role != Role::System)?;
     let loops = match last.role {
-        Role::Assistant => last.tool_uses().next().is_some(),
-        Role::User => last.tool_results().next().is_some(),
+        Role::Assistant => last.messages.iter().any(|message| message.tool_uses().next().is_some()),
+        Role::User => last.has_results(),
         Role::System => false,
     };
-    let typed = |message: &Message| message.is_typed() && message.tool_results().next().is_none();
-    let start = messages.iter().rposition(typed).map_or(0, |index| index + 1);
+    // What was typed beside results came while the loop went on; it did not begin one.
+    let begins = |run: &Run<'_>| {
+        run.role == Role::User && !run.has_results() && run.messages.iter().any(Message::is_typed)
+    };
+    let start = std::iter::once(last).chain(runs).find(begins).map_or(0, |run| run.end);
     loops.then_some(start)
+}
+
+/// Neighbours of one role.
+struct Run<'a> {
+    role: Role,
+    messages: &'a [Message],
+    /// The message after its last.
+    end: usize,
+}
+
+impl Run<'_> {
+    fn has_results(&self) -> bool {
+        self.messages.iter().any(|message| message.tool_results().next().is_some())
+    }
+}
+
+/// The runs of a thread from its end: what is near the end is found without a look at the rest.
+fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
+    let mut rest = messages;
+    std::iter::from_fn(move || {
+        let role = rest.last()?.role;
+        let end = rest.len();
+        let count = rest.iter().rev().take_while(|message| message.role == role).count();
+        let (before, run) = rest.split_at_checked(end - count)?;
+        rest = before;
+        Some(Run { role, messages: run, end })
+    })
 }
 
 /// Returns the ids of the calls that nobody has answered yet at the end of the thread, in order.

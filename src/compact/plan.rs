@@ -189,8 +189,7 @@ impl Plan {
             let old_from = removed.len();
             removed.extend(tail.by_ref().take(splice.at.len()));
             let old = removed.get(old_from..).unwrap_or_default();
-            let inserts = splice.insert.iter();
-            messages.extend(inserts.filter_map(|insert| insert.build(splice.at.start, old)));
+            messages.extend(build(splice, old));
             next = splice.at.end;
         }
         messages.extend(tail);
@@ -216,8 +215,9 @@ impl Plan {
                 return Err(StalePlan::Splice { splice: index });
             }
             next = end;
+            let mut kept = None;
             for insert in &splice.insert {
-                insert.check(index, &splice.at, messages)?;
+                kept = insert.check(index, &splice.at, messages, kept)?;
             }
         }
         Ok(())
@@ -225,44 +225,57 @@ impl Plan {
 }
 
 impl Insert {
+    /// Checks a part against the messages that go, and against the last block that a part before
+    /// it kept: a block that came twice would be a call or a result that comes twice.
     fn check(
         &self,
         splice: usize,
         at: &Range<usize>,
         messages: &[Message],
-    ) -> Result<(), StalePlan> {
-        let Self::Part { message, blocks } = self else { return Ok(()) };
+        kept: Option<(usize, u32)>,
+    ) -> Result<Option<(usize, u32)>, StalePlan> {
+        let Self::Part { message, blocks } = self else { return Ok(kept) };
         let source = messages.get(*message).filter(|_| at.contains(message));
         let count = source.map_or(0, |source| source.content.len());
         let ascending = blocks.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
-        let within = blocks.last().is_some_and(|last| (*last as usize) < count);
-        if ascending && within {
-            Ok(())
-        } else {
-            Err(StalePlan::Part { splice, message: *message })
-        }
-    }
-
-    /// Builds the message. `old` are those that go, the first of which has the index `start`.
-    fn build(&self, start: usize, old: &[Message]) -> Option<Message> {
-        match self {
-            Self::Message { message } => Some(message.clone()),
-            Self::Part { message, blocks } => {
-                Some(part(old.get(message.checked_sub(start)?)?, blocks))
+        let first = blocks.first().map(|block| (*message, *block));
+        match blocks.last() {
+            Some(last) if ascending && (*last as usize) < count && first > kept => {
+                Ok(Some((*message, *last)))
             }
+            Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
         }
     }
 }
 
+/// Builds the messages that come in the place of those that go.
+fn build(splice: &Splice, old: &[Message]) -> Vec<Message> {
+    let mut later = None;
+    let built = splice.insert.iter().rev().filter_map(|insert| match insert {
+        Insert::Message { message } => Some(message.clone()),
+        Insert::Part { message, blocks } => {
+            let is_last = later.replace(*message) != Some(*message);
+            let source = old.get(message.checked_sub(splice.at.start)?)?;
+            Some(part(source, blocks, is_last))
+        }
+    });
+    let mut built: Vec<Message> = built.collect();
+    built.reverse();
+    built
+}
+
 /// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
-/// what stood before it once, so the part is marked.
-fn part(source: &Message, blocks: &[u32]) -> Message {
+/// what stood before it once, so the part is marked. What the answer cost and why it ended stand
+/// on the last part only, so that they count once.
+fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
     let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
     let content: Vec<ContentBlock> = kept.cloned().collect();
     let reasons = content.iter().any(ContentBlock::is_reasoning);
     let mut parts = MessageParts::new(source.role, content);
-    parts.stop_reason.clone_from(&source.stop_reason);
-    parts.usage = source.usage;
+    if is_last {
+        parts.stop_reason.clone_from(&source.stop_reason);
+        parts.usage = source.usage;
+    }
     parts.origin.clone_from(&source.origin);
     parts.prefix_rewritten = source.prefix_rewritten || reasons;
     parts.extra = source.extra.clone();
@@ -319,6 +332,26 @@ mod tests {
         for splices in cases {
             assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
         }
+    }
+
+    #[test]
+    fn a_block_is_kept_once_at_most() {
+        let part = || Insert::Part { message: 1, blocks: vec![0] };
+        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
+        assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
+    }
+
+    #[test]
+    fn what_an_answer_cost_counts_once_when_it_is_divided() {
+        let mut answer = Message::assistant("one");
+        answer.make_mut().usage = Some(crate::Usage::new(100, 10));
+        answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
+        let parts = [0, 2].map(|block| Insert::Part { message: 0, blocks: vec![block] });
+        let mut thread = vec![answer];
+        let splice = Splice { at: 0..1, insert: parts.into() };
+        Plan::from_splices(1, vec![splice]).apply(&mut thread).unwrap();
+        let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
+        assert_eq!(costs, [None, Some(crate::Usage::new(100, 10))]);
     }
 
     #[test]

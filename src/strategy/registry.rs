@@ -75,14 +75,15 @@ impl StrategyRegistry {
         Ok(())
     }
 
-    /// Returns the strategy of this name.
+    /// Returns the strategy of this name. `ai-summarize` is another name for `summarize`.
     ///
     /// # Errors
     ///
     /// [`RegistryError::Unknown`], which lists what there is.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn CompactionStrategy>, RegistryError> {
         let unknown = || RegistryError::Unknown { name: name.to_owned(), known: self.known() };
-        self.strategies.get(name).ok_or_else(unknown)
+        let own = if name == "ai-summarize" { "summarize" } else { name };
+        self.strategies.get(name).or_else(|| self.strategies.get(own)).ok_or_else(unknown)
     }
 
     /// The names, in order.

@@ -228,13 +228,17 @@ impl Snapshot {
         let Some(last) = self.messages.iter().rev().find(|message| message.is_typed()) else {
             return true;
         };
-        let typed = |message: &Message| -> Vec<ContentBlock> {
-            let blocks = message.typed_blocks();
-            blocks.filter_map(|block| message.content.get(block).cloned()).collect()
-        };
-        let wanted = typed(last);
-        after.iter().rev().filter(|message| message.is_typed()).any(|kept| typed(kept) == wanted)
+        // A marker between two typed blocks may have divided the message, so the blocks are looked
+        // for in a row, not in one message.
+        let wanted: Vec<&ContentBlock> = typed(last).collect();
+        let kept: Vec<&ContentBlock> = after.iter().flat_map(typed).collect();
+        kept.windows(wanted.len().max(1)).rev().any(|run| run == wanted)
     }
+}
+
+/// The blocks of a message that a person gave.
+fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
+    message.typed_blocks().filter_map(|block| message.content.get(block))
 }
 
 fn has_blank_summary(message: &Message) -> bool {

@@ -24,7 +24,9 @@ pub(super) fn cut(
     let wanted = thread.len().saturating_sub(messages);
     let by_length = points.iter().copied().take_while(|point| *point <= wanted).last();
     let by_size = tokens.map(|tokens| first_within(snapshot, tokens)).unwrap_or_default();
+    // Where an open call stands behind every cut, the last cut leaves the least.
     let by_size = points.iter().copied().find(|point| *point >= by_size);
+    let by_size = if tokens.is_some() { by_size.or(points.last().copied()) } else { by_size };
     let cut = by_length.unwrap_or_default().max(by_size.unwrap_or_default());
     if cut > 0 {
         return Ok(cut);
@@ -57,6 +59,7 @@ pub(super) fn typed(
 ) -> Vec<Range<Position>> {
     let mut left = tokens;
     let in_tail = snapshot.messages().iter().skip(before).any(|message| message.is_typed());
+    let count = count.max(usize::from(!in_tail));
     let head = snapshot.messages().iter().enumerate().take(before);
     let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
     let chosen = typed.enumerate().take_while(|(rank, (_, message))| {

@@ -131,9 +131,11 @@ fn write(facts: Facts, most: usize) -> String {
             let Some(item) = items.get(*count) else { continue };
             let heading = if *count == 0 { name.len() + 6 } else { 0 };
             let Some(rest) = left.checked_sub(item.len() + 3 + heading) else {
-                // What does not fit now never will; the next item may be shorter.
-                items.remove(*count);
-                progress = true;
+                // What does not fit now never will; a later item may be shorter.
+                let room = left.saturating_sub(3 + heading);
+                let behind = items.split_off(*count);
+                items.extend(behind.into_iter().filter(|item| item.len() <= room));
+                progress = items.len() > *count;
                 continue;
             };
             left = rest;

@@ -260,7 +260,7 @@ fn an_upward_import_is_found_in_any_form() {
         "use crate::strategy::Attempt;",
         "use crate::{message::Text, strategy::{self, Attempt}};",
         "pub use super::super::strategy::Attempt as A;",
-        "fn f() -> crate::strategy::Attempt { crate::strategy::Attempt }",
+        "fn f(_: crate::strategy::Attempt) {}",
         "use crate::Request;",
         "pub(crate) use crate::strategy::*;",
     ];

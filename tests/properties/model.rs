@@ -24,23 +24,30 @@ pub(crate) fn compact(
     let mut waiting = ranges.iter().peekable();
     for (index, message) in thread.iter().enumerate().skip(first) {
         let mut part: Vec<ContentBlock> = Vec::new();
+        let mut own: Vec<usize> = Vec::new();
         for (block, content) in message.content.iter().enumerate() {
             let at = Position { message: index, block };
             while let Some((range, insert)) = waiting.next_if(|(range, _)| range.end <= at) {
                 if range.start < range.end || !insert.is_empty() {
-                    close(message, &mut part, &mut built);
+                    close(message, &mut part, &mut built, &mut own);
                 }
                 built.extend(insert.iter().cloned());
             }
             let taken = waiting.peek().is_some_and(|(range, _)| range.contains(&at));
             if taken {
                 // What comes goes where the range begins; what stood before it is complete.
-                close(message, &mut part, &mut built);
+                close(message, &mut part, &mut built, &mut own);
             } else if !stripped(message.role, content, strip, index < loop_from) {
                 part.push(content.clone());
             }
         }
-        close(message, &mut part, &mut built);
+        close(message, &mut part, &mut built, &mut own);
+        // What an answer cost counts once: on the last of its parts.
+        own.pop();
+        for part in own {
+            let parts = built[part].make_mut();
+            (parts.usage, parts.stop_reason) = (None, None);
+        }
         let end = Position { message: index, block: message.content.len() };
         while let Some((_, insert)) = waiting.next_if(|(range, _)| range.end <= end) {
             built.extend(insert.iter().cloned());
@@ -56,12 +63,18 @@ fn stripped(role: Role, block: &ContentBlock, strip: Strip, outside_loop: bool) 
         || (role == Role::Assistant && strip.thinking && outside_loop && block.is_reasoning())
 }
 
-fn close(source: &Message, part: &mut Vec<ContentBlock>, built: &mut Vec<Message>) {
+fn close(
+    source: &Message,
+    part: &mut Vec<ContentBlock>,
+    built: &mut Vec<Message>,
+    own: &mut Vec<usize>,
+) {
     if part.is_empty() {
         return;
     }
     let mut parts: MessageParts = (**source).clone();
     parts.content = std::mem::take(part);
     parts.prefix_rewritten |= parts.content.iter().any(ContentBlock::is_reasoning);
+    own.push(built.len());
     built.push(Message::from(parts));
 }

@@ -77,6 +77,13 @@ pub enum RunError {
         /// Which chunk, from 1.
         chunk: usize,
     },
+    /// The model left the summary as it was although it had something to add: its edits were
+    /// refused, or it wrote them as chat, also when it was told.
+    #[error("chunk {chunk} was not folded into the summary")]
+    NotFolded {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
     /// The model stopped for a reason that does not let it go on.
     #[error("the model stopped with {reason} at chunk {chunk}")]
     Stopped {

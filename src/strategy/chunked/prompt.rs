@@ -30,6 +30,8 @@ pub(super) struct ChunkPrompt<'a> {
     pub(super) total: usize,
     pub(super) transcript: &'a str,
     pub(super) summary: &'a str,
+    /// The most bytes that the summary may have.
+    pub(super) summary_bytes: usize,
     pub(super) next_prompt: Option<&'a Message>,
     pub(super) focus: Option<&'a str>,
 }
@@ -60,6 +62,7 @@ impl ChunkPrompt<'_> {
                 ("number", &number),
                 ("total", &self.total.to_string()),
                 ("status", self.status()),
+                ("room", &self.summary_bytes.to_string()),
                 ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
                 ("focus", focus.as_deref().unwrap_or_default()),
                 ("summary", &tagged("summary", self.summary)),
@@ -131,6 +134,7 @@ mod tests {
             total: 2,
             transcript,
             summary: "",
+            summary_bytes: 60_000,
             next_prompt: next,
             focus: None,
         };

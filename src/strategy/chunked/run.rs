@@ -16,6 +16,7 @@ use super::{
     tools,
 };
 use crate::{
+    compact::legality,
     edl::Workspace,
     message::{
         ContentBlock, Message, ModelError, ModelErrorKind, Request, StopReason, Text, Turn, Usage,
@@ -81,6 +82,8 @@ struct Data {
     rounds: usize,
     retries: usize,
     nudged: bool,
+    /// Whether an edit of the chunk at work was refused.
+    refused: bool,
     chunk_usage: Usage,
     state: State,
     steps: Vec<ChunkStep>,
@@ -131,6 +134,7 @@ impl CompactionRun {
                 rounds: 0,
                 retries: 0,
                 nudged: false,
+                refused: false,
                 chunk_usage: Usage::default(),
                 state: State::Done,
                 steps: Vec::new(),
@@ -144,8 +148,13 @@ impl CompactionRun {
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
         self.data.focus = Some(focus.into());
-        if self.data.rounds == 0 && self.data.done == 0 {
+        let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
+        if let State::Asking { after } = self.data.state
+            && untouched
+        {
+            let retries = self.data.retries;
             self.open_chunk();
+            (self.data.retries, self.data.state) = (retries, State::Asking { after });
         }
         self
     }
@@ -176,15 +185,14 @@ impl CompactionRun {
         let State::Asking { after } = &mut self.data.state else { return Err(NotAsked) };
         *after = Duration::ZERO;
         self.data.retries = 0;
-        self.data.rounds += 1;
+        self.data.rounds = self.data.rounds.saturating_add(1);
         self.data.chunk_usage += turn.usage.unwrap_or_default();
         let Turn { message, stop_reason, .. } = turn;
         let calls: Vec<_> = message.tool_uses().cloned().collect();
         let chat: usize =
             message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
-        if !message.content.is_empty() {
-            self.say(message);
-        }
+        self.say(message);
+        self.mend();
         match stop_reason {
             StopReason::Refusal | StopReason::Aborted => {
                 self.fail(RunError::Stopped { chunk: self.data.done + 1, reason: stop_reason });
@@ -193,7 +201,9 @@ impl CompactionRun {
             _ if !calls.is_empty() => {
                 let most = self.data.options.summary_bytes;
                 let results = tools::answer(&mut self.data.workspace, calls.iter(), most);
+                self.data.refused |= results.tool_results().any(|result| result.is_error);
                 self.say(results);
+                self.mend();
                 self.check_rounds();
             }
             StopReason::MaxTokens => self.ask_again(GO_ON),
@@ -236,6 +246,16 @@ impl CompactionRun {
     pub fn abort(&mut self) {
         if let State::Asking { .. } = self.data.state {
             self.fail(RunError::Aborted { chunk: self.data.done + 1 });
+        }
+    }
+
+    /// Takes a run that failed or was aborted up again, at the chunk where it stopped and from
+    /// the summary before it. The steps stay, and so do the chunks that are done. A run that has
+    /// not failed stays as it is.
+    pub fn retry(&mut self) {
+        if let State::Failed { .. } = self.data.state {
+            self.data.workspace = self.data.before.clone();
+            self.open_chunk();
         }
     }
 
@@ -282,6 +302,7 @@ impl CompactionRun {
             total,
             transcript: self.chunk(),
             summary: self.summary(),
+            summary_bytes: self.data.options.summary_bytes,
             next_prompt: self.data.next_prompt.as_ref(),
             focus: self.data.focus.as_deref(),
         };
@@ -289,11 +310,18 @@ impl CompactionRun {
         self.data.rounds = 0;
         self.data.retries = 0;
         self.data.nudged = false;
+        self.data.refused = false;
         self.data.state = State::Asking { after: Duration::ZERO };
     }
 
     fn say(&mut self, message: Message) {
         self.data.request.messages.make_mut().push(message);
+    }
+
+    /// Providers refuse blank text and ids that come twice, and models write both.
+    fn mend(&mut self) {
+        let messages = self.data.request.messages.to_vec();
+        self.data.request.messages = legality::repair(messages).0.into();
     }
 
     fn ask_again(&mut self, text: &'static str) {
@@ -304,12 +332,15 @@ impl CompactionRun {
     /// The model says that it is done with the chunk.
     fn end_chunk(&mut self, chat: usize) {
         let blank = self.summary().trim().is_empty();
-        let idle = !self.has_changed() && (blank || chat > CHAT);
+        // An edit that was refused, or written as chat, was meant to be one.
+        let idle = !self.has_changed() && (self.data.refused || chat > CHAT);
         if (idle || blank) && !self.data.nudged {
             self.data.nudged = true;
             self.ask_again(NUDGE);
         } else if blank {
             self.fail(RunError::BlankSummary { chunk: self.data.done + 1 });
+        } else if idle {
+            self.fail(RunError::NotFolded { chunk: self.data.done + 1 });
         } else {
             let folded = self.has_changed();
             self.close_chunk(if folded { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged });
@@ -335,7 +366,12 @@ impl CompactionRun {
 
     fn close_chunk(&mut self, outcome: ChunkOutcome) {
         self.record(outcome);
-        self.data.before = self.data.workspace.clone();
+        // Only the summary goes on. Registers and scratch files belong to a conversation that the
+        // next chunk knows nothing of, and would count against its room.
+        let mut workspace = Workspace::new();
+        let _ = workspace.insert(SUMMARY, self.summary());
+        self.data.before = workspace.clone();
+        self.data.workspace = workspace;
         self.data.done += 1;
         self.open_chunk();
     }
@@ -394,7 +430,7 @@ impl Data {
         let at_work = self.done < self.chunks.len();
         let done = self.state == State::Done && self.done != self.chunks.len();
         if next != self.rendered.len() || (working && !at_work) || done {
-            return Err(StoredRunError::Chunks { chunk: self.done + 1 });
+            return Err(StoredRunError::Chunks { chunk: self.done.saturating_add(1) });
         }
         Ok(())
     }

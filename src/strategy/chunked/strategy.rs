@@ -90,6 +90,9 @@ impl Attempt for Chunking {
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        if self.outcome.is_some() {
+            return;
+        }
         let handled = match answer {
             Ok(turn) => self.run.handle_turn(turn),
             Err(error) if error.kind == ModelErrorKind::NoModel => {
@@ -98,7 +101,7 @@ impl Attempt for Chunking {
             }
             Err(error) => self.run.handle_error(error),
         };
-        if handled.is_err() || self.outcome.is_some() {
+        if handled.is_err() {
             return;
         }
         let outcome = match self.run.step() {
