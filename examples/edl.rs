@@ -7,11 +7,11 @@
 //! The files go into a workspace under the names given, and the script (`-` is standard input) runs
 //! there. Prints `{"files": {name: text}, "failures": [...], "warnings": [...]}`, or with `--text` the
 //! report that a model would get. Nothing on disk changes unless `--write` is given: then all files that
-//! the script changed or made are written, or none of them if any failed. Exits with 1 and one line on
-//! standard error if there is nothing to run, or nothing could be written.
+//! the script changed or made are written, or none of them if any failed or if two names are of one file.
+//! Exits with 1 and one line on standard error if there is nothing to run, or nothing could be written.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     error::Error,
     fs, io,
     path::{Path, PathBuf},
@@ -128,6 +128,11 @@ fn write_all(report: &Report, workspace: &Workspace) -> Result<(), String> {
             Err(error) => return Err(undo(&staged, 0, &format!("{path}: {error}"))),
         }
     }
+    let mut targets = BTreeSet::new();
+    if let Some(file) = staged.iter().find(|file| !targets.insert(&file.target)) {
+        let error = format!("{} was edited under two names", file.target.display());
+        return Err(undo(&staged, 0, &error));
+    }
     for (written, file) in staged.iter().enumerate() {
         if let Err(error) = fs::rename(&file.temporary, &file.target) {
             let error = format!("{}: {error}", file.target.display());
@@ -169,6 +174,9 @@ fn stage<'a>(
     };
     let folder = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
+    // Two names of one file are told by this, also if the file is new.
+    let folder = fs::canonicalize(folder)?;
+    let target = target.file_name().map_or_else(|| target.clone(), |name| folder.join(name));
     let temporary = folder.join(format!(".edl-{}-{index}", std::process::id()));
     let staged = Staged { target, temporary, before };
     let mut written = fs::write(&staged.temporary, text);

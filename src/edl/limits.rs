@@ -24,7 +24,11 @@ pub struct Limits {
     pub all_regexes_bytes: usize,
     /// The matches that one command may find.
     pub matches: usize,
-    /// The bytes that the searches of one run may read together.
+    /// The bytes that the searches of one run may read or copy together.
+    ///
+    /// What counts for a match is what may have been read before it was known as one. For a
+    /// regular expression whose matches have no bounded length that is usually the rest of what is
+    /// searched, or of the line, even if the match is short. Half a gigabyte takes about a second.
     pub searched_bytes: u64,
     /// The text of all files that a run has open, checked by every edit that adds to it.
     pub output_bytes: usize,
@@ -43,7 +47,7 @@ impl Default for Limits {
             regex_bytes: MEBIBYTE,
             all_regexes_bytes: 256 * MEBIBYTE,
             matches: 100_000,
-            searched_bytes: 64 << 30,
+            searched_bytes: 4 << 30,
             output_bytes: 64 * MEBIBYTE,
             registers: 1_000,
             register_bytes: 16 * MEBIBYTE,

@@ -22,6 +22,7 @@ pub(crate) struct Regex {
     flags: String,
     sticky: bool,
     reach: Reach,
+    reach_beyond: Reach,
 }
 
 /// How much text from its first byte on can decide a match.
@@ -67,7 +68,21 @@ impl Regex {
             None => Reach::Text,
         };
         let (source, flags) = (source.to_owned(), flags.to_owned());
-        Ok(Self { engine, source, sticky: flags.contains('y'), flags, reach })
+        // If the only repetition without bound comes last, as in `\n\n+`, the expression matches after
+        // every round of it. Less is read in vain than what comes before it and its first rounds.
+        let whole = std::slice::from_ref(&parsed);
+        let parts = if parsed.kind().subs().len() > 1 { parsed.kind().subs() } else { whole };
+        let beyond = parts.split_last().and_then(|(last, before)| {
+            let [round] = last.kind().subs() else { return None };
+            let (round, least) = (round.properties(), last.properties().minimum_len()?);
+            let rounds = least.checked_div(round.minimum_len()?)?.saturating_add(1);
+            let repeated = round.maximum_len()?.saturating_mul(rounds).saturating_add(4);
+            before.iter().try_fold(repeated, |sum, part| {
+                Some(sum.saturating_add(part.properties().maximum_len()?))
+            })
+        });
+        let reach_beyond = beyond.map_or(reach, Reach::Bytes);
+        Ok(Self { engine, source, sticky: flags.contains('y'), flags, reach, reach_beyond })
     }
 
     /// Whether a match must begin where the search does.
@@ -77,6 +92,11 @@ impl Regex {
 
     pub(crate) fn reach(&self) -> Reach {
         self.reach
+    }
+
+    /// How much text beyond a match may be read before it is known as one.
+    pub(crate) fn reach_beyond(&self) -> Reach {
+        self.reach_beyond
     }
 
     /// How much memory the compiled expression takes.

@@ -354,6 +354,36 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_reads_on_after_its_matches_is_stopped() {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "a".repeat(1_000_000)).expect("a path");
+        let limits = Limits { searched_bytes: 3_000_000, ..Limits::default() };
+        for pattern in ["/a[^]*z|a/", "/a.*z|a/"] {
+            let script = format!("file /a select_multiple {pattern}");
+            let commands = parse(&script, &limits).expect("a script");
+            let outcome = run(&commands, &workspace, &limits);
+            let error = outcome.report.failures.into_iter().next().map(|failure| failure.error);
+            assert_eq!(error, Some(RunError::SearchTooLong { limit: 3_000_000 }), "{pattern}");
+        }
+        let commands = parse("file /a select_multiple /a{20}/", &limits).expect("a script");
+        assert!(run(&commands, &workspace, &limits).report.is_ok());
+    }
+
+    #[test]
+    fn a_search_that_fails_uses_up_the_limit() {
+        let limits = Limits { searched_bytes: 7, matches: 1, ..Limits::default() };
+        let script = "select_multiple /a/ file /b select /a/";
+        let mut workspace = Workspace::new();
+        for path in ["/a", "/b"] {
+            workspace.insert(path, "a a").expect("a path");
+        }
+        let commands = parse(&format!("file /a {script}"), &limits).expect("a script");
+        let outcome = run(&commands, &workspace, &limits);
+        let last = outcome.report.failures.into_iter().next_back().map(|failure| failure.error);
+        assert_eq!(last, Some(RunError::SearchTooLong { limit: 7 }));
+    }
+
+    #[test]
     fn a_run_writes_nothing_before_it_is_committed() {
         let mut workspace = Workspace::new();
         let limits = Limits::default();

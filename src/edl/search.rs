@@ -74,13 +74,17 @@ impl<'a> Search<'a> {
     /// Looks within a span from here on.
     pub(crate) fn within(&mut self, span: Range<usize>) {
         self.ground = match self.reach {
-            Reach::Text => Ground::Piece(Window::around(self.rope, span.start, span.end)),
+            Reach::Text => Ground::Piece(self.copy(span.start, span.end)),
             Reach::Bytes(_) | Reach::Line => Ground::Chunks(self.rope.chunk_at(span.start)),
         };
+        if let (Ground::Piece(window), Finder::Lines(_)) = (&self.ground, self.finder) {
+            // It is looked through for carriage returns, and copied without them.
+            self.searched += window.text.len() as u64;
+        }
         (self.around, self.next, self.until) = (None, Some(span.start), span.end);
     }
 
-    /// How many bytes have been searched so far.
+    /// How many bytes may have been read or copied so far.
     pub(crate) fn searched(&self) -> u64 {
         self.searched
     }
@@ -88,8 +92,7 @@ impl<'a> Search<'a> {
     fn find(&mut self, from: usize) -> Option<Match> {
         let Ground::Piece(window) = &self.ground else { return self.find_in_chunks(from) };
         let found = self.finder.find(&mut self.memory, window, from, self.until);
-        let end = found.map_or(self.until, |it| it.end);
-        self.searched += end.saturating_sub(from) as u64;
+        self.searched += self.cost(window, from, found);
         found
     }
 
@@ -132,7 +135,8 @@ impl<'a> Search<'a> {
         // The character before the first one of a chunk lies outside of it, so that place belongs
         // to a border too.
         if from == chunk.start && from > 0 {
-            self.around = Some(self.border_window(from, from));
+            let around = self.border_window(from, from);
+            self.around = Some(around);
             return Step::GoOn(from);
         }
         let border = if is_last { chunk.end() + 1 } else { self.border(chunk) };
@@ -149,7 +153,8 @@ impl<'a> Search<'a> {
             }
         }
         let from = from.max(border);
-        self.around = Some(self.border_window(from, chunk.end()));
+        let around = self.border_window(from, chunk.end());
+        self.around = Some(around);
         Step::GoOn(from)
     }
 
@@ -164,7 +169,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns a copy of the text around a border, and the first place that it does not settle.
-    fn border_window(&self, from: usize, beyond: usize) -> (Window<'a>, usize) {
+    fn border_window(&mut self, from: usize, beyond: usize) -> (Window<'a>, usize) {
         let next = self.rope.boundary_after(beyond + 1);
         let (settled, end) = match self.reach {
             Reach::Bytes(bytes) => (next, next.saturating_add(bytes)),
@@ -177,14 +182,40 @@ impl<'a> Search<'a> {
                 feed.map_or((self.rope.len(), self.rope.len()), |feed| (feed + 1, feed + 1))
             }
         };
-        (Window::around(self.rope, from, end), settled)
+        (self.copy(from, end), settled)
     }
 
     fn search(&mut self, window: &Window<'_>, from: usize) -> Option<Match> {
         let found = self.finder.find(&mut self.memory, window, from, self.until);
-        let end = found.map_or(window.start + window.text.len(), |it| it.end).min(self.until);
-        self.searched += end.saturating_sub(from) as u64;
+        self.searched += self.cost(window, from, found);
         found
+    }
+
+    /// Returns the text from one place to another in one piece. What had to be copied for that
+    /// counts as searched.
+    fn copy(&mut self, from: usize, to: usize) -> Window<'a> {
+        let window = Window::around(self.rope, from, to);
+        if matches!(window.text, Cow::Owned(_)) {
+            self.searched += window.text.len() as u64;
+        }
+        window
+    }
+
+    /// Returns how many bytes a look at a window may have read.
+    ///
+    /// A short match can be known as one only after what follows it was read: `a` for `/a[^]*z|a/`
+    /// only where no `z` follows. So what could have decided it counts, and not only its own length.
+    fn cost(&self, window: &Window<'_>, from: usize, found: Option<Match>) -> u64 {
+        let limit = self.until.min(window.start + window.text.len());
+        let end = found.map_or(limit, |found| {
+            let decided = match self.finder.reach_beyond() {
+                Reach::Bytes(bytes) => found.end.saturating_add(bytes),
+                Reach::Line => window.line_end(found.end),
+                Reach::Text => limit,
+            };
+            decided.min(limit).max(found.end)
+        });
+        end.saturating_sub(from) as u64
     }
 }
 
@@ -243,6 +274,34 @@ mod tests {
         assert_eq!(starts(&rope, &regex("aab", ""), 0), [CHUNK_BYTES - 2]);
         assert_eq!(starts(&rope, &regex("a*b", ""), 0), [1]);
         assert_eq!(starts(&rope, &regex(r"a[^x]*\n", ""), 0), [1]);
+    }
+
+    #[test]
+    fn what_may_have_been_read_after_a_match_counts() {
+        let text = format!("{}\n{}", "a".repeat(100), "b".repeat(100));
+        let rope = Rope::new(&text);
+        let searched = |pattern| {
+            let regex = regex(pattern, "");
+            let mut search = Search::new(&rope, Finder::Regex(&regex));
+            search.within(0..rope.len());
+            assert_eq!(search.next().map(|found| found.end), Some(1), "{pattern}");
+            search.searched()
+        };
+        assert_eq!(searched("a[^]*z|a"), 201);
+        assert_eq!(searched("a.*z|a"), 101);
+        assert_eq!(searched("az?"), 7);
+        assert_eq!(searched("az*"), 7);
+    }
+
+    #[test]
+    fn copies_count() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 1, text: "x" }]);
+        let regex = regex("x[^]*z|x", "");
+        let mut search = Search::new(&rope, Finder::Regex(&regex));
+        search.within(0..rope.len());
+        assert_eq!(search.searched(), rope.len() as u64);
     }
 
     #[test]

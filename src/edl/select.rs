@@ -142,6 +142,21 @@ fn search(
         return Err(RunError::EmptyPattern);
     }
     let mut search = Search::new(&document.rope, finder);
+    let budget = meter.limits.searched_bytes.saturating_sub(meter.searched_bytes);
+    let found = collect(&mut search, areas, command, meter.limits, budget);
+    // What was searched in vain is used up as well.
+    meter.searched_bytes = meter.searched_bytes.saturating_add(search.searched());
+    found
+}
+
+/// Takes the matches of a search that are wanted, as long as it stays within its budget of bytes.
+fn collect(
+    search: &mut Search<'_>,
+    areas: &[Range<usize>],
+    command: &Select,
+    limits: &Limits,
+    budget: u64,
+) -> Result<Vec<Selected>, RunError> {
     let mut found: Vec<Selected> = Vec::new();
     for area in areas {
         // Whole lines end after their line end, which may lie in the area after theirs.
@@ -150,45 +165,43 @@ fn search(
             continue;
         }
         search.within(free_from..area.end);
-        collect(&mut search, &mut found, command, meter.limits)?;
-        let limit = meter.limits.searched_bytes;
-        if meter.searched_bytes.saturating_add(search.searched()) > limit {
-            return Err(RunError::SearchTooLong { limit });
+        loop {
+            let next = search.next();
+            if search.searched() > budget {
+                return Err(RunError::SearchTooLong { limit: limits.searched_bytes });
+            }
+            let Some(Match { start, end, is_lines }) = next else { break };
+            if !take(&mut found, Selected { start, end, is_lines }, command, limits)? {
+                break;
+            }
         }
     }
-    meter.searched_bytes = meter.searched_bytes.saturating_add(search.searched());
     Ok(found)
 }
 
-/// Takes the matches of a search that are wanted.
-fn collect(
-    search: &mut Search<'_>,
+/// Takes a match if it is wanted, and returns whether another one is.
+fn take(
     found: &mut Vec<Selected>,
+    selected: Selected,
     command: &Select,
     limits: &Limits,
-) -> Result<(), RunError> {
+) -> Result<bool, RunError> {
     let wanted = Wanted::by(command.selector);
-    for Match { start, end, is_lines } in search {
-        let selected = Selected { start, end, is_lines };
-        match wanted {
-            Wanted::First => {
-                found.push(selected);
-                return Ok(());
-            }
-            Wanted::Last => *found = vec![selected],
-            // Two empty areas at one place hold the same empty match.
-            Wanted::All if found.last() == Some(&selected) => {}
-            Wanted::All if found.len() == limits.matches => {
-                return Err(RunError::TooManyMatches {
-                    command: command.selector.word(),
-                    pattern: command.pattern.to_string(),
-                    limit: limits.matches,
-                });
-            }
-            Wanted::All => found.push(selected),
+    match wanted {
+        Wanted::First => found.push(selected),
+        Wanted::Last => *found = vec![selected],
+        // Two empty areas at one place hold the same empty match.
+        Wanted::All if found.last() == Some(&selected) => {}
+        Wanted::All if found.len() == limits.matches => {
+            return Err(RunError::TooManyMatches {
+                command: command.selector.word(),
+                pattern: command.pattern.to_string(),
+                limit: limits.matches,
+            });
         }
+        Wanted::All => found.push(selected),
     }
-    Ok(())
+    Ok(!matches!(wanted, Wanted::First))
 }
 
 fn locate(

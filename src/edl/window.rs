@@ -51,6 +51,13 @@ impl<'a> Window<'a> {
         let end = rope.boundary_after(to.saturating_add(4));
         Self { text: rope.slice(start..end), start, ends_document: end == rope.len() }
     }
+
+    /// Returns where the line that holds a place ends in this window.
+    pub(crate) fn line_end(&self, place: usize) -> usize {
+        let rest = place.checked_sub(self.start).and_then(|from| self.text.get(from..));
+        let feed = rest.and_then(|rest| rest.find('\n'));
+        feed.map_or(self.start + self.text.len(), |feed| place + feed + 1)
+    }
 }
 
 impl<'p> Finder<'p> {
@@ -67,6 +74,15 @@ impl<'p> Finder<'p> {
         match self {
             Self::Regex(regex) => regex.reach(),
             Self::Lines(lines) => Reach::Bytes(lines.reach()),
+        }
+    }
+
+    /// How much text beyond a match may be read before it is known as one.
+    pub(crate) fn reach_beyond(self) -> Reach {
+        match self {
+            Self::Regex(regex) => regex.reach_beyond(),
+            // A literal is known by its last byte.
+            Self::Lines(_) => Reach::Bytes(0),
         }
     }
 
