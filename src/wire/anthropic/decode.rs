@@ -23,6 +23,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     params::read(&mut fields, &mut forms, &mut request);
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms)?.into();
+    params::note_lone_choice(&request, &mut forms);
     request.messages = read_messages(&mut fields, options.recognise)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)

@@ -46,7 +46,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     order::begin_with_user(&mut drafts, ending.at, notes);
     Parts { tools: &mut tools, system: &mut system, drafts: &mut drafts }
         .mark(request.cache, notes);
-    let head = target::write_head(request, &target, &drafts, notes);
+    let head = target::write_head(request, &target, &tools, &drafts, notes);
     let body = assemble(request, head, Sections { system, tools, drafts }, &mut writer);
     Encoded { body: body.into_json(), adjustments: writer.notes.finish() }
 }

@@ -55,20 +55,25 @@ pub(super) struct Head {
 pub(super) fn write_head(
     request: &Request,
     target: &Target,
+    tools: &[Tree],
     drafts: &[Draft],
     notes: &mut Notes,
 ) -> Head {
     let mut fields = Object::default();
     notes.turn_to(None);
     fields.set_some("model", target.model.clone());
-    params::write(&mut fields, request);
+    params::write(&mut fields, request, tools);
     let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
     if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
         fields.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
-    if request.temperature.is_some() && fields.get("temperature").is_none() {
-        drop_parameter("temperature", notes);
+    let wanted = [
+        ("temperature", request.temperature.is_some()),
+        ("tool_choice", request.tool_choice.is_some()),
+    ];
+    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
+        drop_parameter(name, notes);
     }
     let left_out = write_thinking(request, drafts, &mut fields, notes);
     Head { fields, left_out }
@@ -89,7 +94,8 @@ fn write_thinking(
         drop_parameter("thinking", notes);
         return Some("thinking");
     }
-    if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
+    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    if forces && fields.get("tool_choice").is_some() {
         drop_parameter("tool_choice", notes);
         fields.set("tool_choice", Object::typed("auto"));
     }
