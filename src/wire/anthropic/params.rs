@@ -106,7 +106,11 @@ const TEMPERATURE: Param<f64> = Param {
     key: "temperature",
     kept_as: forms::TEMPERATURE,
     decode: |text| serde_json::from_str(text).ok(),
-    encode: |value| serde_json::Number::from_f64(*value).map(Tree::Number),
+    // Other providers go further; what came in a body of this one is remembered and goes back.
+    encode: |value| {
+        let known = (0.0..=1.0).contains(value);
+        serde_json::Number::from_f64(*value).filter(|_| known).map(Tree::Number)
+    },
 };
 
 const TOOL_CHOICE: Param<ToolChoice> = Param {
