@@ -42,6 +42,16 @@ fn a_huge_body_is_abridged() {
     }
 }
 
+#[test]
+fn what_a_large_body_repeats_of_the_request_tells_nothing() {
+    let prompt = "prompt is too long, rate limit, content policy. ".repeat(4_000);
+    let body = serde_json::json!({"detail": [{"msg": "Field required", "input": prompt}]});
+    let error = classify_error(422, body.to_string().as_bytes());
+    assert_eq!((kind(&error).as_str(), error.message.as_str()), ("other", "Field required"));
+    let cut = format!("{{\"msg\":\"Field required\",{}\"input\":\"{prompt}", " ".repeat(2_048));
+    assert_eq!(kind(&classify_error(422, cut.as_bytes())), "other");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

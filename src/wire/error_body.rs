@@ -6,17 +6,24 @@ use serde_json::Value;
 
 use crate::message::Text;
 
-/// The most of a body that is looked at, and the most of a message that is kept.
-const MOST_BODY: usize = 64 * 1024;
+/// The most of a body that is read as JSON.
+const MOST_BODY: usize = 4 * 1024 * 1024;
+/// The most of a text that is searched: behind its beginning it repeats what was sent.
+const MOST_SEARCHED: usize = 2 * 1024;
+/// The most of a message that is kept, in characters.
 const MOST_MESSAGE: usize = 2_000;
+/// Fields that repeat what was sent. Nothing in them is the provider's.
+const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
 
 /// What an error body says.
 #[derive(Debug)]
 pub(super) struct Report {
     /// The provider's words.
     pub(super) message: Text,
-    /// Everything that may tell the kind: words, types and codes, in lower case.
-    pub(super) text: String,
+    /// The words that may tell the kind, in lower case.
+    words: String,
+    /// Types and codes, in lower case, each on a line of its own. A message of one word is one too.
+    codes: String,
     /// How long it asks to wait, where that stands in a field of its own.
     retry_delay: Option<Duration>,
     /// The length of the prompt and the window, where those stand in fields of their own.
@@ -27,37 +34,51 @@ pub(super) struct Report {
 impl Report {
     /// Reads a body: JSON in any of the shapes that providers use, or text.
     pub(super) fn read(body: &[u8]) -> Self {
-        let body = body.get(..MOST_BODY).unwrap_or(body);
-        let value: Option<Value> = serde_json::from_slice(body).ok();
-        let body = String::from_utf8_lossy(body);
-        let Some(value) = value else { return Self::of_text(body.trim()) };
+        let whole = Some(body).filter(|body| body.len() <= MOST_BODY);
+        let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
+        let beginning = body.get(..MOST_MESSAGE * 5).unwrap_or(body);
+        let text = String::from_utf8_lossy(beginning);
+        let Some(value) = value else { return Self::of_text(text.trim()) };
         let mut facts = Facts::default();
         facts.gather(&value);
-        let message = facts.messages.join(": ");
-        let message = if message.trim().is_empty() { body.trim() } else { message.trim() };
-        let text = format!("{message}\n{}", facts.codes.join("\n")).to_ascii_lowercase();
+        if facts.messages.is_empty() {
+            facts.messages.push(text.trim().to_owned());
+        }
+        let code = |text: &&String| !text.contains(char::is_whitespace);
+        let single = facts.messages.iter().filter(code).map(|text| searched(text));
+        let codes: Vec<&str> = facts.codes.iter().map(String::as_str).chain(single).collect();
+        let words: Vec<&str> = facts.messages.iter().map(|text| searched(text)).collect();
         Self {
-            message: abridged(message),
-            text,
+            message: abridged(&facts.messages.join(": ")),
+            words: words.join(": ").to_ascii_lowercase(),
+            codes: lines(&codes.join("\n")),
             retry_delay: facts.retry_delay,
             found: facts.found,
             limit: facts.limit,
         }
     }
 
+    /// Reads a text, in which words and codes cannot be told apart.
     fn of_text(text: &str) -> Self {
         Self {
             message: abridged(text),
-            text: text.to_ascii_lowercase(),
+            words: searched(text).to_ascii_lowercase(),
+            codes: lines(searched(text)),
             retry_delay: None,
             found: None,
             limit: None,
         }
     }
 
-    /// Whether any of these words is in it.
-    pub(super) fn says(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.text.contains(word))
+    /// Whether its words hold any of these phrases.
+    pub(super) fn says(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.words.contains(phrase))
+    }
+
+    /// Whether a type or code of it holds any of these words. A line break before a word stands
+    /// for the beginning of the code.
+    pub(super) fn is_coded(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.codes.contains(word))
     }
 
     /// How long it asks to wait.
@@ -70,14 +91,15 @@ impl Report {
             "wait for ",
             "wait ",
         ];
-        let waits = BEFORE.iter().filter_map(|words| duration(after(&self.text, words)?));
+        let waits = BEFORE.iter().filter_map(|words| duration(after(&self.words, words)?));
         self.retry_delay.or_else(|| waits.into_iter().next())
     }
 
     /// The window in tokens.
     pub(super) fn limit(&self) -> Option<u64> {
-        const BEFORE: [&str; 13] = [
+        const BEFORE: [&str; 14] = [
             "maximum context length is ",
+            "maximum model length of ",
             "maximum prompt length is ",
             "maximum context length of ",
             "maximum number of tokens allowed (",
@@ -92,15 +114,16 @@ impl Report {
             "> ",
         ];
         const BEHIND: [&str; 2] = [" maximum context length", " maximum"];
-        let before = BEFORE.iter().find_map(|words| number(after(&self.text, words)?));
-        let behind = || BEHIND.iter().find_map(|words| last_number(&self.text, words));
+        let before = BEFORE.iter().find_map(|words| number(after(&self.words, words)?));
+        let behind = || BEHIND.iter().find_map(|words| last_number(&self.words, words));
         self.limit.or(before).or_else(behind)
     }
 
     /// What was counted against the window: the prompt, and the output where that is reserved.
     pub(super) fn found(&self) -> Option<u64> {
-        const BEFORE: [&str; 14] = [
+        const BEFORE: [&str; 15] = [
             "prompt is too long: ",
+            "prompt (length ",
             "input token count (",
             "prompt token count of ",
             "you requested about ",
@@ -115,11 +138,11 @@ impl Report {
             "(requested: ",
             "n_keep: ",
         ];
-        let sum = after(&self.text, "exceed context limit: ").and_then(|rest| {
+        let sum = after(&self.words, "exceed context limit: ").and_then(|rest| {
             let (prompt, rest) = rest.split_once('+')?;
             number(prompt)?.checked_add(number(rest)?)
         });
-        let before = || BEFORE.iter().find_map(|words| number(after(&self.text, words)?));
+        let before = || BEFORE.iter().find_map(|words| number(after(&self.words, words)?));
         self.found.or(sum).or_else(before)
     }
 }
@@ -177,6 +200,7 @@ impl Facts {
             }
             ("n_prompt_tokens", value) => self.found = value.as_u64(),
             ("n_ctx", value) => self.limit = value.as_u64(),
+            (key, _) if ECHOES.contains(&key) => {}
             (_, value) => self.gather(value),
         }
     }
@@ -240,6 +264,17 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
 /// Nobody waits for more than a day, and no limit lasts longer.
 fn is_sane(duration: &Duration) -> bool {
     *duration <= Duration::from_secs(24 * 60 * 60)
+}
+
+/// The beginning of a text.
+fn searched(text: &str) -> &str {
+    let mut ends = (0..=MOST_SEARCHED).rev();
+    ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MOST_SEARCHED).unwrap_or(text)
+}
+
+/// Codes in lower case, with a line break before the first too.
+fn lines(codes: &str) -> String {
+    format!("\n{codes}").to_ascii_lowercase()
 }
 
 /// The text behind the first of these words.

@@ -2,14 +2,17 @@
 
 use super::contract::{Adjustment, Change};
 use crate::{
-    compact::legality,
-    message::{Extra, Json, Message, Text},
+    compact::legality::{self, Repair},
+    message::{Extra, Json, Message, Role, Text, ToolResult},
 };
 
 /// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
 /// as text instead of a list. Another codec has forms of its own, so nothing is lost without them.
 /// A wire field whose name begins so is kept with the mark twice.
 pub(super) const FORM: char = '~';
+
+/// What stands as the result of an open call, as the repair of a thread has it too.
+const NO_RESULT: &str = "No result was recorded for this call.";
 
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
@@ -21,6 +24,34 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize,
         .map(|repair| Adjustment::at(repair.message(), Change::Repaired { repair }))
         .collect();
     (messages, notes)
+}
+
+/// Returns the calls at the end that nobody has answered, each with the index of its message.
+pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
+    let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
+    let answers = messages.iter().skip(spoken.map_or(0, |last| last + 1));
+    let calls = answers.flat_map(|(at, message)| message.tool_uses().map(|call| (*at, &call.id)));
+    calls.map(|(at, id)| (at, id.clone())).collect()
+}
+
+/// Answers the calls at the end that nobody has answered: no provider goes on with a thread that
+/// has any. The answer stands at this index.
+pub(super) fn answer_open_calls(
+    messages: &mut Vec<(usize, Message)>,
+    at: usize,
+    notes: &mut Notes,
+) {
+    let calls = open_calls(messages);
+    if calls.is_empty() {
+        return;
+    }
+    let mut results = Vec::with_capacity(calls.len());
+    for (message, id) in calls {
+        notes.turn_to(message);
+        results.push(ToolResult::error(id.clone(), NO_RESULT).into());
+        notes.note(Change::Repaired { repair: Repair::ResultAdded { message, id } });
+    }
+    messages.push((at, Message::new(Role::User, results)));
 }
 
 /// The changes made so far, and the message at work.

@@ -5,6 +5,7 @@ use crate::{
     message::CacheMarks,
     wire::{
         contract::Change,
+        fields::Fields,
         notes::Notes,
         tree::{Object, Tree},
     },
@@ -21,6 +22,8 @@ pub(super) struct Parts<'a> {
 /// How many marks a body may carry.
 const MOST: usize = 4;
 const MARK: &str = "cache_control";
+/// The longer of the two lives of a mark; without one it lives five minutes.
+const HOUR: &str = "1h";
 
 impl Parts<'_> {
     /// Places marks if asked to, and takes out what may not be there.
@@ -38,6 +41,29 @@ impl Parts<'_> {
             notes.turn_to(None);
             notes.note(Change::CacheMarksDropped { count: excess });
         }
+        self.lengthen_placed();
+    }
+
+    /// Gives marks that were just placed the longest life of those behind them: the provider
+    /// refuses a mark that lives longer than one before it.
+    fn lengthen_placed(&mut self) {
+        let mut last_hour = None;
+        let mut count = 0_usize;
+        self.each(&mut |object| {
+            if lives_an_hour(object) {
+                last_hour = Some(count);
+            }
+            count += 1;
+        });
+        let mut index = 0;
+        self.each(&mut |object| {
+            if last_hour.is_some_and(|last| index < last)
+                && let Some(Tree::Object(mark)) = object.get_mut(MARK)
+            {
+                mark.set("ttl", HOUR);
+            }
+            index += 1;
+        });
     }
 
     fn clear_reasoning(&mut self, notes: &mut Notes) {
@@ -85,6 +111,13 @@ impl Parts<'_> {
             each_within(&mut block.body, visit);
         }
     }
+}
+
+/// Whether what is marked stays in the cache for an hour.
+fn lives_an_hour(object: &Object) -> bool {
+    let Some(Tree::Raw(mark)) = object.get(MARK) else { return false };
+    let ttl = Fields::parse(mark.as_str()).and_then(|mut fields| fields.take_text("ttl"));
+    ttl.is_some_and(|ttl| ttl == HOUR)
 }
 
 /// Visits what is marked in a block: the blocks of its content first, then itself. Contents of

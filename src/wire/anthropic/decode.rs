@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::{
     blocks::{self, Speaker},
     forms::{self, Forms, NAME},
-    params,
+    params, prompt,
 };
 use crate::{
     message::{ContentBlock, Json, Message, Origin, Request, Role, Text, ToolSpec},
@@ -23,6 +23,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     params::read(&mut fields, &mut forms, &mut request);
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms)?.into();
+    params::note_lone_choice(&request, &mut forms);
     request.messages = read_messages(&mut fields, options.recognise)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)
@@ -138,6 +139,9 @@ fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let name = fields.take_text("name")?;
     let input_schema = fields.take_json("input_schema").filter(Json::is_object)?;
     let note = forms::DESCRIPTION;
+    if !prompt::is_typed(&input_schema) {
+        forms.note(forms::INPUT_SCHEMA, input_schema.clone());
+    }
     let description = blocks::take_optional(&mut fields, "description", note, &mut forms)?;
     if description.as_ref().is_some_and(|text| text.is_empty()) {
         forms.note(note, serde_json::Value::from(""));

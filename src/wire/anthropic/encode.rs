@@ -8,14 +8,14 @@ use super::{
     draft::{self, Draft},
     foreign, forms,
     ids::Ids,
-    order::{self, Ending, OpenCall},
+    order::{self, Ending},
     params, prompt,
     target::{self, Head, Target},
     thread,
     write::Writer,
 };
 use crate::{
-    message::{ContentBlock, Message, Request, Role, StopReason},
+    message::{ContentBlock, Message, Request, StopReason},
     wire::{
         contract::{EncodeOptions, Encoded},
         notes,
@@ -26,7 +26,11 @@ use crate::{
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
-    let (messages, mut notes) = notes::prepare(&request.messages, forms::NAME);
+    let (mut messages, mut notes) = notes::prepare(&request.messages, forms::NAME);
+    let prefill = target.traits.accepts_prefill && !params::thinks_manually(&request.extra);
+    if !(prefill && target.model.is_none()) {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
     let ids = Ids::rewrite(&messages, &mut notes);
     let foreign_calls = foreign::server_calls(&messages);
     let binds_reasoning = target.traits.binds_reasoning;
@@ -35,14 +39,14 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut system = prompt::write_system(&request.system, &mut writer);
     let mut tools = prompt::write_tools(&request.tools, &mut writer);
     let mut drafts = thread::write(&messages, &target, &mut writer);
-    let ending = ending(request, &target, &messages, &writer);
+    let ending = ending(request, &target, &messages, &writer, prefill);
     let notes = &mut writer.notes;
     order::results_first(&mut drafts, notes);
     order::end_well(&mut drafts, &ending, notes);
     order::begin_with_user(&mut drafts, ending.at, notes);
     Parts { tools: &mut tools, system: &mut system, drafts: &mut drafts }
         .mark(request.cache, notes);
-    let head = target::write_head(request, &target, &drafts, notes);
+    let head = target::write_head(request, &target, &tools, &drafts, notes);
     let body = assemble(request, head, Sections { system, tools, drafts }, &mut writer);
     Encoded { body: body.into_json(), adjustments: writer.notes.finish() }
 }
@@ -52,26 +56,16 @@ fn ending(
     target: &Target,
     messages: &[(usize, Message)],
     writer: &Writer,
+    prefill: bool,
 ) -> Ending {
     let last = messages.last().map(|(_, message)| message);
-    let at_rest = target.model.is_none();
+    let is_open = !notes::open_calls(messages).is_empty();
     Ending {
         at: request.messages.len(),
-        open_calls: open_calls(messages, writer),
-        paused: last.is_some_and(|last| is_paused(last, writer)),
-        prefill: target.traits.accepts_prefill && !params::thinks_manually(&request.extra),
-        thoughtless: !at_rest && params::does_not_think(&request.extra),
-        at_rest,
+        stays: is_open || last.is_some_and(|last| is_paused(last, writer)),
+        prefill,
+        thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
     }
-}
-
-fn open_calls(messages: &[(usize, Message)], writer: &Writer) -> Vec<OpenCall> {
-    let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
-    let answers = messages.iter().skip(spoken.map_or(0, |last| last + 1));
-    let calls = answers.flat_map(|(at, message)| message.tool_uses().map(|call| (*at, &call.id)));
-    calls
-        .map(|(message, id)| OpenCall { message, id: id.clone(), written: writer.ids.written(id) })
-        .collect()
 }
 
 /// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's

@@ -12,6 +12,8 @@
 //! | `~role: "system"` | message of the system role | it stood within the thread |
 //! | `~answer` | message from a response | the fields of the response that a request has not |
 //! | `~is_error`, `~title`, `~context`, `~description`, `~system`, `~tools` | their owners | `false`, `null` or empty was spelled out |
+//! | `~input_schema` | tool | its schema, which came without a `type` |
+//! | `~tool_choice` | request | a choice that came without the tools that it is about |
 //! | `~max_tokens`, `~temperature` | request | the text of the number, where ours would differ |
 //!
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
@@ -37,12 +39,14 @@ pub(super) const ANSWER: &str = "~answer";
 pub(super) const CONTENT: &str = "~content";
 pub(super) const CONTEXT: &str = "~context";
 pub(super) const DESCRIPTION: &str = "~description";
+pub(super) const INPUT_SCHEMA: &str = "~input_schema";
 pub(super) const IS_ERROR: &str = "~is_error";
 pub(super) const MAX_TOKENS: &str = "~max_tokens";
 pub(super) const ROLE: &str = "~role";
 pub(super) const SYSTEM: &str = "~system";
 pub(super) const TEMPERATURE: &str = "~temperature";
 pub(super) const TITLE: &str = "~title";
+pub(super) const TOOL_CHOICE: &str = "~tool_choice";
 pub(super) const TOOLS: &str = "~tools";
 pub(super) const TYPE: &str = "~type";
 

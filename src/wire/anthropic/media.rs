@@ -30,11 +30,12 @@ pub(super) fn read(raw: &RawValue, medium: Medium) -> Option<MediaSource> {
 pub(super) fn write(source: &MediaSource, medium: Medium) -> Result<Tree, &'static str> {
     let typed = |kind| Object::typed(kind);
     let object = match source {
-        MediaSource::Base64 { media_type, data } if medium.takes(media_type) => {
-            typed("base64").with("media_type", media_type.clone()).with("data", data.clone())
+        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone(), medium)?,
+        MediaSource::Url { url } if is_fetched(url) => typed("url").with("url", url.clone()),
+        MediaSource::Url { url } => {
+            let (media_type, data) = data_uri(url).ok_or("this provider reads no such address")?;
+            base64(media_type, data.into(), medium)?
         }
-        MediaSource::Base64 { .. } => return Err("this provider does not read its media type"),
-        MediaSource::Url { url } => typed("url").with("url", url.clone()),
         MediaSource::File { id } => typed("file").with("file_id", id.clone()),
         MediaSource::Text { text, .. } if medium == Medium::Document => {
             typed("text").with("media_type", PLAIN).with("data", text.clone())
@@ -46,6 +47,36 @@ pub(super) fn write(source: &MediaSource, medium: Medium) -> Result<Tree, &'stat
     Ok(object.into())
 }
 
+fn base64(media_type: &str, data: Text, medium: Medium) -> Result<Object, &'static str> {
+    let media_type = medium.read(media_type).ok_or("this provider does not read its media type")?;
+    Ok(Object::typed("base64").with("media_type", media_type).with("data", data))
+}
+
+/// Whether the provider fetches from an address.
+fn is_fetched(url: &str) -> bool {
+    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}
+
+/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
+fn data_uri(uri: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let (head, data) = rest.split_once(',')?;
+    let (kind, coding) = head.rsplit_once(';')?;
+    let media_type = kind.split(';').next()?.trim();
+    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
+    is_data.then_some((media_type, data))
+}
+
+/// Whether a source is written without a change.
+fn is_exact(source: &MediaSource, medium: Medium) -> bool {
+    match source {
+        MediaSource::Base64 { media_type, .. } => medium.read(media_type) == Some(media_type),
+        MediaSource::Url { url } => is_fetched(url),
+        MediaSource::Text { .. } => medium == Medium::Document && !is_flattened(source),
+        MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
+    }
+}
+
 /// Whether the wire form says less than the source: every text is plain text here.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
@@ -54,13 +85,17 @@ pub(super) fn is_flattened(source: &MediaSource) -> bool {
 const PLAIN: &str = "text/plain";
 
 impl Medium {
-    fn takes(self, media_type: &str) -> bool {
-        match self {
-            Self::Image => {
-                matches!(media_type, "image/jpeg" | "image/png" | "image/gif" | "image/webp")
+    /// The name by which the provider reads a media type; `None` if it does not.
+    fn read(self, media_type: &str) -> Option<&'static str> {
+        const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+        let known: &[&str] = match self {
+            Self::Image if media_type.eq_ignore_ascii_case("image/jpg") => {
+                return Some("image/jpeg");
             }
-            Self::Document => media_type == "application/pdf",
-        }
+            Self::Image => &IMAGES,
+            Self::Document => &["application/pdf"],
+        };
+        known.iter().find(|known| known.eq_ignore_ascii_case(media_type)).copied()
     }
 }
 
@@ -74,8 +109,7 @@ fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
         "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
         _ => return None,
     };
-    let whole = fields.rest().next().is_none() && !is_flattened(&source);
-    (whole && write(&source, medium).is_ok()).then_some(source)
+    (fields.rest().next().is_none() && is_exact(&source, medium)).then_some(source)
 }
 
 #[cfg(test)]
@@ -91,7 +125,10 @@ mod tests {
         for text in [
             r#"{"type":"base64","media_type":"image/png","data":"AA=="}"#,
             r#"{"type":"base64","media_type":"image/new","data":"AA=="}"#,
+            r#"{"type":"base64","media_type":"image/jpg","data":"AA=="}"#,
             r#"{"type":"url","url":"https://example.org/a.png"}"#,
+            r#"{"type":"url","url":"http://example.org/a.png"}"#,
+            r#"{"type":"url","url":"data:image/png;base64,AA=="}"#,
             r#"{"type":"file","file_id":"file_1"}"#,
             r#"{"type":"text","media_type":"text/plain","data":"hello"}"#,
             r#"{"type":"url","url":"https://example.org/a.png","new":1}"#,

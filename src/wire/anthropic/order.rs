@@ -2,47 +2,26 @@
 
 use super::draft::{Block, Draft};
 use crate::{
-    compact::legality::Repair,
-    message::{Role, Text},
-    wire::{
-        contract::Change,
-        notes::Notes,
-        tree::{Object, Tree},
-    },
+    message::Role,
+    wire::{contract::Change, notes::Notes, tree::Tree},
 };
 
 /// What stands before a thread that begins with an answer.
 const BEGIN: &str = "The conversation goes on from here.";
 /// What stands behind an answer that the model may not go on writing.
 const CONTINUE: &str = "Please continue.";
-/// What stands as the result of a call that nobody has answered.
-const NO_RESULT: &str = "No result was recorded for this call.";
 
 /// What decides about the end of a body.
 #[derive(Debug)]
 pub(super) struct Ending {
     /// The index behind the last message of the request.
     pub(super) at: usize,
-    /// The calls at the end that nobody has answered.
-    pub(super) open_calls: Vec<OpenCall>,
-    /// The provider paused the last answer and goes on when it comes back as it is.
-    pub(super) paused: bool,
+    /// The last answer goes back as it is: the provider paused it, or its calls stay open.
+    pub(super) stays: bool,
     /// The model may be given the beginning of its answer.
     pub(super) prefill: bool,
     /// The beginning of an answer may hold no reasoning, because thinking is off.
     pub(super) thoughtless: bool,
-    /// No model is named: the body is a thread at rest.
-    pub(super) at_rest: bool,
-}
-
-/// A call that nobody has answered.
-#[derive(Debug)]
-pub(super) struct OpenCall {
-    /// The message of the request that holds it.
-    pub(super) message: usize,
-    pub(super) id: Text,
-    /// The id in the form in which it is written.
-    pub(super) written: Text,
 }
 
 /// Puts the results of each user turn before everything else in it.
@@ -104,16 +83,12 @@ fn begins_with_compaction(draft: &Draft) -> bool {
 
 /// Ends the thread as the model demands it: with a user message, or with an answer to go on with.
 pub(super) fn end_well(drafts: &mut Vec<Draft>, ending: &Ending, notes: &mut Notes) {
-    if ending.prefill && ending.thoughtless && ending.open_calls.is_empty() && !ending.paused {
+    if ending.prefill && ending.thoughtless && !ending.stays {
         drop_last_reasoning(drafts, notes);
     }
     let last = drafts.iter_mut().rev().find(|draft| draft.role != Role::System);
     let Some(last) = last.filter(|draft| draft.role == Role::Assistant) else { return };
-    if !ending.open_calls.is_empty() {
-        if !(ending.prefill && ending.at_rest) {
-            answer_open_calls(drafts, ending, notes);
-        }
-    } else if ending.paused {
+    if ending.stays {
         // It goes back as it came.
     } else if ending.prefill {
         trim_end(last, notes);
@@ -122,22 +97,6 @@ pub(super) fn end_well(drafts: &mut Vec<Draft>, ending: &Ending, notes: &mut Not
         notes.note(Change::UserInserted);
         drafts.push(Draft::user(ending.at, CONTINUE));
     }
-}
-
-fn answer_open_calls(drafts: &mut Vec<Draft>, ending: &Ending, notes: &mut Notes) {
-    let mut blocks = Vec::with_capacity(ending.open_calls.len());
-    for OpenCall { message, id, written } in &ending.open_calls {
-        notes.turn_to(*message);
-        let repair = Repair::ResultAdded { message: *message, id: id.clone() };
-        notes.note(Change::Repaired { repair });
-        let text = Object::typed("text").with("text", NO_RESULT);
-        let body = Object::typed("tool_result")
-            .with("tool_use_id", written.clone())
-            .with("content", Tree::from_iter([text]))
-            .with("is_error", true);
-        blocks.push(Block { kind: "tool_result", body: body.into() });
-    }
-    drafts.push(Draft::new(ending.at, Role::User, blocks));
 }
 
 fn drop_last_reasoning(drafts: &mut Vec<Draft>, notes: &mut Notes) {

@@ -6,7 +6,7 @@
 
 use super::forms::{self, Forms, NAME};
 use crate::{
-    message::{Extra, Json, Request, ToolChoice},
+    message::{Extra, Json, Request, Text, ToolChoice},
     wire::{
         fields::Fields,
         tree::{Object, Tree},
@@ -20,11 +20,51 @@ pub(super) fn read(fields: &mut Fields<'_>, forms: &mut Forms, request: &mut Req
     request.tool_choice = take(fields, forms, &TOOL_CHOICE);
 }
 
-/// Sets the typed parameters of a body.
-pub(super) fn write(object: &mut Object, request: &Request) {
+/// Notes that a choice of tools came without the tools that it is about: then it goes back so.
+pub(super) fn note_lone_choice(request: &Request, forms: &mut Forms) {
+    let names: Vec<&Text> = request.tools.iter().map(|tool| &tool.name).collect();
+    let Some(choice) = request.tool_choice.as_ref().filter(|choice| !is_met(choice, &names)) else {
+        return;
+    };
+    if let Some(tree) = (TOOL_CHOICE.encode)(choice) {
+        forms.note(forms::TOOL_CHOICE, tree.into_json());
+    }
+}
+
+/// Sets the typed parameters of a body that has these tools. A choice among tools that are not
+/// there is refused, so it is left out.
+pub(super) fn write(object: &mut Object, request: &Request, tools: &[Tree]) {
     set(object, &request.extra, &MAX_OUTPUT, request.max_output.as_ref());
     set(object, &request.extra, &TEMPERATURE, request.temperature.as_ref());
-    set(object, &request.extra, &TOOL_CHOICE, request.tool_choice.as_ref());
+    let names: Vec<Text> = tools.iter().filter_map(tool_name).collect();
+    let names: Vec<&Text> = names.iter().collect();
+    let came_so = |choice: &ToolChoice| {
+        let note = request.extra.get(NAME, forms::TOOL_CHOICE);
+        note.and_then(|note| (TOOL_CHOICE.decode)(note.as_str())).as_ref() == Some(choice)
+    };
+    let stays = |choice: &ToolChoice| is_met(choice, &names) || came_so(choice);
+    if request.tool_choice.as_ref().is_none_or(stays) {
+        set(object, &request.extra, &TOOL_CHOICE, request.tool_choice.as_ref());
+    }
+}
+
+/// Whether there is a tool to choose, the named one if one is named.
+fn is_met(choice: &ToolChoice, names: &[&Text]) -> bool {
+    match choice {
+        ToolChoice::Tool(name) => names.contains(&name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !names.is_empty(),
+    }
+}
+
+/// The name of a written tool, as reading it gives it.
+fn tool_name(tool: &Tree) -> Option<Text> {
+    let Tree::Object(object) = tool else { return None };
+    let written = ["name", "type"].into_iter().find_map(|key| object.get(key));
+    Some(match written {
+        Some(Tree::Text(name)) => name.clone(),
+        Some(Tree::Raw(json)) => serde_json::from_str(json.as_str()).unwrap_or_default(),
+        Some(_) | None => Text::default(),
+    })
 }
 
 /// Whether a key is written by [`write`].
@@ -42,7 +82,7 @@ pub(super) fn does_not_think(extra: &Extra) -> bool {
     thinking_type(extra).is_none_or(|kind| kind == "disabled")
 }
 
-fn thinking_type(extra: &Extra) -> Option<crate::message::Text> {
+fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
 
@@ -66,7 +106,11 @@ const TEMPERATURE: Param<f64> = Param {
     key: "temperature",
     kept_as: forms::TEMPERATURE,
     decode: |text| serde_json::from_str(text).ok(),
-    encode: |value| serde_json::Number::from_f64(*value).map(Tree::Number),
+    // Other providers go further; what came in a body of this one is remembered and goes back.
+    encode: |value| {
+        let known = (0.0..=1.0).contains(value);
+        serde_json::Number::from_f64(*value).filter(|_| known).map(Tree::Number)
+    },
 };
 
 const TOOL_CHOICE: Param<ToolChoice> = Param {
@@ -132,10 +176,11 @@ mod tests {
         let mut fields = Fields::parse(body).unwrap();
         let (mut forms, mut request) = (Forms::default(), Request::default());
         read(&mut fields, &mut forms, &mut request);
+        note_lone_choice(&request, &mut forms);
         request.extra = forms.into_extra(&fields);
         change(&mut request);
         let mut object = Object::default();
-        write(&mut object, &request);
+        write(&mut object, &request, &[]);
         Tree::from(object).into_json().to_string()
     }
 

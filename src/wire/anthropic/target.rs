@@ -6,7 +6,6 @@ use super::{
     params,
 };
 use crate::{
-    compact::legality,
     message::{Json, Request, Role, ToolChoice},
     wire::{
         contract::{Change, EncodeOptions, ModelTraits},
@@ -56,20 +55,25 @@ pub(super) struct Head {
 pub(super) fn write_head(
     request: &Request,
     target: &Target,
+    tools: &[Tree],
     drafts: &[Draft],
     notes: &mut Notes,
 ) -> Head {
     let mut fields = Object::default();
     notes.turn_to(None);
     fields.set_some("model", target.model.clone());
-    params::write(&mut fields, request);
+    params::write(&mut fields, request, tools);
     let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
     if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
         fields.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
-    if request.temperature.is_some() && fields.get("temperature").is_none() {
-        drop_parameter("temperature", notes);
+    let wanted = [
+        ("temperature", request.temperature.is_some()),
+        ("tool_choice", request.tool_choice.is_some()),
+    ];
+    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
+        drop_parameter(name, notes);
     }
     let left_out = write_thinking(request, drafts, &mut fields, notes);
     Head { fields, left_out }
@@ -86,11 +90,12 @@ fn write_thinking(
     if !params::thinks_manually(&request.extra) {
         return None;
     }
-    if loop_has_no_reasoning(request, drafts) {
+    if loop_has_no_reasoning(drafts) {
         drop_parameter("thinking", notes);
         return Some("thinking");
     }
-    if matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_))) {
+    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    if forces && fields.get("tool_choice").is_some() {
         drop_parameter("tool_choice", notes);
         fields.set("tool_choice", Object::typed("auto"));
     }
@@ -101,12 +106,20 @@ fn drop_parameter(name: &str, notes: &mut Notes) {
     notes.note(Change::ParameterDropped { name: name.into() });
 }
 
-/// Whether there is an open tool loop and no reasoning in it. The provider demands that such a
-/// loop begins with some. Where reasoning stands in it, but not at its beginning, the request is
-/// left as it is: without thinking that reasoning would be refused.
-fn loop_has_no_reasoning(request: &Request, drafts: &[Draft]) -> bool {
-    let Some(start) = legality::open_loop(&request.messages) else { return false };
-    let in_loop = |draft: &&Draft| draft.at >= start && draft.role == Role::Assistant;
-    let mut answers = drafts.iter().filter(in_loop).peekable();
+/// Whether the thread ends in results of a tool loop that has no reasoning. The provider demands
+/// that such a loop begins with some. Where reasoning stands in it, but not at its beginning, the
+/// request is left as it is: without thinking that reasoning would be refused.
+fn loop_has_no_reasoning(drafts: &[Draft]) -> bool {
+    let spoken: Vec<&Draft> = drafts.iter().filter(|draft| draft.role != Role::System).collect();
+    let is_result = |draft: &&Draft| draft.blocks.iter().any(Block::is_result);
+    let is_loop = |turn: &&[&Draft]| {
+        turn.iter().any(|draft| draft.role == Role::Assistant) || turn.iter().any(is_result)
+    };
+    // The provider takes neighbours of one role for one turn.
+    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
+    if !turns.next().is_some_and(|last| last.iter().any(is_result)) {
+        return false;
+    }
+    let mut answers = turns.take_while(is_loop).flatten().peekable();
     answers.peek().is_some() && !answers.any(|draft| draft.blocks.iter().any(Block::is_reasoning))
 }

@@ -8,7 +8,7 @@ use super::{
     write_content::{content, piece},
 };
 use crate::{
-    message::{Message, Request, Role},
+    message::{Json, Message, Request, Role},
     wire::{
         contract::{EncodeOptions, Encoded},
         notes::{self, Notes},
@@ -18,7 +18,10 @@ use crate::{
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let (messages, mut notes) = notes::prepare(&request.messages, CODEC);
+    let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
+    if names_model(request, options) {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
     let ids = Ids::new(&messages);
     let mut body = params::write(request, options, &mut notes);
     let mut written = Vec::new();
@@ -46,6 +49,12 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     body.set("messages", written);
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
+}
+
+/// Whether the body names a model to go on with the thread; without one it is a thread at rest.
+fn names_model(request: &Request, options: &EncodeOptions) -> bool {
+    let own = request.extra.get(CODEC, "model");
+    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
 /// Returns a system message; `None` if nothing of it has a form, which is noted.

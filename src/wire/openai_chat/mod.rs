@@ -42,6 +42,7 @@
 //! | what stands in the thread | what is written | noted as |
 //! |---|---|---|
 //! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
+//! | calls at the end without results, in a body that names a model | error results, as `tool` messages, or as a `function` message; in a thread at rest they stay open | `Repaired` |
 //! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
 //! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
 //! | results behind other blocks of the user's turn | results first | `BlockMoved` |
