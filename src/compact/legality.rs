@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::turns::{self, ById, Turn};
 use crate::message::{ContentBlock, Message, Role, Text};
 
-pub(crate) use super::repair::repair_numbered;
+pub(crate) use super::repair::{NO_RESULT, repair_numbered};
 pub use super::repair::{Repair, repair};
 
 /// Something in a thread that no provider accepts.

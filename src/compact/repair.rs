@@ -18,7 +18,7 @@ use super::{
 use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
 
 /// What stands as the result of a call whose own result is not in the thread.
-const NO_RESULT: &str = "No result was recorded for this call.";
+pub(crate) const NO_RESULT: &str = "No result was recorded for this call.";
 
 /// One thing that [`repair`] did. Indices are those of the thread before the repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,9 +11,6 @@ use crate::{
 /// A wire field whose name begins so is kept with the mark twice.
 pub(super) const FORM: char = '~';
 
-/// What stands as the result of an open call, as the repair of a thread has it too.
-const NO_RESULT: &str = "No result was recorded for this call.";
-
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
@@ -48,7 +45,7 @@ pub(super) fn answer_open_calls(
     let mut results = Vec::with_capacity(calls.len());
     for (message, id) in calls {
         notes.turn_to(message);
-        results.push(ToolResult::error(id.clone(), NO_RESULT).into());
+        results.push(ToolResult::error(id.clone(), legality::NO_RESULT).into());
         notes.note(Change::Repaired { repair: Repair::ResultAdded { message, id } });
     }
     messages.push((at, Message::new(Role::User, results)));
