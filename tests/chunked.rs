@@ -351,6 +351,8 @@ fn what_the_model_says_is_mended_before_it_is_sent_back() {
     run.handle_turn(calls(vec![append("a", "One."), append("a", "Two.")])).unwrap();
     let RunStep::Call { request, .. } = run.step() else { panic!("{:?}", run.step()) };
     assert_eq!(legality::violations(&request.messages), []);
+    let answered = [("a".to_owned(), false), ("a-2".to_owned(), false)];
+    assert_eq!(last_results(&run), answered, "each call has the result of its own edit");
     assert_eq!(run.summary(), "One.\nTwo.\n");
 }
 

@@ -19,7 +19,8 @@ use crate::{
     compact::legality,
     edl::Workspace,
     message::{
-        ContentBlock, Message, ModelError, ModelErrorKind, Request, StopReason, Text, Turn, Usage,
+        ContentBlock, Message, ModelError, ModelErrorKind, Request, Role, StopReason, Text,
+        ToolUse, Turn, Usage,
     },
     render::{chunk_ranges, render},
 };
@@ -188,11 +189,11 @@ impl CompactionRun {
         self.data.rounds = self.data.rounds.saturating_add(1);
         self.data.chunk_usage += turn.usage.unwrap_or_default();
         let Turn { message, stop_reason, .. } = turn;
-        let calls: Vec<_> = message.tool_uses().cloned().collect();
         let chat: usize =
             message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
         self.say(message);
         self.mend();
+        let calls = self.open_calls();
         match stop_reason {
             StopReason::Refusal | StopReason::Aborted => {
                 self.fail(RunError::Stopped { chunk: self.data.done + 1, reason: stop_reason });
@@ -203,7 +204,6 @@ impl CompactionRun {
                 let results = tools::answer(&mut self.data.workspace, calls.iter(), most);
                 self.data.refused |= results.tool_results().any(|result| result.is_error);
                 self.say(results);
-                self.mend();
                 self.check_rounds();
             }
             StopReason::MaxTokens => self.ask_again(GO_ON),
@@ -322,6 +322,13 @@ impl CompactionRun {
     fn mend(&mut self) {
         let messages = self.data.request.messages.to_vec();
         self.data.request.messages = legality::repair(messages).0.into();
+    }
+
+    /// The calls that wait for their results, under the ids that they have in the conversation.
+    fn open_calls(&self) -> Vec<ToolUse> {
+        let last = self.data.request.messages.last();
+        let last = last.filter(|message| message.role == Role::Assistant);
+        last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect()
     }
 
     fn ask_again(&mut self, text: &'static str) {
