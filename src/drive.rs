@@ -49,7 +49,7 @@ pub enum DriveEvent<'a> {
 }
 
 /// What driving gave: a proposal, and what it cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Driven {
     /// The proposal.

@@ -4,6 +4,11 @@
 //! answers in constant time what is asked on every turn. [`stamp`] puts checkpoints into a thread
 //! that came without.
 
+mod event;
 mod thread;
 
+pub use event::{
+    CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
+    LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
+};
 pub use thread::{Thread, stamp};

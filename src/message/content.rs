@@ -6,6 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize, de, de::value::MapAccessDeserializer};
 
 use super::{
+    batch::Batch,
     checkpoint::CheckpointId,
     compaction::CompactionId,
     extra::Extra,
@@ -156,6 +157,9 @@ pub struct Summary {
     pub compaction: Option<CompactionId>,
     /// The summary.
     pub text: Text,
+    /// The batches of which the text is a view, in order, where it is one. They never travel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<Batch>,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
@@ -294,7 +298,7 @@ impl Summary {
     /// Returns a summary that no log has numbered.
     #[must_use]
     pub fn new(text: impl Into<Text>) -> Self {
-        Self { compaction: None, text: text.into(), extra: Extra::default() }
+        Self { compaction: None, text: text.into(), batches: Vec::new(), extra: Extra::default() }
     }
 }
 

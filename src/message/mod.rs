@@ -13,6 +13,7 @@
 //! | a question to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
 //! | what fits and what was spent | [`ContextWindow`], [`Usage`], [`Timestamp`] |
 //! | a compaction, by name and cause | [`CompactionId`], [`CompactionReason`] |
+//! | a thread, by name, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
 //!
 //! Kinds are data here and are never guessed from text: a checkpoint is a
 //! [`ContentBlock::Checkpoint`], whatever the texts around it look like. Only the codecs of
@@ -28,6 +29,7 @@
 //! # Ok::<(), threadfold::message::CheckpointIdError>(())
 //! ```
 
+mod batch;
 mod checkpoint;
 mod compaction;
 mod content;
@@ -41,10 +43,12 @@ mod message;
 mod request;
 mod shared;
 mod text;
+mod thread_id;
 mod tool;
 mod usage;
 mod window;
 
+pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
@@ -59,6 +63,7 @@ pub use message::{Message, MessageParts, Origin, Role, StopReason};
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;
+pub use thread_id::{ThreadId, ThreadIdError};
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;

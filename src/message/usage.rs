@@ -1,6 +1,9 @@
 //! What was spent, and when.
 
-use std::ops::{Add, AddAssign};
+use std::{
+    fmt,
+    ops::{Add, AddAssign},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +74,59 @@ impl std::iter::Sum for Usage {
 }
 
 /// Milliseconds since the Unix epoch. Always handed in: nothing below the drivers knows a clock.
+///
+/// `Display` writes it as RFC 3339 has it, in UTC.
+///
+/// ```
+/// use threadfold::message::Timestamp;
+///
+/// assert_eq!(Timestamp(1_709_164_799_042).to_string(), "2024-02-28T23:59:59.042Z");
+/// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, millis) = (self.0 / 86_400_000, self.0 % 86_400_000);
+        let (year, month, day) = date(days);
+        let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
+        let (second, milli) = (millis / 1_000 % 60, millis % 1_000);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    }
+}
+
+/// Returns year, month and day, so many days after the epoch, in the Gregorian calendar. A year is
+/// taken to begin in March, so that the leap day is its last; 400 of them have always 146,097 days.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day_of_month = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day_of_month)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let rows = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z"),
+            (1_735_689_599_999, "2024-12-31T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ];
+        for (millis, text) in rows {
+            assert_eq!(Timestamp(millis).to_string(), text);
+        }
+        assert!(Timestamp(u64::MAX).to_string().ends_with('Z'));
+    }
+}

@@ -6,6 +6,8 @@
 
 use std::{fmt, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     brief::Brief,
     chunked::options::RunError,
@@ -13,7 +15,8 @@ use super::{
 };
 use crate::{
     compact::{CompactError, Plan},
-    message::{ModelError, Request, StopReason, Text, Turn},
+    log::RungReport,
+    message::{Batch, BatchId, ModelError, Request, StopReason, Text, Turn, Usage},
 };
 
 /// A way of making a thread smaller.
@@ -91,11 +94,40 @@ pub struct Progress {
 }
 
 /// What an attempt proposes: a plan for the thread that it began with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Proposal {
     /// The edit.
     pub plan: Plan,
+    /// What goes to the archive with it, before the plan is carried out.
+    pub archive: Vec<ArchiveEntry>,
+    /// What was tried, in order, by a strategy that tries others; the last is what made the plan.
+    pub rungs: Vec<Rung>,
+}
+
+/// A batch for the archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ArchiveEntry {
+    /// The batch.
+    pub batch: Batch,
+    /// The batches that it stands for. They are listed no more once it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<BatchId>,
+}
+
+/// What became of one rung of a ladder.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Rung {
+    /// The strategy of the rung.
+    pub strategy: Text,
+    /// Why it came to nothing; `None` for the one that was accepted.
+    pub failure: Option<StrategyError>,
+    /// What its calls of models cost together.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
 }
 
 /// Which of the host's models is to be asked.
@@ -151,6 +183,12 @@ pub enum StrategyError {
     /// The run over the chunks of the thread ended without a summary.
     #[error(transparent)]
     Run(Box<RunError>),
+    /// Every rung of the ladder came to nothing.
+    #[error("no rung of the ladder did it{}", listed(.rungs))]
+    NoRung {
+        /// What became of each, in order.
+        rungs: Vec<Rung>,
+    },
     /// The attempt asked for more calls than any attempt may.
     #[error("gave up after {calls} calls of a model")]
     TooManyCalls {
@@ -163,8 +201,34 @@ impl Proposal {
     /// Returns the proposal of a plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self { plan }
+        Self { plan, archive: Vec::new(), rungs: Vec::new() }
     }
+}
+
+impl ArchiveEntry {
+    /// Returns the entry of a batch that stands for no other.
+    #[must_use]
+    pub fn new(batch: Batch) -> Self {
+        Self { batch, replaces: Vec::new() }
+    }
+}
+
+impl Rung {
+    /// Returns the form that a log stores.
+    #[must_use]
+    pub fn report(&self) -> RungReport {
+        let mut report = RungReport::new(self.strategy.clone());
+        report.failure = self.failure.as_ref().map(|failure| failure.to_string().into());
+        (report.usage, report.calls) = (self.usage, self.calls);
+        report
+    }
+}
+
+/// What became of each rung, in the words of its failure.
+fn listed(rungs: &[Rung]) -> String {
+    let failed = |rung: &Rung| Some(format!("{}: {}", rung.strategy, rung.failure.as_ref()?));
+    let failed: Vec<String> = rungs.iter().filter_map(failed).collect();
+    if failed.is_empty() { String::new() } else { format!(": {}", failed.join("; ")) }
 }
 
 const _: Option<(Box<dyn CompactionStrategy>, Box<dyn Attempt>)> = None;

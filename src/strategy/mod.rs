@@ -30,7 +30,8 @@ pub use chunked::{
     StoredRunError,
 };
 pub use contract::{
-    Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
+    ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
+    StrategyError,
 };
 pub use keep_recent::KeepRecent;
 pub use registry::{RegistryError, StrategyRegistry};

@@ -9,7 +9,9 @@ use crate::{
         legality::{self, Violation},
     },
     log::Thread,
-    message::{ContentBlock, ContextWindow, Message, Messages, Request, SharedVec, ToolSpec},
+    message::{
+        ContentBlock, ContextWindow, Message, Messages, Request, SharedVec, Timestamp, ToolSpec,
+    },
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -21,6 +23,7 @@ pub struct Snapshot {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
+    times: Option<Arc<[Timestamp]>>,
 }
 
 /// Why a proposal is not carried out.
@@ -80,6 +83,7 @@ impl Snapshot {
             tools: SharedVec::default(),
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
+            times: None,
         }
     }
 
@@ -116,6 +120,18 @@ impl Snapshot {
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter, ..self }
+    }
+
+    /// Returns the snapshot with the times at which its messages came, one for each.
+    #[must_use]
+    pub fn with_times(self, times: impl Into<Arc<[Timestamp]>>) -> Self {
+        Self { times: Some(times.into()), ..self }
+    }
+
+    /// When a message came, where that is known.
+    #[must_use]
+    pub fn time(&self, message: usize) -> Option<Timestamp> {
+        self.times.as_ref()?.get(message).copied()
     }
 
     /// The messages.

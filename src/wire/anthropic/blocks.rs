@@ -102,7 +102,7 @@ fn text_block(text: Text, extra: Extra, speaker: Speaker, last: bool) -> Content
         }
         let summary = || markup::read_summary(&text).filter(tagged).filter(|_| summaries);
         if let Some(text) = summary() {
-            return Summary { compaction: None, text, extra }.into();
+            return Summary { extra, ..Summary::new(text) }.into();
         }
     }
     TextBlock { text, extra }.into()

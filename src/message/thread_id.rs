@@ -1,0 +1,100 @@
+//! The name of a thread in logs, stores and archives.
+
+use std::{borrow::Borrow, fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::text::Text;
+
+/// The most bytes that a thread id may have.
+const MOST_BYTES: usize = 128;
+
+/// The name of a thread: 1 to 128 of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`, with no
+/// dot in front. Safe as the name of a file on every platform that tells upper case from lower.
+///
+/// ```
+/// use threadfold::message::ThreadId;
+///
+/// let id: ThreadId = "lace_20250808_a1b2c3.1".parse()?;
+/// assert_eq!(id.as_str(), "lace_20250808_a1b2c3.1");
+/// assert!("../secrets".parse::<ThreadId>().is_err());
+/// # Ok::<(), threadfold::message::ThreadIdError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(Text);
+
+/// Why a text is not a thread id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{found:?} is not a thread id: 1 to 128 letters, digits, dots, underscores and hyphens are, \
+     without a dot in front"
+)]
+pub struct ThreadIdError {
+    /// The text, cut after 40 characters.
+    pub found: Text,
+}
+
+impl ThreadId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ThreadId {
+    type Err = ThreadIdError;
+
+    fn from_str(text: &str) -> Result<Self, ThreadIdError> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let length = (1..=MOST_BYTES).contains(&text.len());
+        if length && !text.starts_with('.') && text.bytes().all(allowed) {
+            return Ok(Self(text.into()));
+        }
+        Err(ThreadIdError { found: text.chars().take(40).collect::<String>().into() })
+    }
+}
+
+impl Borrow<str> for ThreadId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ThreadId({self})")
+    }
+}
+
+impl Serialize for ThreadId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for ThreadId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_leave_a_folder_is_refused() {
+        let long = "a".repeat(129);
+        for text in ["", ".", "..", ".hidden", "a/b", "a\\b", "a b", "a:b", "\u{e4}", &long] {
+            assert!(text.parse::<ThreadId>().is_err(), "{text:?}");
+        }
+        assert!("a".repeat(128).parse::<ThreadId>().is_ok());
+    }
+}
