@@ -11,7 +11,7 @@
 //! | text, JSON and unknown fields as they came | [`Text`], [`Json`], [`Extra`] |
 //! | a place in the thread | [`CheckpointId`], [`CheckpointIds`] |
 //! | a question to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
-//! | what fits and what was spent | [`ContextWindow`], [`Usage`], [`Timestamp`] |
+//! | what fits, what was spent, and when | [`ContextWindow`], [`Usage`], [`Timestamp`] |
 //! | a compaction, by name and cause | [`CompactionId`], [`CompactionReason`] |
 //! | a thread, by name, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
 //!
@@ -65,6 +65,6 @@ pub use shared::SharedVec;
 pub use text::Text;
 pub use thread_id::{ThreadId, ThreadIdError};
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
-pub use usage::{Timestamp, Usage};
+pub use usage::{Timestamp, TimestampError, Usage};
 pub use window::ContextWindow;
 pub(crate) use window::version as model_version;

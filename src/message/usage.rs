@@ -3,9 +3,12 @@
 use std::{
     fmt,
     ops::{Add, AddAssign},
+    str::FromStr,
 };
 
 use serde::{Deserialize, Serialize};
+
+use super::text::Text;
 
 /// Tokens of one model call, normalised over the providers.
 ///
@@ -75,12 +78,15 @@ impl std::iter::Sum for Usage {
 
 /// Milliseconds since the Unix epoch. Always handed in: nothing below the drivers knows a clock.
 ///
-/// `Display` writes it as RFC 3339 has it, in UTC.
+/// `Display` writes it as RFC 3339 has it, in UTC. `FromStr` reads what that standard allows, at any
+/// offset from UTC; what a fraction says beyond milliseconds is cut off.
 ///
 /// ```
 /// use threadfold::message::Timestamp;
 ///
-/// assert_eq!(Timestamp(1_709_164_799_042).to_string(), "2024-02-28T23:59:59.042Z");
+/// let time = Timestamp(1_709_164_799_042);
+/// assert_eq!(time.to_string(), "2024-02-28T23:59:59.042Z");
+/// assert_eq!("2024-02-29T01:59:59.0429+02:00".parse(), Ok(time));
 /// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -111,6 +117,93 @@ fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + next, month, day_of_month)
 }
 
+/// Why a text is not a time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found:?} is no time as RFC 3339 has it, or lies before 1970")]
+pub struct TimestampError {
+    /// The text, cut after 40 characters.
+    pub found: Text,
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        let cut = || TimestampError { found: text.chars().take(40).collect::<String>().into() };
+        parse(text).map(Self).ok_or_else(cut)
+    }
+}
+
+/// Returns the milliseconds since the epoch that a text of RFC 3339 names. A year may have more
+/// digits than the four of the standard, because `Display` writes them where it must.
+fn parse(text: &str) -> Option<u64> {
+    let (day, time) = text.split_once(['T', 't', ' '])?;
+    let mut day = day.split('-');
+    let year = day.next().filter(|year| year.len() >= 4).and_then(digits)?;
+    let (month, day_of_month) = (two_digits(day.next()?)?, two_digits(day.next()?)?);
+    let starts = days(year, month, day_of_month).filter(|days| {
+        day.next().is_none()
+        // A day that the month does not have is another day when it is written again.
+        && date(*days) == (year, month, day_of_month)
+    })?;
+    let (clock, east, offset) = offset(time)?;
+    let (whole, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+    let mut whole = whole.split(':');
+    let (hour, minute) = (two_digits(whole.next()?)?, two_digits(whole.next()?)?);
+    let second = two_digits(whole.next()?).filter(|_| whole.next().is_none())?;
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let millis = (hour * 3_600 + minute * 60 + second) * 1_000 + milliseconds(fraction)?;
+    let local = starts.checked_mul(86_400_000)?.checked_add(millis)?;
+    if east { local.checked_sub(offset) } else { local.checked_add(offset) }
+}
+
+/// Returns how many days after the epoch this day is: [`date`] the other way round.
+fn days(year: u64, month: u64, day_of_month: u64) -> Option<u64> {
+    let (year, month) =
+        if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let (era, year) = (year / 400, year % 400);
+    let day = (153 * month + 2) / 5 + day_of_month.checked_sub(1)?;
+    let day = year * 365 + year / 4 - year / 100 + day;
+    era.checked_mul(146_097)?.checked_add(day)?.checked_sub(719_468)
+}
+
+/// Splits the offset from a time of day: the rest, whether it is east of UTC, and the milliseconds.
+fn offset(time: &str) -> Option<(&str, bool, u64)> {
+    if let Some(clock) = time.strip_suffix(['Z', 'z']) {
+        return Some((clock, false, 0));
+    }
+    let (clock, offset) = time.split_at_checked(time.len().checked_sub(6)?)?;
+    let (east, offset) = match offset.split_at_checked(1)? {
+        ("+", offset) => (true, offset),
+        ("-", offset) => (false, offset),
+        _ => return None,
+    };
+    let (hour, minute) = offset.split_once(':')?;
+    let (hour, minute) = (two_digits(hour)?, two_digits(minute)?);
+    (hour < 24 && minute < 60).then_some((clock, east, (hour * 60 + minute) * 60_000))
+}
+
+fn milliseconds(fraction: &str) -> Option<u64> {
+    let known = digits(fraction.get(..3).unwrap_or(fraction))?;
+    let rest = fraction.bytes().skip(3).all(|byte| byte.is_ascii_digit());
+    let scale = match fraction.len() {
+        1 => 100,
+        2 => 10,
+        _ => 1,
+    };
+    rest.then_some(known * scale)
+}
+
+fn two_digits(text: &str) -> Option<u64> {
+    digits(text).filter(|_| text.len() == 2)
+}
+
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +221,63 @@ mod tests {
             assert_eq!(Timestamp(millis).to_string(), text);
         }
         assert!(Timestamp(u64::MAX).to_string().ends_with('Z'));
+    }
+    #[test]
+    fn a_time_that_is_written_is_read_again() {
+        let near = |time: u64| [time.saturating_sub(1), time, time.saturating_add(1)];
+        let days = (0..60_000).map(|day| day * 86_400_000);
+        let bits = (0..64).map(|bit| 1_u64 << bit);
+        for time in days.chain(bits).chain([u64::MAX]).flat_map(near).map(Timestamp) {
+            assert_eq!(time.to_string().parse(), Ok(time));
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_the_standard_has_them() {
+        let rows = [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1985-04-12T23:20:50.52Z", 482_196_050_520),
+            ("1985-04-12t23:20:50.5z", 482_196_050_500),
+            ("1996-12-19 16:39:57-08:00", 851_042_397_000),
+            ("1990-12-31T23:59:60Z", 662_688_000_000),
+            ("1970-01-01T01:00:00.001999999999+01:00", 1),
+        ];
+        for (text, millis) in rows {
+            assert_eq!(text.parse(), Ok(Timestamp(millis)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused() {
+        let rows = [
+            "",
+            "now",
+            "1970-01-01",
+            "1970-01-01T00:00:00",
+            "1969-12-31T23:59:59Z",
+            "1970-01-01T00:59:59+01:00",
+            "2023-02-29T00:00:00Z",
+            "2024-13-01T00:00:00Z",
+            "2024-00-01T00:00:00Z",
+            "2024-01-00T00:00:00Z",
+            "2024-01-01T24:00:00Z",
+            "2024-01-01T00:60:00Z",
+            "2024-01-01T00:00:61Z",
+            "2024-01-01T00:00:00.Z",
+            "2024-01-01T00:00:00.1x1Z",
+            "2024-01-01T00:00:00.123xZ",
+            "2024-1-01T00:00:00Z",
+            "+2024-01-01T00:00:00Z",
+            "2024-01-01-T00:00:00Z",
+            "2024-01-01T00:00:00:00Z",
+            "2024-01-01T00:00:00+0100",
+            "2024-01-01T00:00:00\u{e4}01:00",
+            "024-01-01T00:00:00Z",
+            "99999999999999999999-01-01T00:00:00Z",
+            "18446744073709551615-01-01T00:00:00Z",
+        ];
+        for text in rows {
+            assert!(text.parse::<Timestamp>().is_err(), "{text:?}");
+        }
     }
 }
