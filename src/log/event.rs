@@ -161,9 +161,9 @@ pub struct HostEvent {
 /// An event that was read as far as its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadEvent {
-    /// Its kind, as stored.
+    /// Its kind; empty if the event has no shape that could name one.
     pub kind: Text,
-    /// The rest, as stored.
+    /// The whole event as stored, its kind among it. It is written back as it is.
     pub data: Json,
 }
 

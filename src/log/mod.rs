@@ -5,10 +5,15 @@
 //! that came without.
 
 mod event;
+mod event_log;
+mod form;
+mod lines;
 mod thread;
 
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
 };
+pub use event_log::{AppendError, EventLog};
+pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
 pub use thread::{Thread, stamp};

@@ -1,0 +1,318 @@
+//! A log as lines of JSON: a header, then one line an event.
+//!
+//! ```text
+//! {"log":"threadfold","major":1,"thread":"main"}
+//! {"seq":0,"at":1709164799042,"event":{"message_appended":{"role":"user","content":[...]}}}
+//! ```
+//!
+//! A writer that dies leaves a last line that is not complete. Reading drops it and says where it
+//! begins, so that a store can cut it off; a line that is broken anywhere else is an error.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::{event::LoggedEvent, event_log::EventLog, form};
+use crate::message::{Text, ThreadId};
+
+/// The version of the form that this build writes, and the only one that it reads.
+const MAJOR: u32 = 1;
+
+/// What the header calls the format.
+const FORMAT: &str = "threadfold";
+
+/// How every header begins, so that one that was cut short is told from another file.
+const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
+
+/// How a log is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogReadOptions {
+    /// The most bytes that a line may have. A longer one is an error.
+    pub max_line_bytes: u64,
+}
+
+impl Default for LogReadOptions {
+    /// 512 MiB a line.
+    fn default() -> Self {
+        Self { max_line_bytes: 512 << 20 }
+    }
+}
+
+/// A log that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogRead {
+    /// The log, as far as its lines are complete.
+    pub log: EventLog,
+    /// Where the last complete line ends, in bytes from the start of the input. A store that goes
+    /// on writing begins here.
+    pub end: u64,
+    /// What stands behind it.
+    pub torn: Option<TornTail>,
+}
+
+/// A last line that is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TornTail {
+    /// Where it begins, in bytes from the start of the input.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogReadError {
+    /// The input gave an error.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The input is empty, or ends within its header: nothing was ever stored in it.
+    #[error("the log has no complete header, only {bytes} bytes of one")]
+    NoHeader {
+        /// How many bytes there are.
+        bytes: u64,
+    },
+    /// The first line is not the header of a log.
+    #[error("not a log of threadfold: the first line is no header")]
+    NotALog,
+    /// The log was written by a build with another form.
+    #[error("the log has version {found}, this build reads {MAJOR}")]
+    Version {
+        /// The version of the log.
+        found: u32,
+    },
+    /// A line that is not the last is no JSON.
+    #[error("line {line} of the log is broken: {reason}")]
+    Broken {
+        /// The line, from 1, the header's.
+        line: u64,
+        /// What the parser says.
+        reason: Text,
+    },
+    /// A line is JSON, but no event with its place and time.
+    #[error("line {line} of the log is no event: {reason}")]
+    NotAnEvent {
+        /// The line, from 1, the header's.
+        line: u64,
+        /// What the parser says.
+        reason: Text,
+    },
+    /// A line is longer than the options allow.
+    #[error("line {line} of the log has more than {limit} bytes")]
+    LineTooLong {
+        /// The line, from 1, the header's.
+        line: u64,
+        /// The most that it may have.
+        limit: u64,
+    },
+    /// An event is missing, comes twice or stands in the wrong place.
+    #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
+    Seq {
+        /// The line, from 1, the header's.
+        line: u64,
+        /// The place in the log that is next.
+        expected: u64,
+        /// The place that the event names.
+        found: u64,
+    },
+}
+
+/// Writes the first line of a log.
+///
+/// ```
+/// let mut bytes = Vec::new();
+/// threadfold::log::write_header(&mut bytes, &"main".parse()?)?;
+/// assert_eq!(bytes, b"{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write_header(out: &mut impl Write, thread: &ThreadId) -> io::Result<()> {
+    write_line(out, &Header { log: FORMAT.into(), major: MAJOR, thread })
+}
+
+/// Writes an event as one line. It writes in small pieces, so give it a `Vec` or a `BufWriter`,
+/// and hand the whole to the disk at once.
+///
+/// ```
+/// use threadfold::{Message, log::{Event, EventLog, write_event, write_header}, message::Timestamp};
+///
+/// let mut log = EventLog::new("main".parse()?);
+/// let mut bytes = Vec::new();
+/// write_header(&mut bytes, log.thread_id())?;
+/// write_event(&mut bytes, log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?)?;
+/// assert_eq!(EventLog::read(bytes.as_slice())?.log, log);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn write_event(out: &mut impl Write, event: &LoggedEvent) -> io::Result<()> {
+    write_line(out, event)
+}
+
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}
+
+/// The first line. It is read in two steps, because what another version writes behind the version
+/// nobody knows.
+#[derive(Serialize, Deserialize)]
+struct Header<T> {
+    log: Text,
+    major: u32,
+    thread: T,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    log: Text,
+    major: u32,
+}
+
+impl EventLog {
+    /// Writes the whole log: its header and every event.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        write_header(out, self.thread_id())?;
+        self.events().iter().try_for_each(|event| write_event(out, event))
+    }
+
+    /// Reads a log from its lines. A last line that is not complete is dropped and reported.
+    ///
+    /// Whether an event fits those before it is not asked: what does not is left out by
+    /// [`projection`](Self::projection).
+    ///
+    /// ```
+    /// use threadfold::log::{EventLog, LogReadError};
+    ///
+    /// let stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n{\"seq\":0,\"at";
+    /// let read = EventLog::read(stored.as_bytes())?;
+    /// assert_eq!(read.log.len(), 0);
+    /// assert_eq!((read.end, read.torn.map(|torn| torn.bytes)), (46, Some(11)));
+    /// assert!(matches!(EventLog::read(&b""[..]), Err(LogReadError::NoHeader { bytes: 0 })));
+    /// # Ok::<(), LogReadError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LogReadError`]: an input without a complete header, that of another format or version, a
+    /// broken line that is not the last, a line that is no event or too long, an event in the
+    /// wrong place.
+    pub fn read(input: impl BufRead) -> Result<LogRead, LogReadError> {
+        Self::read_with(input, &LogReadOptions::default())
+    }
+
+    /// As [`read`](Self::read), with these options.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn read_with(
+        input: impl BufRead,
+        options: &LogReadOptions,
+    ) -> Result<LogRead, LogReadError> {
+        let mut lines = Lines { input, limit: options.max_line_bytes, line: 0, start: 0, end: 0 };
+        let mut buffer = Vec::new();
+        let complete = lines.next(&mut buffer)?;
+        let mut log = Self::new(header(&buffer, complete)?);
+        while lines.next(&mut buffer)? {
+            match event(&buffer, lines.line) {
+                Ok(event) => log.take(event, lines.line)?,
+                Err(LogReadError::Broken { .. }) if lines.is_last()? => {
+                    return Ok(lines.torn(log));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(lines.torn(log))
+    }
+
+    fn take(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogReadError> {
+        let (expected, found) = (self.len(), event.seq);
+        match self.append_logged(event) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(LogReadError::Seq { line, expected, found }),
+        }
+    }
+}
+
+/// Returns the thread that the first line names.
+fn header(line: &[u8], complete: bool) -> Result<ThreadId, LogReadError> {
+    if !complete {
+        let common = line.len().min(HEADER_START.len());
+        let begun = line.get(..common) == HEADER_START.get(..common);
+        let bytes = line.len() as u64;
+        return Err(if begun { LogReadError::NoHeader { bytes } } else { LogReadError::NotALog });
+    }
+    let version: Version = serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)?;
+    if version.log != FORMAT {
+        return Err(LogReadError::NotALog);
+    }
+    if version.major != MAJOR {
+        return Err(LogReadError::Version { found: version.major });
+    }
+    let header: Header<ThreadId> =
+        serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)?;
+    Ok(header.thread)
+}
+
+fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogReadError> {
+    let broken = |reason: String| LogReadError::Broken { line, reason: reason.into() };
+    let text = std::str::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
+    form::read(text).map_err(|error| {
+        // What is wrong with the fields is found before what is wrong with the JSON behind them.
+        match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => LogReadError::NotAnEvent { line, reason: error.to_string().into() },
+            Err(error) => broken(error.to_string()),
+        }
+    })
+}
+
+/// The lines of an input, with their places.
+struct Lines<R> {
+    input: R,
+    limit: u64,
+    /// The number of the line that was read last.
+    line: u64,
+    /// Where it begins.
+    start: u64,
+    /// Where it ends.
+    end: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads the next line into the buffer and returns whether it is complete. At the end of the
+    /// input there is an incomplete one, which may be empty.
+    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogReadError> {
+        buffer.clear();
+        let most = self.limit.saturating_add(1);
+        let bytes = self.input.by_ref().take(most).read_until(b'\n', buffer)? as u64;
+        (self.line, self.start, self.end) = (self.line + 1, self.end, self.end + bytes);
+        if bytes > self.limit {
+            return Err(LogReadError::LineTooLong { line: self.line, limit: self.limit });
+        }
+        Ok(buffer.last() == Some(&b'\n'))
+    }
+
+    fn is_last(&mut self) -> Result<bool, LogReadError> {
+        Ok(self.input.fill_buf()?.is_empty())
+    }
+
+    /// Returns the log without the line that was read last.
+    fn torn(self, log: EventLog) -> LogRead {
+        let Self { start, end, .. } = self;
+        let torn = (start < end).then_some(TornTail { offset: start, bytes: end - start });
+        LogRead { log, end: start, torn }
+    }
+}
