@@ -59,6 +59,7 @@ pub mod log;
 pub mod message;
 pub mod model;
 pub mod render;
+pub mod store;
 pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;

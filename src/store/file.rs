@@ -1,0 +1,293 @@
+//! One log in one file: reading it, and appending to it so that a crash at any byte leaves the
+//! beginning of a log.
+//!
+//! Whoever reads or writes holds a lock on the file, shared or alone, so a half-written line is
+//! seen only if its writer died. It is cut off before the next write, and so is what a failed write
+//! left.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use super::thread_store::{Loaded, StoreError};
+use crate::{
+    log::{
+        EventLog, LogReadError, LogReadOptions, LoggedEvent, TornTail, write_event, write_header,
+    },
+    message::ThreadId,
+};
+
+/// How many bytes in front of its end a log is known by.
+const END_BYTES: usize = 64;
+
+/// The most bytes of a first line that [`LogFile::owner`] reads.
+const MOST_HEADER_BYTES: u64 = 4_096;
+
+/// How much of a file is known to be a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// How many events.
+    pub(super) events: u64,
+    /// How many bytes; 0 if there is no header yet.
+    bytes: u64,
+    /// The last of these bytes. If they are others now, somebody has written another log.
+    end: Vec<u8>,
+}
+
+/// The open and locked file of a thread. Closing it gives the lock back.
+pub(super) struct LogFile<'a> {
+    thread: &'a ThreadId,
+    path: &'a Path,
+    file: File,
+    bytes_read: &'a AtomicU64,
+}
+
+impl<'a> LogFile<'a> {
+    /// Opens and locks a file to read it; `None` if there is none.
+    pub(super) fn to_read(
+        thread: &'a ThreadId,
+        path: &'a Path,
+        bytes_read: &'a AtomicU64,
+    ) -> Result<Option<Self>, StoreError> {
+        Self::open(thread, path, bytes_read, OpenOptions::new().read(true), File::lock_shared)
+    }
+
+    /// Opens and locks a file to write it; `None` if there is none and none is to be made.
+    pub(super) fn to_write(
+        thread: &'a ThreadId,
+        path: &'a Path,
+        bytes_read: &'a AtomicU64,
+        create: bool,
+    ) -> Result<Option<Self>, StoreError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(create).truncate(false);
+        Self::open(thread, path, bytes_read, &options, File::lock)
+    }
+
+    fn open(
+        thread: &'a ThreadId,
+        path: &'a Path,
+        bytes_read: &'a AtomicU64,
+        options: &OpenOptions,
+        lock: fn(&File) -> io::Result<()>,
+    ) -> Result<Option<Self>, StoreError> {
+        let file = match options.open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(path, error)),
+        };
+        let locked = loop {
+            match lock(&file) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome,
+            }
+        };
+        locked.map_err(|error| failed(path, error))?;
+        Ok(Some(Self { thread, path, file, bytes_read }))
+    }
+
+    /// Reads the whole log.
+    pub(super) fn load(&self) -> Result<(Loaded, Known), StoreError> {
+        let read = self.reader(0).map_err(LogReadError::from).and_then(EventLog::read);
+        let (loaded, bytes) = match read {
+            Ok(read) => (Loaded { log: read.log, torn: read.torn }, read.end),
+            // Nothing was stored yet, or its writer died within the first line.
+            Err(LogReadError::NoHeader { bytes }) => {
+                let torn = (bytes > 0).then_some(TornTail { offset: 0, bytes });
+                (Loaded { torn, ..Loaded::new(EventLog::new(self.thread.clone())) }, 0)
+            }
+            Err(error) => return Err(self.unreadable(error)),
+        };
+        self.check_owner(loaded.log.thread_id())?;
+        let end = self.end(bytes).map_err(|error| failed(self.path, error))?;
+        let known = Known { events: loaded.log.len(), bytes, end };
+        Ok((loaded, known))
+    }
+
+    /// Returns how much of the file is a log, reading no more than what came since it was known.
+    pub(super) fn known(&self, before: Option<Known>) -> Result<Known, StoreError> {
+        let on = before.map_or(Ok(None), |before| self.read_on(before));
+        match on.map_err(|error| failed(self.path, error))? {
+            Some(known) => Ok(known),
+            // What is odd about the file, the whole of it tells.
+            None => Ok(self.load()?.1),
+        }
+    }
+
+    /// Reads on from where the file is known, up to a last line that is not complete; `None` if the
+    /// file is not as it was, or what came since is not all in order.
+    fn read_on(&self, before: Known) -> io::Result<Option<Known>> {
+        let size = self.file.metadata()?.len();
+        if size < before.bytes || self.end(before.bytes)? != before.end {
+            return Ok(None);
+        }
+        if size == before.bytes {
+            return Ok(Some(before));
+        }
+        if before.bytes == 0 {
+            return Ok(None);
+        }
+        let (mut reader, mut line) = (self.reader(before.bytes)?, Vec::new());
+        let (mut events, mut bytes) = (before.events, before.bytes);
+        while bytes < size {
+            line.clear();
+            let read = reader.by_ref().take(line_limit()).read_until(b'\n', &mut line)? as u64;
+            if line.last() != Some(&b'\n') {
+                if bytes + read == size { break } else { return Ok(None) }
+            }
+            let event = serde_json::from_slice::<LoggedEvent>(&line);
+            if !event.is_ok_and(|event| event.seq == events) {
+                return Ok(None);
+            }
+            (events, bytes) = (events + 1, bytes + read);
+        }
+        let end = self.end(bytes)?;
+        Ok(Some(Known { events, bytes, end }))
+    }
+
+    /// Writes events behind what is known, in one write. If it fails, the file is as long as before
+    /// or has a tail that will be seen, and no more is known than before.
+    pub(super) fn append(
+        &mut self,
+        known: &mut Known,
+        events: &[LoggedEvent],
+        sync: bool,
+    ) -> Result<(), StoreError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let lines = self.lines(known, events)?;
+        if let Err(error) = self.write(known, &lines, sync) {
+            // Whether this fails too makes no difference: the first error is the one to tell of.
+            let _ = self.file.set_len(known.bytes);
+            return Err(failed(self.path, error));
+        }
+        known.events += events.len() as u64;
+        known.bytes += lines.len() as u64;
+        known.end.extend_from_slice(last(&lines));
+        known.end = last(&known.end).to_vec();
+        Ok(())
+    }
+
+    fn lines(&self, known: &Known, events: &[LoggedEvent]) -> Result<Vec<u8>, StoreError> {
+        let mut lines = Vec::new();
+        if known.bytes == 0 {
+            write_header(&mut lines, self.thread).map_err(|error| failed(self.path, error))?;
+        }
+        for event in events {
+            let before = lines.len();
+            write_event(&mut lines, event).map_err(|error| failed(self.path, error))?;
+            let (bytes, limit) = ((lines.len() - before) as u64, line_limit());
+            if bytes > limit {
+                return Err(StoreError::TooLong { seq: event.seq, bytes, limit });
+            }
+        }
+        Ok(lines)
+    }
+
+    fn write(&mut self, known: &Known, lines: &[u8], sync: bool) -> io::Result<()> {
+        if self.file.metadata()?.len() > known.bytes {
+            self.file.set_len(known.bytes)?;
+        }
+        self.file.seek(SeekFrom::Start(known.bytes))?;
+        self.file.write_all(lines)?;
+        if !sync {
+            return Ok(());
+        }
+        self.file.sync_data()?;
+        // The name of a new file is kept by its folder.
+        if known.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
+    }
+
+    /// Empties the file. It stays, because a writer may wait for its lock, and what that one writes
+    /// into a file without a name would be lost.
+    pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
+        if let Some(owner) = self.owner().map_err(|error| failed(self.path, error))? {
+            self.check_owner(&owner)?;
+        }
+        let cleared = self.file.set_len(0);
+        let cleared = cleared.and_then(|()| if sync { self.file.sync_data() } else { Ok(()) });
+        cleared.map_err(|error| failed(self.path, error))
+    }
+
+    /// The thread that the first line names, if it is the first line of a log.
+    pub(super) fn owner(&self) -> io::Result<Option<ThreadId>> {
+        let mut line = Vec::new();
+        self.reader(0)?.take(MOST_HEADER_BYTES).read_until(b'\n', &mut line)?;
+        Ok(EventLog::read(line.as_slice()).ok().map(|read| read.log.thread_id().clone()))
+    }
+
+    fn check_owner(&self, found: &ThreadId) -> Result<(), StoreError> {
+        if found == self.thread {
+            return Ok(());
+        }
+        let (expected, found) = (self.thread.clone(), found.clone());
+        Err(StoreError::OtherThread { place: place(self.path), expected, found })
+    }
+
+    /// The bytes in front of this place by which a log is known.
+    fn end(&self, bytes: u64) -> io::Result<Vec<u8>> {
+        let (mut end, most) = (Vec::new(), END_BYTES as u64);
+        let mut file = Counted { file: &self.file, bytes_read: self.bytes_read };
+        file.file.seek(SeekFrom::Start(bytes.saturating_sub(most)))?;
+        file.by_ref().take(bytes.min(most)).read_to_end(&mut end)?;
+        Ok(end)
+    }
+
+    fn reader(&self, from: u64) -> io::Result<BufReader<Counted<'_>>> {
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(from))?;
+        Ok(BufReader::new(Counted { file, bytes_read: self.bytes_read }))
+    }
+
+    fn unreadable(&self, error: LogReadError) -> StoreError {
+        StoreError::Unreadable { place: place(self.path), source: error.into() }
+    }
+}
+
+/// A file that counts what is read of it.
+struct Counted<'a> {
+    file: &'a File,
+    bytes_read: &'a AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read(buffer)?;
+        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+/// The most bytes of a line that are read again.
+fn line_limit() -> u64 {
+    LogReadOptions::default().max_line_bytes
+}
+
+fn last(bytes: &[u8]) -> &[u8] {
+    bytes.get(bytes.len().saturating_sub(END_BYTES)..).unwrap_or_default()
+}
+
+/// Returns the error of a file.
+pub(super) fn failed(path: &Path, error: io::Error) -> StoreError {
+    StoreError::medium(path.display().to_string(), error)
+}
+
+fn place(path: &Path) -> crate::message::Text {
+    path.display().to_string().into()
+}
+
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Elsewhere a folder is no file that could be synced.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}

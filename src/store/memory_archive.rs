@@ -1,0 +1,89 @@
+//! An archive that lives as long as the process.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+
+use super::{
+    archive::{Archive, ArchiveError, check_entries},
+    visible::{Hit, Visible},
+};
+use crate::{
+    message::{CompactionId, ThreadId},
+    strategy::ArchiveEntry,
+};
+
+/// An archive in memory, for tests and for threads that need not outlive the process.
+///
+/// Its futures are done when they are first asked. Texts are shared with whoever wrote them.
+#[derive(Debug, Default)]
+pub struct MemoryArchive {
+    threads: Mutex<HashMap<ThreadId, Compactions>>,
+}
+
+type Compactions = BTreeMap<CompactionId, Vec<ArchiveEntry>>;
+
+impl MemoryArchive {
+    fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, Compactions>> {
+        // Nothing is left half done when a holder panics: every change is one call of a map.
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Archive for MemoryArchive {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), ArchiveError> {
+        check_entries(compaction, entries)?;
+        if entries.is_empty() {
+            return self.delete(thread, compaction).await;
+        }
+        let mut threads = self.threads();
+        threads.entry(thread.clone()).or_default().insert(compaction, entries.to_vec());
+        Ok(())
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+        let threads = self.threads();
+        Ok(visible.list(threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten()))
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, ArchiveError> {
+        let threads = self.threads();
+        let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
+        Ok(visible.search(entries, query, limit))
+    }
+
+    async fn delete(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+    ) -> Result<(), ArchiveError> {
+        if let Some(compactions) = self.threads().get_mut(thread) {
+            compactions.remove(&compaction);
+        }
+        Ok(())
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+        self.threads().remove(thread);
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! Which entries of an archive are seen, in which order, and which answer a search.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashSet},
+};
+
+use crate::{
+    message::{BatchId, CompactionId, Timestamp},
+    strategy::ArchiveEntry,
+};
+
+/// The most words of a query that are looked for. What comes behind them is not.
+const MOST_WORDS: usize = 64;
+
+/// The compactions that a log holds and that are not undone. Entries of others are not seen.
+///
+/// ```
+/// use threadfold::{message::CompactionId, store::Visible};
+///
+/// let visible = Visible::from_iter([CompactionId(1), CompactionId(3)]);
+/// assert!(visible.stands(CompactionId(3)));
+/// assert!(!visible.stands(CompactionId(2)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Visible(BTreeSet<CompactionId>);
+
+/// An entry that answers a search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hit {
+    /// The entry.
+    pub entry: ArchiveEntry,
+    /// How many different words of the query it has.
+    pub words: usize,
+    /// Whether a visible entry stands for it, so that it is listed no more.
+    pub replaced: bool,
+}
+
+impl Hit {
+    /// Returns a hit for an entry that nothing stands for.
+    #[must_use]
+    pub fn new(entry: ArchiveEntry, words: usize) -> Self {
+        Self { entry, words, replaced: false }
+    }
+}
+
+impl FromIterator<CompactionId> for Visible {
+    fn from_iter<I: IntoIterator<Item = CompactionId>>(standing: I) -> Self {
+        Self(standing.into_iter().collect())
+    }
+}
+
+impl Visible {
+    /// Whether the log holds this compaction, not undone.
+    #[must_use]
+    pub fn stands(&self, compaction: CompactionId) -> bool {
+        self.0.contains(&compaction)
+    }
+
+    /// The compactions that stand, in order.
+    pub fn standing(&self) -> impl Iterator<Item = CompactionId> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Returns of all entries of a thread those that are visible, without those that a visible one
+    /// stands for, by the time of their start and then by name.
+    ///
+    /// ```
+    /// use threadfold::message::{Batch, BatchId, CompactionId};
+    /// use threadfold::{store::Visible, strategy::ArchiveEntry};
+    ///
+    /// let name = |compaction| BatchId { compaction: CompactionId(compaction), index: 0 };
+    /// let detail = ArchiveEntry::new(Batch::new(name(1), "We read a.txt."));
+    /// let mut gist = ArchiveEntry::new(Batch::new(name(2), "We read."));
+    /// gist.replaces.push(detail.batch.id);
+    ///
+    /// let entries = [detail.clone(), gist.clone()];
+    /// let before = Visible::from_iter([CompactionId(1)]);
+    /// assert_eq!(before.list(&entries), [detail]);
+    /// let after = Visible::from_iter([CompactionId(1), CompactionId(2)]);
+    /// assert_eq!(after.list(&entries), [gist]);
+    /// ```
+    #[must_use]
+    pub fn list<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a ArchiveEntry>,
+    ) -> Vec<ArchiveEntry> {
+        let visible = self.filter(entries);
+        let replaced = replaced(&visible);
+        let mut listed = visible;
+        listed.retain(|entry| !replaced.contains(&entry.batch.id));
+        listed.sort_by_key(|entry| (entry.batch.start, entry.batch.id));
+        listed.into_iter().cloned().collect()
+    }
+
+    /// Returns of all entries of a thread the visible ones in which words of the query are found,
+    /// at most so many: those with more different words first, of these the latest.
+    ///
+    /// Words stand between white space, and what is neither letter nor digit at their ends does not
+    /// count; case does not either. A word is found inside longer ones too. Only the first 64
+    /// different words are looked for.
+    ///
+    /// ```
+    /// use threadfold::message::{Batch, BatchId, CompactionId};
+    /// use threadfold::{store::Visible, strategy::ArchiveEntry};
+    ///
+    /// let name = |index| BatchId { compaction: CompactionId(1), index };
+    /// let entries = [
+    ///     ArchiveEntry::new(Batch::new(name(0), "We read a.txt.")),
+    ///     ArchiveEntry::new(Batch::new(name(1), "We read b.txt and wrote it.")),
+    /// ];
+    /// let hits = Visible::from_iter([CompactionId(1)]).search(&entries, "Who WROTE b.txt?", 5);
+    /// let found: Vec<_> = hits.iter().map(|hit| (hit.entry.batch.id.index, hit.words)).collect();
+    /// assert_eq!(found, [(1, 2)]);
+    /// ```
+    #[must_use]
+    pub fn search<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a ArchiveEntry>,
+        query: &str,
+        limit: usize,
+    ) -> Vec<Hit> {
+        let words = words(query);
+        let visible = self.filter(entries);
+        let replaced = replaced(&visible);
+        let count = |entry: &'a ArchiveEntry| {
+            let text = fold_case(&entry.batch.text);
+            let found = words.iter().filter(|word| text.contains(word.as_str())).count();
+            (found > 0).then_some((found, entry))
+        };
+        let mut found: Vec<(usize, &ArchiveEntry)> =
+            visible.into_iter().filter_map(count).collect();
+        found.sort_by_key(|(words, entry)| Reverse((*words, recency(entry))));
+        let hit = |(words, entry): (usize, &ArchiveEntry)| Hit {
+            replaced: replaced.contains(&entry.batch.id),
+            ..Hit::new(entry.clone(), words)
+        };
+        found.into_iter().take(limit).map(hit).collect()
+    }
+
+    fn filter<'a>(
+        &self,
+        entries: impl IntoIterator<Item = &'a ArchiveEntry>,
+    ) -> Vec<&'a ArchiveEntry> {
+        entries.into_iter().filter(|entry| self.stands(entry.batch.id.compaction)).collect()
+    }
+}
+
+/// The names that others of these entries stand for. No entry stands for itself.
+fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
+    let of_entry = |entry: &&ArchiveEntry| {
+        let own = entry.batch.id;
+        entry.replaces.clone().into_iter().filter(move |id| *id != own)
+    };
+    entries.iter().flat_map(of_entry).collect()
+}
+
+fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
+    (entry.batch.end, entry.batch.id)
+}
+
+/// The different words of a query, in the order in which they come.
+fn words(query: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in query.split_whitespace() {
+        let bare = word.trim_matches(|character: char| !character.is_alphanumeric());
+        let word = fold_case(if bare.is_empty() { word } else { bare });
+        if !words.contains(&word) {
+            words.push(word);
+        }
+        if words.len() == MOST_WORDS {
+            break;
+        }
+    }
+    words
+}
+
+/// Character by character, because a text in lower case as a whole may end its words in other
+/// letters than a part of it does.
+fn fold_case(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Batch;
+
+    fn entry(compaction: u64, index: u32, time: u64, text: &str) -> ArchiveEntry {
+        let id = BatchId { compaction: CompactionId(compaction), index };
+        let (start, end) = (Timestamp(time), Timestamp(time + 1));
+        ArchiveEntry::new(Batch { start, end, ..Batch::new(id, text) })
+    }
+
+    fn visible(standing: &[u64]) -> Visible {
+        standing.iter().copied().map(CompactionId).collect()
+    }
+
+    fn names(hits: &[Hit]) -> Vec<(u64, u32, usize)> {
+        let name = |hit: &Hit| {
+            let BatchId { compaction, index } = hit.entry.batch.id;
+            (compaction.0, index, hit.words)
+        };
+        hits.iter().map(name).collect()
+    }
+
+    #[test]
+    fn entries_are_listed_by_time_and_then_by_name() {
+        let entries =
+            [entry(2, 0, 5, ""), entry(1, 1, 5, ""), entry(1, 0, 9, ""), entry(3, 0, 1, "")];
+        let listed = visible(&[1, 2]).list(&entries);
+        let [two, one, late, _] = entries;
+        assert_eq!(listed, [one, two, late]);
+    }
+
+    #[test]
+    fn an_entry_is_replaced_only_by_a_visible_one_that_is_not_itself() {
+        let detail = entry(1, 0, 0, "detail");
+        let mut gist = entry(2, 0, 0, "gist");
+        gist.replaces = vec![detail.batch.id, gist.batch.id];
+        let entries = [detail.clone(), gist.clone()];
+        assert_eq!(visible(&[1]).list(&entries), [detail]);
+        assert_eq!(visible(&[1, 2]).list(&entries), [gist]);
+        let marked = |hits: Vec<Hit>| hits.iter().map(|hit| hit.replaced).collect::<Vec<_>>();
+        assert_eq!(marked(visible(&[1]).search(&entries, "detail", 9)), [false]);
+        assert_eq!(marked(visible(&[1, 2]).search(&entries, "detail gist", 9)), [false, true]);
+    }
+
+    #[test]
+    fn more_words_come_first_and_then_the_latest() {
+        let entries = [
+            entry(1, 0, 1, "Auth and a test"),
+            entry(1, 1, 2, "the AUTH module"),
+            entry(1, 2, 3, "authority, authored"),
+            entry(1, 3, 4, "nothing of it"),
+            entry(2, 0, 9, "auth test, not committed"),
+        ];
+        let hits = visible(&[1]).search(&entries, "auth? (Test) AUTH!", 9);
+        assert_eq!(names(&hits), [(1, 0, 2), (1, 2, 1), (1, 1, 1)]);
+        assert_eq!(names(&visible(&[1]).search(&entries, "auth test", 1)), [(1, 0, 2)]);
+        for blank in ["", " \n "] {
+            assert_eq!(visible(&[1]).search(&entries, blank, 9), []);
+        }
+    }
+
+    #[test]
+    fn case_is_folded_in_any_script_and_signs_can_be_looked_for() {
+        let entries =
+            [entry(1, 0, 0, "\u{39f}\u{394}\u{39f}\u{3a3} \u{3c3}"), entry(1, 1, 0, "x -> y")];
+        let search = |query: &str| names(&visible(&[1]).search(&entries, query, 9));
+        assert_eq!(search("\u{3bf}\u{3b4}\u{3bf}\u{3c3}"), [(1, 0, 1)]);
+        assert_eq!(search("->"), [(1, 1, 1)]);
+    }
+
+    #[test]
+    fn only_so_many_words_are_looked_for() {
+        let query: String = (0..100_000).map(|number| format!("w{number} ")).collect();
+        assert_eq!(words(&query).len(), MOST_WORDS);
+    }
+}
