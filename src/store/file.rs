@@ -291,3 +291,42 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        log::{Event, LocalNotice},
+        message::Timestamp,
+    };
+
+    /// Renaming the folder under an open file makes the last step of a first append fail: the sync
+    /// of the folder.
+    #[test]
+    fn a_write_that_fails_late_is_taken_back() {
+        let home = std::env::temp_dir().join(format!("threadfold-file-{}", std::process::id()));
+        let (folder, moved) = (home.join("before"), home.join("after"));
+        fs::create_dir_all(&folder).unwrap();
+        let (thread, path, count) =
+            ("t".parse().unwrap(), folder.join("t.jsonl"), AtomicU64::default());
+        let mut file = LogFile::to_write(&thread, &path, &count, true).unwrap().unwrap();
+        file.file.write_all(b"{\"log\":\"thr").unwrap();
+        let mut known = file.known(None).unwrap();
+        fs::rename(&folder, &moved).unwrap();
+
+        let event = Event::LocalNotice(LocalNotice { text: "hi".into() });
+        let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
+        let error = file.append(&mut known, &events, true).unwrap_err();
+        assert!(matches!(error, StoreError::Medium { .. }), "{error:?}");
+        assert_eq!(fs::read(moved.join("t.jsonl")).unwrap(), b"");
+        assert_eq!(known, Known::default());
+
+        fs::rename(&moved, &folder).unwrap();
+        file.append(&mut known, &events, true).unwrap();
+        assert_eq!(known, file.load().unwrap().1);
+        fs::remove_dir_all(home).unwrap();
+    }
+}

@@ -5,6 +5,7 @@
 //! | a model that says what it is told to | [`ScriptedModel`] |
 //! | a model that misbehaves | [`HostileModel`] |
 //! | a wait that takes no time | [`WakefulSleeper`] |
+//! | a store that fails where it is told to | [`FailingStore`] |
 //! | a model that sums up without a network | [`ExtractiveModel`] |
 //! | threads as text, in cases and failures | [`notation`] |
 //! | cases as files | [`cases`] |
@@ -15,6 +16,7 @@ pub mod cases;
 pub mod conformance;
 mod extract;
 mod extractive;
+mod failing_store;
 pub mod generate;
 mod hostile;
 pub mod notation;
@@ -24,6 +26,7 @@ mod scripted;
 mod sleeper;
 
 pub use extractive::ExtractiveModel;
+pub use failing_store::FailingStore;
 pub use hostile::{HostileModel, Misbehaviour};
 pub use scripted::{Answer, ScriptedModel};
 pub use sleeper::WakefulSleeper;

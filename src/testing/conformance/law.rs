@@ -63,6 +63,42 @@ pub enum Law {
     WritingIsStable,
     /// A text of the thread is in the body, or an adjustment says that its message was changed.
     NothingIsLostSilently,
+    /// What was stored is loaded as it was, events of unknown kinds too.
+    StoredComesBack,
+    /// An append to a log of another length is refused with both lengths, and stores nothing.
+    ConflictWritesNothing,
+    /// Events that do not run on from the log are refused, and nothing is stored.
+    PlacesRunOn,
+    /// An append of no events stores nothing, and is refused as any other.
+    EmptyStoresNothing,
+    /// What is done to a thread is done to no other, whatever their names have in common.
+    ThreadsAreApart,
+    /// A thread of which nothing is stored is an empty one.
+    UnknownIsEmpty,
+    /// Of appends that expect the same length exactly one is carried out.
+    OneWriterWins,
+    /// The events from a place on are those of the whole log.
+    TailIsRest,
+    /// The threads of which something is stored are listed, once and in order.
+    ListNamesAll,
+    /// What was deleted is as if it had never been.
+    DeletedIsGone,
+    /// After a failed append the beginning of the log is stored, and can be gone on from.
+    FailureLeavesBeginning,
+    /// What is written under a compaction takes the place of all that was there.
+    WriteReplaces,
+    /// Entries of another compaction, or with one name, are refused, and nothing is changed.
+    NamesAreChecked,
+    /// Entries are seen while their compaction stands, and no longer.
+    OnlyStandingIsSeen,
+    /// What a visible entry stands for is not listed, but found and marked.
+    ReplacedIsFoundOnly,
+    /// Entries are listed by the time of their start, then by name.
+    ListIsInOrder,
+    /// A search finds the entries that have a word of the query, in any case, and no others.
+    SearchFinds,
+    /// A search gives those with more different words first, of these the latest, and never more than the limit.
+    SearchRanks,
 }
 
 impl Law {
@@ -102,6 +138,30 @@ impl fmt::Display for Law {
             Self::WrittenIsLegal => "what is written must be legal",
             Self::WritingIsStable => "what is written, read and written must be the same body",
             Self::NothingIsLostSilently => "what is left out must be named by an adjustment",
+            Self::StoredComesBack => "what was stored must be loaded as it was",
+            Self::ConflictWritesNothing => {
+                "an append that expects another length must store nothing and name both"
+            }
+            Self::PlacesRunOn => "events that do not run on must be refused",
+            Self::EmptyStoresNothing => "an append of no events must store nothing",
+            Self::ThreadsAreApart => "what is done to a thread must leave all others alone",
+            Self::UnknownIsEmpty => "a thread of which nothing is stored must be empty",
+            Self::OneWriterWins => "exactly one of two appends to one length must be carried out",
+            Self::TailIsRest => "the events from a place on must be those of the whole log",
+            Self::ListNamesAll => "the threads must be listed, once and in order",
+            Self::DeletedIsGone => "what was deleted must be gone",
+            Self::FailureLeavesBeginning => "a failed append must leave the beginning of the log",
+            Self::WriteReplaces => "what is written must replace what was there",
+            Self::NamesAreChecked => "entries with wrong names must be refused",
+            Self::OnlyStandingIsSeen => "only entries of standing compactions may be seen",
+            Self::ReplacedIsFoundOnly => {
+                "what is stood for must not be listed, but found and marked"
+            }
+            Self::ListIsInOrder => "entries must be listed by time and then by name",
+            Self::SearchFinds => {
+                "a search must find what has a word of the query, and nothing else"
+            }
+            Self::SearchRanks => "a search must give the best first, and no more than the limit",
         })
     }
 }

@@ -1,0 +1,297 @@
+//! What a store of logs must keep.
+
+use futures::future::join_all;
+
+use super::{
+    law::{Breach, Law},
+    outcome::{named, same},
+};
+use crate::{
+    log::{Event, HostEvent, LocalNotice, LoggedEvent},
+    message::{Json, Message, ThreadId, Timestamp},
+    store::{Loaded, StoreError, ThreadStore},
+};
+
+/// Asks a store what each must keep: what was appended is loaded as it was; appends that expect
+/// another length or do not run on are refused and store nothing; threads are apart; of appends at
+/// once one is carried out; what is deleted is gone.
+///
+/// Each law gets a store of its own, which must be empty.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{store::MemoryStore, testing::conformance};
+///
+/// block_on(conformance::store(|| Box::new(MemoryStore::default())))?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(), Breach> {
+    unknown_is_empty(&*make()).await?;
+    comes_back(&*make()).await?;
+    big_events_come_back(&*make()).await?;
+    conflicts(&*make()).await?;
+    places(&*make()).await?;
+    threads_are_apart(&*make()).await?;
+    one_writer_wins(&*make()).await?;
+    deleted_is_gone(&*make()).await
+}
+
+/// Asks stores whose writes fail what each must keep: after a failed append the beginning of the
+/// log is stored, and can be gone on from.
+///
+/// `make` is asked for an empty store that fails at the first place where it can, at the second,
+/// and so on, until there is none. It is asked to append one event, then three, and then what of
+/// the three is not there; so the second append is the one to fail.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::store::MemoryStore;
+/// use threadfold::testing::{FailingStore, conformance};
+///
+/// block_on(conformance::failing_store(|place| {
+///     let faults = [None, Some(place)];
+///     (place <= 3).then(|| Box::new(FailingStore::new(MemoryStore::default(), faults)) as _)
+/// }))?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub async fn failing_store(
+    mut make: impl FnMut(usize) -> Option<Box<dyn ThreadStore>>,
+) -> Result<(), Breach> {
+    for place in 0.. {
+        let Some(store) = make(place) else { break };
+        fails_well(&*store, place).await?;
+    }
+    Ok(())
+}
+
+async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let thread = named("nobody")?;
+    let law = Law::UnknownIsEmpty;
+    holds(store, law, "a new store", &thread, &[]).await?;
+    same(law, "the end of an unknown thread", &Ok(vec![]), &store.load_from(&thread, 0).await)?;
+    same(law, "deleting an unknown thread", &Ok(()), &store.delete(&thread).await)?;
+    let law = Law::EmptyStoresNothing;
+    same(law, "no events at 0", &Ok(()), &store.append(&thread, 0, &[]).await)?;
+    holds(store, law, "no events at 0", &thread, &[]).await?;
+    same(law, "no events at 0, list", &Ok(vec![]), &store.list().await)
+}
+
+async fn comes_back(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, events) = (named("t1")?, events(0, 12));
+    let mut stored = 0;
+    for size in [1, 2, 0, 5, 4] {
+        let batch = part(&events, stored, size);
+        let input = format!("{size} events at {stored}");
+        let appended = store.append(&thread, stored as u64, batch).await;
+        same(Law::StoredComesBack, &input, &Ok(()), &appended)?;
+        stored += size;
+        holds(store, Law::StoredComesBack, &input, &thread, part(&events, 0, stored)).await?;
+    }
+    for from in 0..14 {
+        let rest = Ok(part(&events, from, usize::MAX).to_vec());
+        let found = store.load_from(&thread, from as u64).await;
+        same(Law::TailIsRest, format!("the events from {from} on"), &rest, &found)?;
+    }
+    same(Law::ListNamesAll, "one thread", &Ok(vec![thread]), &store.list().await)
+}
+
+async fn big_events_come_back(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law) = (named("t1")?, Law::StoredComesBack);
+    let text = "a\n\r\n\"\\\u{0}\u{2028}\u{1f600}".repeat(1 << 16);
+    let big = |seq| appended(seq, Event::MessageAppended(Message::user(text.as_str())));
+    let events = [big(0), big(1)];
+    let outcome = store.append(&thread, 0, &events).await;
+    same(law, "two events of a million bytes", &Ok(()), &outcome)?;
+    holds(store, law, "two events of a million bytes", &thread, &events).await
+}
+
+async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law) = (named("t1")?, Law::ConflictWritesNothing);
+    let early = store.append(&thread, 5, &events(5, 1)).await;
+    same(law, "5 expected of none", &Err(conflict(5, 0)), &early)?;
+    same(law, "5 expected of none, list", &Ok(vec![]), &store.list().await)?;
+    let kept = events(0, 2);
+    same(law, "two events", &Ok(()), &store.append(&thread, 0, &kept).await)?;
+    for expected in [0, 1, 3, u64::from(u32::MAX), u64::MAX - 1] {
+        for count in [0, 1, 2] {
+            let batch = events(expected, count);
+            let input = format!("{expected} expected of 2, {count} events");
+            let outcome = store.append(&thread, expected, &batch).await;
+            let law = if count == 0 { Law::EmptyStoresNothing } else { law };
+            same(law, &input, &Err(conflict(expected, 2)), &outcome)?;
+            holds(store, law, &input, &thread, &kept).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn places(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law, kept) = (named("t1")?, Law::PlacesRunOn, events(0, 2));
+    same(law, "two events", &Ok(()), &store.append(&thread, 0, &kept).await)?;
+    let rows: [(&[u64], u64, u64); 5] =
+        [(&[3], 2, 3), (&[1], 2, 1), (&[2, 4], 3, 4), (&[2, 2], 3, 2), (&[2, 3, 0], 4, 0)];
+    for (places, expected, found) in rows {
+        let batch: Vec<LoggedEvent> = places.iter().flat_map(|seq| events(*seq, 1)).collect();
+        let input = format!("events {places:?} at 2");
+        let outcome = store.append(&thread, 2, &batch).await;
+        same(law, &input, &Err(StoreError::Place { expected, found }), &outcome)?;
+        holds(store, law, &input, &thread, &kept).await?;
+    }
+    Ok(())
+}
+
+async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let law = Law::ThreadsAreApart;
+    let names = ["t", "t-", "t-1", "t.1", "t1", "t_", "x"].into_iter().map(named);
+    let names: Vec<ThreadId> = names.collect::<Result<_, _>>()?;
+    let batch = |index: u64, seq| vec![notice(seq, format!("event {seq} of thread {index}"))];
+    for seq in 0..2 {
+        for (index, thread) in (0..).zip(&names) {
+            let outcome = store.append(thread, seq, &batch(index, seq)).await;
+            same(law, format!("event {seq} of {thread}"), &Ok(()), &outcome)?;
+        }
+    }
+    same(Law::ListNamesAll, "threads", &Ok(names.clone()), &store.list().await)?;
+    same(law, "deleting t-", &Ok(()), &store.delete(&named("t-")?).await)?;
+    for (index, thread) in (0..).zip(&names) {
+        let both = [batch(index, 0), batch(index, 1)].concat();
+        let kept = if thread.as_str() == "t-" { vec![] } else { both };
+        holds(store, law, format!("{thread}, t- deleted"), thread, &kept).await?;
+    }
+    Ok(())
+}
+
+async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law) = (named("t1")?, Law::OneWriterWins);
+    let mut kept: Vec<LoggedEvent> = Vec::new();
+    for round in 0..8_u64 {
+        let expected = kept.len() as u64;
+        let of_writer = |writer: u64| {
+            [0, 1].map(|index| notice(expected + index, format!("{writer} in round {round}")))
+        };
+        let batches: Vec<_> = (0..8).map(of_writer).collect();
+        let appends = batches.iter().map(|batch| store.append(&thread, expected, batch));
+        let outcomes = join_all(appends).await;
+        let mut winners = outcomes.iter().zip(&batches).filter(|(outcome, _)| outcome.is_ok());
+        let (winner, others) = (winners.next(), winners.count());
+        let input = format!("eight appends at {expected} at once");
+        let Some((_, batch)) = winner.filter(|_| others == 0) else {
+            return Err(law.breach(input, "one that is carried out", format!("{outcomes:?}")));
+        };
+        let lost = Err(conflict(expected, expected + 2));
+        let mut losers = outcomes.iter().filter(|outcome| outcome.is_err());
+        losers.try_for_each(|outcome| same(law, &input, &lost, outcome))?;
+        kept.extend_from_slice(batch);
+        holds(store, law, input, &thread, &kept).await?;
+    }
+    Ok(())
+}
+
+async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
+    let (thread, law) = (named("t1")?, Law::DeletedIsGone);
+    for round in 0..2 {
+        let input = format!("deleted {round} times before");
+        let events = events(0, 3 - round);
+        same(law, &input, &Ok(()), &store.append(&thread, 0, &events).await)?;
+        holds(store, law, &input, &thread, &events).await?;
+        same(law, &input, &Ok(()), &store.delete(&thread).await)?;
+        holds(store, law, &input, &thread, &[]).await?;
+        same(law, input, &Ok(vec![]), &store.list().await)?;
+    }
+    Ok(())
+}
+
+async fn fails_well(store: &dyn ThreadStore, place: usize) -> Result<(), Breach> {
+    let (thread, law, events) = (named("t1")?, Law::FailureLeavesBeginning, events(0, 4));
+    let input = format!("a failure at place {place}");
+    // Whether it fails is the store's to decide; what is stored then is what counts.
+    for (from, size) in [(0, 1), (1, 3)] {
+        let outcome = store.append(&thread, from as u64, part(&events, from, size)).await;
+        let found = loaded(store, law, &input, &thread).await?.log;
+        let (whole, found) = (from + size, found.events());
+        let least = if outcome.is_ok() { whole } else { from };
+        let beginning = found == part(&events, 0, found.len());
+        if !beginning || !(least..=whole).contains(&found.len()) {
+            let expected = format!("the first {least} to {whole} of {events:?}");
+            return Err(law.breach(input, expected, format!("{found:?} after {outcome:?}")));
+        }
+        let rest = part(&events, found.len(), whole - found.len());
+        if !rest.is_empty() {
+            let outcome = store.append(&thread, found.len() as u64, rest).await;
+            same(law, &input, &Ok(()), &outcome)?;
+        }
+    }
+    holds(store, law, input, &thread, &events).await
+}
+
+/// Compares what is stored of a thread.
+async fn holds(
+    store: &dyn ThreadStore,
+    law: Law,
+    input: impl std::fmt::Display,
+    thread: &ThreadId,
+    events: &[LoggedEvent],
+) -> Result<(), Breach> {
+    let input = input.to_string();
+    let found = loaded(store, law, &input, thread).await?;
+    if (found.log.thread_id(), found.log.events(), found.torn) == (thread, events, None) {
+        return Ok(());
+    }
+    Err(law.breach(input, format!("{thread}: {events:?}"), format!("{found:?}")))
+}
+
+async fn loaded(
+    store: &dyn ThreadStore,
+    law: Law,
+    input: &str,
+    thread: &ThreadId,
+) -> Result<Loaded, Breach> {
+    store.load(thread).await.map_err(|error| law.breach(input, "the log", error))
+}
+
+fn conflict(expected: u64, found: u64) -> StoreError {
+    StoreError::Conflict { expected, found }
+}
+
+fn part(events: &[LoggedEvent], from: usize, size: usize) -> &[LoggedEvent] {
+    let rest = events.get(from..).unwrap_or_default();
+    rest.get(..size).unwrap_or(rest)
+}
+
+fn appended(seq: u64, event: Event) -> LoggedEvent {
+    LoggedEvent { seq, at: Timestamp(1_709_164_799_042 + seq % 7), event }
+}
+
+fn notice(seq: u64, text: String) -> LoggedEvent {
+    appended(seq, Event::LocalNotice(LocalNotice { text: text.into() }))
+}
+
+/// So many events from this place on, of several kinds in turn.
+fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
+    let event = |seq: u64| match seq % 6 {
+        0 => appended(seq, Event::MessageAppended(Message::user(format!("question {seq}")))),
+        1 => appended(seq, Event::MessageAppended(Message::assistant(format!("answer {seq}")))),
+        2 => read(seq, r#"{"painted":{"b":1.0,"a":[1e2,"\u00e4"]}}"#),
+        3 => read(seq, r#""painted""#),
+        4 => read(seq, r#"{"truncated":{"from":"all"}}"#),
+        _ => {
+            let data = Json::parse(r#"{"z":1.50,"a":null}"#).unwrap_or_default();
+            appended(seq, Event::Host(HostEvent { kind: "approved".into(), data }))
+        }
+    };
+    (0..count).map(|index| event(from.saturating_add(index))).collect()
+}
+
+/// An event of a kind that nobody knows, or that cannot be read as what it is.
+fn read(seq: u64, event: &str) -> LoggedEvent {
+    let line = format!(r#"{{"seq":{seq},"at":{seq},"event":{event}}}"#);
+    serde_json::from_str(&line).unwrap_or_else(|error| notice(seq, error.to_string()))
+}

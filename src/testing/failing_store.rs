@@ -1,0 +1,86 @@
+//! A store that fails where it is told to.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+
+use crate::{
+    log::LoggedEvent,
+    message::ThreadId,
+    store::{Loaded, StoreError, ThreadStore},
+};
+
+/// A store over another one, whose appends fail at a place of your choice: before anything is
+/// stored, between two events, or when all of them are.
+///
+/// For each append in order it is told how many events are stored before it fails; `None` is one
+/// that does not fail, and so are those behind the last. What the inner store refuses, it refuses.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+/// use threadfold::store::{MemoryStore, ThreadStore};
+/// use threadfold::testing::FailingStore;
+///
+/// let mut log = EventLog::new("t1".parse()?);
+/// log.append(Timestamp(1), Event::MessageAppended(Message::user("one")))?;
+/// log.append(Timestamp(2), Event::MessageAppended(Message::user("two")))?;
+///
+/// let store = FailingStore::new(MemoryStore::default(), [Some(1)]);
+/// assert!(block_on(store.append(log.thread_id(), 0, log.events())).is_err());
+/// assert_eq!(block_on(store.load(log.thread_id()))?.log.len(), 1);
+/// assert!(block_on(store.append(log.thread_id(), 1, log.since(1))).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FailingStore<S> {
+    inner: S,
+    faults: Mutex<VecDeque<Option<usize>>>,
+}
+
+impl<S> FailingStore<S> {
+    /// Returns a store whose appends fail so.
+    #[must_use]
+    pub fn new(inner: S, faults: impl IntoIterator<Item = Option<usize>>) -> Self {
+        Self { inner, faults: Mutex::new(faults.into_iter().collect()) }
+    }
+}
+
+#[async_trait]
+impl<S: ThreadStore> ThreadStore for FailingStore<S> {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(stored) = fault.flatten() else {
+            return self.inner.append(thread, expected_len, events).await;
+        };
+        let begun = events.get(..stored).unwrap_or(events);
+        self.inner.append(thread, expected_len, begun).await?;
+        let error = io::Error::other(format!("failed after {} events, as told", begun.len()));
+        Err(StoreError::medium("a failing store", error))
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.inner.load(thread).await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.inner.load_from(thread, seq).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.inner.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.inner.delete(thread).await
+    }
+}

@@ -1,0 +1,219 @@
+//! Stores and archives that break one law each, for the suites to catch.
+
+use std::{
+    future::poll_fn,
+    task::Poll::{Pending, Ready},
+};
+
+use threadfold::{
+    async_trait,
+    log::{EventLog, LoggedEvent},
+    message::{CompactionId, ThreadId, Timestamp},
+    store::{
+        Archive, ArchiveError, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore,
+        Visible, check_entries, check_places,
+    },
+    strategy::ArchiveEntry,
+    testing::conformance::Law,
+};
+
+/// A store that breaks this law, or none of those that it knows.
+#[derive(Debug)]
+pub struct BrokenStore {
+    law: Law,
+    inner: MemoryStore,
+}
+
+/// An archive that breaks this law, or none of those that it knows.
+#[derive(Debug)]
+pub struct BrokenArchive {
+    law: Law,
+    inner: MemoryArchive,
+}
+
+impl BrokenStore {
+    pub fn new(law: Law) -> Self {
+        Self { law, inner: MemoryStore::default() }
+    }
+
+    async fn stored(&self, thread: &ThreadId) -> u64 {
+        self.inner.load(thread).await.unwrap().log.len()
+    }
+}
+
+impl BrokenArchive {
+    pub fn new(law: Law) -> Self {
+        Self { law, inner: MemoryArchive::default() }
+    }
+}
+
+/// The name as a store has it that takes a dot and a hyphen for one.
+fn folded(law: Law, thread: &ThreadId) -> ThreadId {
+    let name = thread.as_str();
+    let name = if law == Law::ThreadsAreApart { name.replace('.', "-") } else { name.into() };
+    name.parse().unwrap()
+}
+
+fn numbered(from: u64, events: &[LoggedEvent]) -> Vec<LoggedEvent> {
+    let events = (from..).zip(events);
+    events.map(|(seq, event)| LoggedEvent { seq, ..event.clone() }).collect()
+}
+
+/// Lets others run once.
+async fn give_way() {
+    let mut waited = false;
+    poll_fn(|context| {
+        context.waker().wake_by_ref();
+        if std::mem::replace(&mut waited, true) { Ready(()) } else { Pending }
+    })
+    .await;
+}
+
+#[async_trait]
+impl ThreadStore for BrokenStore {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let thread = &folded(self.law, thread);
+        let stored = self.stored(thread).await;
+        match self.law {
+            Law::ConflictWritesNothing if expected_len < stored && !events.is_empty() => {
+                self.inner.append(thread, stored, &numbered(stored, events)).await
+            }
+            Law::PlacesRunOn if expected_len == stored => {
+                self.inner.append(thread, expected_len, &numbered(expected_len, events)).await
+            }
+            Law::EmptyStoresNothing if events.is_empty() => Ok(()),
+            Law::OneWriterWins if stored == expected_len => {
+                check_places(expected_len, events)?;
+                give_way().await;
+                let stored = self.stored(thread).await;
+                self.inner.append(thread, stored, &numbered(stored, events)).await
+            }
+            Law::FailureLeavesBeginning if stored > 0 => {
+                self.inner.delete(thread).await?;
+                Err(StoreError::medium("memory", std::io::Error::other("broken")))
+            }
+            _ => self.inner.append(thread, expected_len, events).await,
+        }
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        let mut loaded = self.inner.load(&folded(self.law, thread)).await?;
+        let mut log = EventLog::new(thread.clone());
+        if self.law == Law::StoredComesBack {
+            for event in &loaded.log {
+                log.append_logged(LoggedEvent { at: Timestamp(0), ..event.clone() }).unwrap();
+            }
+            loaded.log = log;
+        } else if self.law == Law::UnknownIsEmpty && loaded.log.is_empty() {
+            loaded.log = EventLog::new("another".parse().unwrap());
+        } else if self.law == Law::ThreadsAreApart {
+            loaded.log.iter().for_each(|event| drop(log.append_logged(event.clone())));
+            loaded.log = log;
+        }
+        Ok(loaded)
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        let seq = if self.law == Law::TailIsRest { seq + 1 } else { seq };
+        self.inner.load_from(&folded(self.law, thread), seq).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        let mut threads = self.inner.list().await?;
+        if self.law == Law::ListNamesAll {
+            threads.reverse();
+        }
+        Ok(threads)
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        if self.law == Law::DeletedIsGone && thread.as_str() == "t1" {
+            return Ok(());
+        }
+        self.inner.delete(&folded(self.law, thread)).await
+    }
+}
+
+#[async_trait]
+impl Archive for BrokenArchive {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), ArchiveError> {
+        let thread = &folded(self.law, thread);
+        let before = self.inner.list(thread, &[compaction].into_iter().collect()).await?;
+        match self.law {
+            Law::WriteReplaces => {
+                let both = [before, entries.to_vec()].concat();
+                self.inner.write(thread, compaction, &both).await
+            }
+            Law::NamesAreChecked if check_entries(compaction, entries).is_err() => {
+                let right = |entry: &&ArchiveEntry| entry.batch.id.compaction == compaction;
+                let first: Vec<_> = entries.iter().filter(right).take(1).cloned().collect();
+                self.inner.write(thread, compaction, &first).await
+            }
+            _ => self.inner.write(thread, compaction, entries).await,
+        }
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+        let everything: Visible = (0..99).map(CompactionId).collect();
+        let all = self.law == Law::OnlyStandingIsSeen && *visible == Visible::default();
+        let seen = if all { &everything } else { visible };
+        let mut entries = self.inner.list(&folded(self.law, thread), seen).await?;
+        if self.law == Law::ListIsInOrder {
+            entries.sort_by_key(|entry| (entry.batch.start.to_string().len(), entry.batch.id));
+        }
+        Ok(entries)
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, ArchiveError> {
+        let thread = &folded(self.law, thread);
+        let mut hits = match self.law {
+            Law::SearchFinds => {
+                let listed = self.inner.list(thread, visible).await?;
+                listed.into_iter().map(|entry| Hit::new(entry, 1)).collect()
+            }
+            Law::SearchRanks => self.inner.search(thread, query, usize::MAX, visible).await?,
+            _ => self.inner.search(thread, query, limit, visible).await?,
+        };
+        if self.law == Law::ReplacedIsFoundOnly {
+            hits.iter_mut().for_each(|hit| hit.replaced = false);
+        } else if self.law == Law::SearchFinds {
+            hits.sort_by_key(|hit| std::cmp::Reverse(hit.entry.batch.start));
+        }
+        Ok(hits)
+    }
+
+    async fn delete(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+    ) -> Result<(), ArchiveError> {
+        if self.law == Law::DeletedIsGone && thread.as_str() == "t1" {
+            return Ok(());
+        }
+        self.inner.delete(&folded(self.law, thread), compaction).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+        self.inner.delete_thread(&folded(self.law, thread)).await
+    }
+}
