@@ -7,6 +7,8 @@
 mod compact;
 #[path = "support/identity.rs"]
 mod identity;
+#[path = "fuzz_cases/log_read.rs"]
+mod log_read;
 #[path = "fuzz_cases/wire_decode.rs"]
 mod wire_decode;
 
@@ -31,6 +33,34 @@ const BODIES: [&str; 4] = [
      \"splices\":[{\"at\":{\"start\":0,\"end\":1},\"insert\":[]}]}",
     r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":[]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2"}]}]}"#,
 ];
+
+/// Lines of a log, with and without a header.
+const LOGS: [&str; 3] = [
+    concat!(
+        "{\"seq\":0,\"at\":1,\"event\":{\"message_appended\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}}}\n",
+        "{\"seq\":1,\"at\":2,\"event\":{\"message_appended\":{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"text\":\"b\"},{\"type\":\"text\",\"text\":\"c\"}]}}}\n",
+        "{\"seq\":2,\"at\":3,\"event\":{\"compacted\":{\"id\":0,\"reason\":{\"type\":\"threshold\"},\"strategy\":\"s\",\"plan\":{\"version\":1,\"before\":2,\"splices\":[{\"at\":{\"start\":1,\"end\":2},\"insert\":[{\"part\":{\"message\":1,\"blocks\":[1]}}]}]}}}}\n",
+        "{\"seq\":3,\"at\":4,\"event\":{\"compacted\":{\"id\":1,\"reason\":{\"type\":\"manual\"},\"strategy\":\"s\",\"plan\":{\"version\":1,\"before\":2,\"splices\":[{\"at\":{\"start\":0,\"end\":1},\"insert\":[{\"message\":{\"message\":{\"role\":\"user\",\"content\":[]}}}]}]}}}}\n",
+        "{\"seq\":4,\"at\":5,\"event\":{\"compaction_undone\":{\"id\":1}}}\n",
+        "{\"seq\":5,\"at\":6,\"event\":{\"truncated\":{\"from\":2,\"len\":2}}}\n",
+    ),
+    concat!(
+        "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"other\"}\n",
+        "{\"seq\":0,\"at\":1,\"event\":\"paused\"}\n",
+        "{\"seq\":1,\"at\":1,\"event\":{\"compaction_failed\":{\"id\":0,\"reason\":{\"type\":\"overflow\"},\"strategy\":\"s\",\"error\":\"x\"}}}\r\n",
+        "{\"seq\":2,\"at\":1,\"event\":{\"host\":{\"kind\":\"k\",\"data\":{\"z\":1.0}}}}\n",
+    ),
+    "{\"seq\":0,\"at\":1,\"event\":{\"system_prompt_set\":{\"text\":\"t\",\"by\":\"user\"}}}\n{\"seq\":1,\"at\":1,\"event\":{\"local_notice\":{\"text\":\"n\"}}}\n",
+];
+
+#[test]
+fn stored_logs() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    for number in 0..4_000 {
+        let bytes = if number % 8 > 0 { mutated(&mut random, &LOGS) } else { noise(&mut random) };
+        log_read::check(&bytes);
+    }
+}
 
 #[test]
 fn threads_ranges_and_stored_plans() {
@@ -62,6 +92,11 @@ fn unchanged_inputs_are_valid() {
     for plan in PLANS {
         serde_json::from_str::<serde_json::Value>(plan.split('\0').nth(1).unwrap()).unwrap();
         compact::check(plan.as_bytes());
+    }
+    for log in LOGS {
+        let lines = log.lines().map(serde_json::from_str::<serde_json::Value>);
+        assert_eq!(lines.filter(Result::is_err).count(), 0);
+        log_read::check(log.as_bytes());
     }
 }
 

@@ -189,7 +189,8 @@ impl Plan {
             let old_from = removed.len();
             removed.extend(tail.by_ref().take(splice.at.len()));
             let old = removed.get(old_from..).unwrap_or_default();
-            messages.extend(build(splice, old));
+            let from = splice.at.start;
+            messages.extend(splice.build(|index| old.get(index.checked_sub(from)?)));
             next = splice.at.end;
         }
         messages.extend(tail);
@@ -202,40 +203,70 @@ impl Plan {
     ///
     /// [`StalePlan`] if it does not.
     pub fn check(&self, messages: &[Message]) -> Result<(), StalePlan> {
+        self.check_with(messages.len(), |index| messages.get(index))
+    }
+
+    /// As [`check`](Self::check), for a thread of so many messages that is no slice. Only the
+    /// messages of which parts stay are asked for.
+    pub(crate) fn check_with<'a>(
+        &self,
+        len: usize,
+        message: impl Fn(usize) -> Option<&'a Message>,
+    ) -> Result<(), StalePlan> {
         if self.version != VERSION {
             return Err(StalePlan::Version { found: self.version });
         }
-        if messages.len() != self.before {
-            return Err(StalePlan::Length { planned: self.before, found: messages.len() });
+        if len != self.before {
+            return Err(StalePlan::Length { planned: self.before, found: len });
         }
         let mut next = 0;
         for (index, splice) in self.splices.iter().enumerate() {
             let Range { start, end } = splice.at;
-            if start < next || end < start || end > messages.len() {
+            if start < next || end < start || end > len {
                 return Err(StalePlan::Splice { splice: index });
             }
             next = end;
             let mut kept = None;
             for insert in &splice.insert {
-                kept = insert.check(index, &splice.at, messages, kept)?;
+                kept = insert.check(index, &splice.at, &message, kept)?;
             }
         }
         Ok(())
     }
 }
 
+impl Splice {
+    /// Builds the messages that come in the place of those that go.
+    pub(crate) fn build<'a>(
+        &self,
+        message_at: impl Fn(usize) -> Option<&'a Message>,
+    ) -> Vec<Message> {
+        let mut later = None;
+        let built = self.insert.iter().rev().filter_map(|insert| match insert {
+            Insert::Message { message } => Some(message.clone()),
+            Insert::Part { message, blocks } => {
+                let is_last = later.replace(*message) != Some(*message);
+                Some(part(message_at(*message)?, blocks, is_last))
+            }
+        });
+        let mut built: Vec<Message> = built.collect();
+        built.reverse();
+        built
+    }
+}
+
 impl Insert {
     /// Checks a part against the messages that go, and against the last block that a part before
     /// it kept: a block that came twice would be a call or a result that comes twice.
-    fn check(
+    fn check<'a>(
         &self,
         splice: usize,
         at: &Range<usize>,
-        messages: &[Message],
+        message_at: &impl Fn(usize) -> Option<&'a Message>,
         kept: Option<(usize, u32)>,
     ) -> Result<Option<(usize, u32)>, StalePlan> {
         let Self::Part { message, blocks } = self else { return Ok(kept) };
-        let source = messages.get(*message).filter(|_| at.contains(message));
+        let source = if at.contains(message) { message_at(*message) } else { None };
         let count = source.map_or(0, |source| source.content.len());
         let ascending = blocks.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
         let first = blocks.first().map(|block| (*message, *block));
@@ -246,22 +277,6 @@ impl Insert {
             Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
         }
     }
-}
-
-/// Builds the messages that come in the place of those that go.
-fn build(splice: &Splice, old: &[Message]) -> Vec<Message> {
-    let mut later = None;
-    let built = splice.insert.iter().rev().filter_map(|insert| match insert {
-        Insert::Message { message } => Some(message.clone()),
-        Insert::Part { message, blocks } => {
-            let is_last = later.replace(*message) != Some(*message);
-            let source = old.get(message.checked_sub(splice.at.start)?)?;
-            Some(part(source, blocks, is_last))
-        }
-    });
-    let mut built: Vec<Message> = built.collect();
-    built.reverse();
-    built
 }
 
 /// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for

@@ -1,34 +1,40 @@
 //! The log: everything that happened to a thread, in order, for ever.
 
-use super::event::{Event, LoggedEvent};
-use crate::message::{ThreadId, Timestamp};
+use super::{
+    event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
+    refusal::AppendError,
+    state::State,
+};
+use crate::message::{CompactionId, Text, ThreadId, Timestamp};
 
-/// Everything that happened to a thread. It only grows.
+/// Everything that happened to a thread. It only grows, so whatever a compaction took out of the
+/// thread is still here, and a compaction can be [undone](Self::undo).
+///
+/// What the thread comes to is kept up with every event: appending takes constant time whatever the
+/// length, a compaction that of its plan, and [`replay`](Self::replay) that of the thread which is
+/// left. Order is the order of the log; times are only told, and may go backwards as clocks do.
+///
+/// ```
+/// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+///
+/// let mut log = EventLog::new("main".parse()?);
+/// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+/// log.append(Timestamp(2), Event::MessageAppended(Message::assistant("hello")))?;
+/// assert_eq!(log.replay()?, [Message::user("hi"), Message::assistant("hello")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EventLog {
     thread: ThreadId,
     events: Vec<LoggedEvent>,
-}
-
-/// Why an event cannot be appended. The log is untouched in every case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AppendError {
-    /// The event stands in another place of the log that it comes from.
-    #[error("event {expected} is next in the log, not event {found}")]
-    Seq {
-        /// The place in the log that is next.
-        expected: u64,
-        /// The place that the event names.
-        found: u64,
-    },
+    state: State,
 }
 
 impl EventLog {
     /// Returns the empty log of a thread.
     #[must_use]
     pub fn new(thread: ThreadId) -> Self {
-        Self { thread, events: Vec::new() }
+        Self { thread, events: Vec::new(), state: State::default() }
     }
 
     /// The thread.
@@ -61,21 +67,49 @@ impl EventLog {
     }
 
     /// The events from this place on; none if there are not as many.
+    ///
+    /// ```
+    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let stored = log.len();
+    /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!(log.since(stored).len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn since(&self, seq: u64) -> &[LoggedEvent] {
         usize::try_from(seq).ok().and_then(|seq| self.events.get(seq..)).unwrap_or_default()
     }
 
-    /// Appends what happened and returns it with its place.
+    /// Appends what happened and returns it with its place. The time may be before that of the
+    /// event before.
     ///
     /// # Errors
     ///
-    /// [`AppendError`].
+    /// [`AppendError`] for what would not replay: a cut or a compaction of another thread than the
+    /// present one, a compaction under a number that is in the log already, the undoing of any
+    /// compaction but the latest that stands, an event that was not understood.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
+        self.state.check(&self.events, &event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
 
-    /// Appends an event that another writer has logged already.
+    /// Appends an event that another writer of the same log has stored already. Whether it fits is
+    /// not asked, as it is not when a log is read.
+    ///
+    /// ```
+    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let mut theirs = log.clone();
+    /// theirs.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// for event in theirs.since(log.len()) {
+    ///     log.append_logged(event.clone())?;
+    /// }
+    /// assert_eq!(log, theirs);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -85,8 +119,74 @@ impl EventLog {
         if found != expected {
             return Err(AppendError::Seq { expected, found });
         }
+        self.push(event).ok_or(AppendError::Seq { expected, found })
+    }
+
+    /// The number of the next compaction. Failed ones count, so that none lends its number to
+    /// another.
+    ///
+    /// ```
+    /// use threadfold::{log::{CompactionFailure, Event, EventLog}, message::*};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let id = log.next_compaction();
+    /// let failure = CompactionFailure::new(id, CompactionReason::Threshold, "summarize", "no model");
+    /// log.append(Timestamp(1), Event::CompactionFailed(Box::new(failure)))?;
+    /// assert_eq!((id, log.next_compaction()), (CompactionId(0), CompactionId(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn next_compaction(&self) -> CompactionId {
+        self.state.next_compaction()
+    }
+
+    /// The compactions that are carried out and not undone, in order.
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
+        self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
+    }
+
+    /// A compaction by its number, whether it stands or not; `None` for those that failed too.
+    #[must_use]
+    pub fn compaction(&self, id: CompactionId) -> Option<&CompactionRecord> {
+        self.record(self.state.compactions.get(&id)?.0)
+    }
+
+    /// The latest system prompt of this author.
+    ///
+    /// ```
+    /// use threadfold::{log::{Event, EventLog, PromptAuthor, SystemPrompt}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let prompt = SystemPrompt { text: "Be brief.".into(), by: PromptAuthor::User };
+    /// log.append(Timestamp(1), Event::SystemPromptSet(prompt))?;
+    /// assert_eq!(log.system_prompt(PromptAuthor::User).map(|text| text.as_str()), Some("Be brief."));
+    /// assert_eq!(log.system_prompt(PromptAuthor::Host), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn system_prompt(&self, by: PromptAuthor) -> Option<&Text> {
+        let event = &self.event(self.state.prompt(by)?)?.event;
+        if let Event::SystemPromptSet(prompt) = event { Some(&prompt.text) } else { None }
+    }
+
+    /// Puts the next event behind the others, and returns it there.
+    pub(super) fn push(&mut self, event: LoggedEvent) -> Option<&LoggedEvent> {
+        self.state.take(&self.events, &event);
         self.events.push(event);
-        self.events.last().ok_or(AppendError::Seq { expected, found })
+        self.events.last()
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(super) fn event(&self, seq: u64) -> Option<&LoggedEvent> {
+        self.events.get(usize::try_from(seq).ok()?)
+    }
+
+    pub(super) fn record(&self, seq: u64) -> Option<&CompactionRecord> {
+        let event = &self.event(seq)?.event;
+        if let Event::Compacted(record) = event { Some(record) } else { None }
     }
 }
 

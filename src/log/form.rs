@@ -19,12 +19,12 @@ use super::event::{
 };
 use crate::message::{Json, Message, Timestamp};
 
-const MESSAGE_APPENDED: &str = "message_appended";
+pub(super) const MESSAGE_APPENDED: &str = "message_appended";
 const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
 const LOCAL_NOTICE: &str = "local_notice";
 const TRUNCATED: &str = "truncated";
 const COMPACTED: &str = "compacted";
-const COMPACTION_FAILED: &str = "compaction_failed";
+pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
 const COMPACTION_UNDONE: &str = "compaction_undone";
 const HOST: &str = "host";
 

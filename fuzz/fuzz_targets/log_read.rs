@@ -1,0 +1,8 @@
+//! Stored logs: `cargo +nightly fuzz run log_read`.
+
+#![no_main]
+
+#[path = "../../tests/fuzz_cases/log_read.rs"]
+mod log_read;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| log_read::check(bytes));

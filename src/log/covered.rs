@@ -1,0 +1,140 @@
+//! What a compaction stands for.
+
+use std::{collections::HashSet, ops::Range};
+
+use super::{
+    event_log::EventLog,
+    pieces::{Maker, Piece},
+    state::Standing,
+};
+use crate::{
+    compact::{Insert, Splice},
+    message::CompactionId,
+};
+
+impl EventLog {
+    /// Returns the places in the log of the messages that the new messages of a compaction stand
+    /// for, through earlier compactions, as ascending ranges that do not adjoin. `None` if no such
+    /// compaction stands.
+    ///
+    /// A new message stands for what went where it came, and for what went before it since the new
+    /// message before. What stays is not covered, not even if only a part of it stays; nor is what
+    /// was dropped with nothing to stand for it.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    /// use threadfold::log::{CompactionRecord, Event, EventLog};
+    /// use threadfold::message::{CompactionReason, Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for text in ["one", "two", "three"] {
+    ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
+    /// }
+    /// let insert = vec![Insert::Message { message: Message::user("one and two") }];
+    /// let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
+    /// let id = log.next_compaction();
+    /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
+    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    /// assert_eq!(log.covered(id), Some(vec![0..2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn covered(&self, id: CompactionId) -> Option<Vec<Range<u64>>> {
+        let standing = &self.state().standing;
+        let top = standing.iter().position(|standing| standing.id == id)?;
+        let mut walk = Walk { log: self, seen: HashSet::new(), open: Vec::new(), runs: Vec::new() };
+        walk.open_all(top, standing.get(top)?);
+        while let Some(splice) = walk.open.pop() {
+            walk.enter(splice);
+        }
+        Some(self.places(walk.runs))
+    }
+
+    /// The places in the log of messages by the order in which they came.
+    fn places(&self, mut runs: Vec<Range<usize>>) -> Vec<Range<u64>> {
+        runs.sort_by_key(|run| run.start);
+        let arrivals = &self.state().arrivals;
+        let mut places: Vec<Range<u64>> = Vec::new();
+        for seq in runs.into_iter().filter_map(|run| arrivals.get(run)).flatten() {
+            match places.last_mut() {
+                Some(last) if last.end == *seq => last.end += 1,
+                // A message that was divided may have gone in two pieces.
+                Some(last) if last.end > *seq => {}
+                Some(_) | None => places.push(*seq..*seq + 1),
+            }
+        }
+        places
+    }
+}
+
+/// A splice: which of the compactions that stand, and which of its splices.
+type At = (usize, usize);
+
+/// A walk from the new messages of a compaction down to what came.
+struct Walk<'a> {
+    log: &'a EventLog,
+    seen: HashSet<At>,
+    open: Vec<At>,
+    runs: Vec<Range<usize>>,
+}
+
+impl Walk<'_> {
+    fn splices(&self, standing: &Standing) -> &[Splice] {
+        self.log.record(standing.seq).map_or(&[], |record| record.plan.splices())
+    }
+
+    /// Opens every splice up to the last that puts a new message in.
+    fn open_all(&mut self, number: usize, standing: &Standing) {
+        let last = self.splices(standing).iter().rposition(brings_new);
+        let splices = 0..last.map_or(0, |last| last + 1);
+        self.open.extend(splices.map(|splice| (number, splice)));
+    }
+
+    fn enter(&mut self, (number, splice): At) {
+        if !self.seen.insert((number, splice)) {
+            return;
+        }
+        let Some(standing) = self.log.state().standing.get(number) else { return };
+        let Some(planned) = self.splices(standing).get(splice) else { return };
+        let kept = |insert: &Insert| match insert {
+            Insert::Message { .. } => None,
+            Insert::Part { message, .. } => Some(*message),
+        };
+        let kept: HashSet<usize> = planned.insert.iter().filter_map(kept).collect();
+        let Some(swap) = standing.swaps.get(splice) else { return };
+        let mut place = planned.at.start;
+        for piece in swap.comes.iter() {
+            self.cover(piece, place, &kept);
+            place += piece.len();
+        }
+    }
+
+    /// Covers a piece that went from this place, but for the messages of which a part stays.
+    fn cover(&mut self, piece: &Piece, place: usize, kept: &HashSet<usize>) {
+        let stays = |offset: usize| kept.contains(&(place + offset));
+        match piece {
+            Piece::Made(_) if stays(0) => {}
+            Piece::Made(made) => match made.source {
+                Maker::Arrival(number) => self.runs.push(number..number + 1),
+                Maker::Compaction { standing, splice } => self.open_group(standing, splice),
+            },
+            Piece::Run(run) if kept.is_empty() => self.runs.push(run.clone()),
+            Piece::Run(run) => {
+                let gone = run.clone().enumerate().filter(|(offset, _)| !stays(*offset));
+                self.runs.extend(gone.map(|(_, number)| number..number + 1));
+            }
+        }
+    }
+
+    /// Opens the splice that a message came in, and those before it that bring no new message.
+    fn open_group(&mut self, number: usize, splice: usize) {
+        let Some(standing) = self.log.state().standing.get(number) else { return };
+        let splices = self.splices(standing).get(..splice).unwrap_or_default();
+        let before = splices.iter().rev().take_while(|splice| !brings_new(splice)).count();
+        self.open.extend((splice - before..=splice).map(|splice| (number, splice)));
+    }
+}
+
+fn brings_new(splice: &Splice) -> bool {
+    splice.insert.iter().any(|insert| matches!(insert, Insert::Message { .. }))
+}

@@ -1,0 +1,110 @@
+//! The cases under `testdata/log`.
+//!
+//! Sections are events, in order: `append` (each message of the thread in it is one), `compact A..B`
+//! (the thread in it comes in the place of the messages from A to B), `truncate FROM LEN`, `undo N`,
+//! `fail`, `event` (the JSON of one, as stored). Then come `expect`, the thread that is sent after
+//! repair; `skipped`, the places of the events that were left out; and `counts`.
+
+use threadfold::{
+    Plan,
+    compact::{Insert, Splice},
+    legality,
+    log::{
+        CompactionFailure, CompactionRecord, CompactionUndone, Event, EventLog, LoggedEvent,
+        Truncated,
+    },
+    message::{CompactionId, CompactionReason, Timestamp},
+    testing::{
+        cases::{Case, read},
+        notation,
+    },
+};
+
+#[test]
+fn logs_come_to_the_threads_of_the_cases() {
+    for case in read(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/log")).unwrap() {
+        check(&case);
+    }
+}
+
+fn check(case: &Case) {
+    let name = &case.name;
+    let log = log_of(case);
+    let mut stored = Vec::new();
+    log.write(&mut stored).unwrap();
+    let read = EventLog::read(stored.as_slice()).unwrap();
+    assert_eq!((&read.log, read.torn), (&log, None), "{name}: reads back otherwise");
+    for log in [log, read.log] {
+        let projection = log.projection().unwrap();
+        let (sent, _) = legality::repair(projection.messages.clone());
+        let expected = notation::parse(case.section("expect").expect(name)).expect(name);
+        assert_eq!(notation::write(&sent), notation::write(&expected), "{name}");
+        let skipped = case.section("skipped").unwrap_or_default().lines();
+        let skipped: Vec<u64> = skipped.map(|line| line.parse().unwrap()).collect();
+        let found: Vec<u64> = projection.skipped.iter().map(|skipped| skipped.seq).collect();
+        assert_eq!(found, skipped, "{name}");
+        let counts = format!("events {}\nmessages {}\n", log.len(), projection.messages.len());
+        assert_eq!(case.section("counts").unwrap_or(&counts), counts, "{name}");
+        assert_eq!(projection.sources.len(), projection.messages.len(), "{name}");
+    }
+}
+
+/// What is logged as a store reads it: nothing in a case is refused.
+fn log_of(case: &Case) -> EventLog {
+    let mut log = EventLog::new("main".parse().unwrap());
+    for (name, body) in &case.sections {
+        let (word, rest) = name.split_once(' ').unwrap_or((name.as_str(), ""));
+        let thread = || notation::parse(body).unwrap();
+        match word {
+            "append" => {
+                thread().into_iter().for_each(|it| push(&mut log, Event::MessageAppended(it)))
+            }
+            "compact" => {
+                let event = compacted(&log, rest, thread().into_iter());
+                push(&mut log, event);
+            }
+            "truncate" => {
+                let (from, len) = rest.split_once(' ').unwrap();
+                let (from, len) = (from.parse().unwrap(), len.parse().unwrap());
+                push(&mut log, Event::Truncated(Truncated { from, len }));
+            }
+            "undo" => {
+                let id = CompactionId(rest.parse().unwrap());
+                push(&mut log, Event::CompactionUndone(CompactionUndone { id }));
+            }
+            "fail" => {
+                let id = log.next_compaction();
+                let failure = CompactionFailure::new(id, CompactionReason::Threshold, "s", "x");
+                push(&mut log, Event::CompactionFailed(Box::new(failure)));
+            }
+            "event" => push(&mut log, serde_json::from_str(body).unwrap()),
+            "expect" | "skipped" | "counts" => {}
+            _ => panic!("{}: there is no section {name}", case.name),
+        }
+    }
+    log
+}
+
+fn push(log: &mut EventLog, event: Event) {
+    // Times run backwards: only the order of the log counts.
+    let event = LoggedEvent { seq: log.len(), at: Timestamp(1_000 - log.len()), event };
+    log.append_logged(event).unwrap();
+}
+
+fn compacted(
+    log: &EventLog,
+    words: &str,
+    insert: impl Iterator<Item = threadfold::Message>,
+) -> Event {
+    let mut words = words.split(' ');
+    let (from, to) = words.next().unwrap().split_once("..").unwrap();
+    let at = from.parse().unwrap()..to.parse().unwrap();
+    let insert = insert.map(|message| Insert::Message { message }).collect();
+    // The length that the plan is for, where it is not that of the thread.
+    let before = words.next().map(|before| before.parse().unwrap());
+    let before = before.unwrap_or_else(|| log.replay().unwrap().len());
+    let plan = Plan::from_splices(before, vec![Splice { at, insert }]);
+    let id = log.next_compaction();
+    let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
+    Event::Compacted(Box::new(record))
+}

@@ -1,0 +1,130 @@
+//! Any events in any order: never a panic, and no work that grows faster than the log.
+
+use proptest::{collection::vec, prelude::*};
+use threadfold::{
+    Message,
+    log::{CompactionUndone, Event, EventLog, LoggedEvent},
+    message::{CompactionId, Timestamp},
+    testing::generate::junk_thread,
+};
+
+use super::{compact, log_of, say, splice};
+
+/// The JSON of an event that is well formed and means anything.
+fn event() -> impl Strategy<Value = String> {
+    let number = || prop_oneof![9 => 0_u64..6, 1 => Just(u64::MAX)];
+    let place = || prop_oneof![19 => 0_u64..7, 1 => Just(u64::MAX)];
+    let insert = prop_oneof![
+        (place(), vec(0_u32..3, 0..3)).prop_map(|(message, blocks)| {
+            format!(r#"{{"part":{{"message":{message},"blocks":{blocks:?}}}}}"#)
+        }),
+        Just(r#"{"message":{"message":{"role":"user","content":[]}}}"#.to_owned()),
+    ];
+    let splice = (place(), place(), vec(insert, 0..3)).prop_map(|(start, end, insert)| {
+        let insert = insert.join(",");
+        format!(r#"{{"at":{{"start":{start},"end":{end}}},"insert":[{insert}]}}"#)
+    });
+    let plan = (place(), vec(splice, 0..3));
+    prop_oneof![
+        4 => junk_thread(1..2).prop_filter_map("a message", |messages| {
+            let message = serde_json::to_string(messages.first()?).ok()?;
+            Some(format!(r#"{{"message_appended":{message}}}"#))
+        }),
+        4 => (number(), plan).prop_map(|(id, (before, splices))| {
+            let splices = splices.join(",");
+            let plan = format!(r#"{{"version":1,"before":{before},"splices":[{splices}]}}"#);
+            let reason = r#"{"type":"threshold"}"#;
+            format!(r#"{{"compacted":{{"id":{id},"reason":{reason},"strategy":"s","plan":{plan}}}}}"#)
+        }),
+        2 => number().prop_map(|id| format!(r#"{{"compaction_undone":{{"id":{id}}}}}"#)),
+        2 => (place(), place()).prop_map(|(from, len)| {
+            format!(r#"{{"truncated":{{"from":{from},"len":{len}}}}}"#)
+        }),
+        1 => number().prop_map(|id| format!(r#"{{"compacted":{{"id":{id}}}}}"#)),
+        1 => number().prop_map(|id| format!(r#"{{"compaction_failed":{{"id":{id}}}}}"#)),
+        1 => Just(r#"{"truncated":null,"compacted":[]}"#.to_owned()),
+    ]
+}
+
+/// Whatever is asked of a log of which nothing is known.
+fn ask(log: &EventLog) {
+    let projection = log.projection().unwrap();
+    assert_eq!(log.replay().unwrap(), projection.messages);
+    assert_eq!(projection.times(log).len(), projection.messages.len());
+    for id in (0..7).chain([u64::MAX]).map(CompactionId) {
+        let stands = log.standing().any(|record| record.id == id);
+        let covered = log.covered(id);
+        assert_eq!(covered.is_some(), stands);
+        let covered = covered.unwrap_or_default();
+        assert!(covered.windows(2).all(|pair| pair[0].end < pair[1].start));
+        if let Ok(plan) = log.undo_plan(id) {
+            let mut live = projection.messages.clone();
+            plan.apply(&mut live).unwrap();
+            let mut undone = log.clone();
+            let _ = undone.undo(Timestamp(0), id).unwrap();
+            assert_eq!(undone.replay().unwrap(), live);
+        }
+    }
+    assert!(log.compaction(log.next_compaction()).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn well_formed_events_in_any_order_never_panic(events in vec(event(), 0..30)) {
+        let mut stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n".to_owned();
+        for (seq, event) in events.iter().enumerate() {
+            stored.push_str(&format!("{{\"seq\":{seq},\"at\":0,\"event\":{event}}}\n"));
+        }
+        let read = EventLog::read(stored.as_bytes()).unwrap();
+        prop_assert_eq!(read.log.len(), events.len() as u64);
+        ask(&read.log);
+        let mut again = Vec::new();
+        read.log.write(&mut again).unwrap();
+        prop_assert_eq!(EventLog::read(again.as_slice()).unwrap().log, read.log);
+    }
+}
+
+#[test]
+fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
+    // Thousands of pieces, all of them taken out and put back thousands of times: were any of it
+    // moved one by one, this would take minutes.
+    let count = 20_000;
+    let mut log = log_of(&[]);
+    (0..count).for_each(|number| say(&mut log, &number.to_string()));
+    let odd = (0..count).step_by(2).map(|at| splice(at..at + 1, &["other"])).collect();
+    compact(&mut log, odd);
+    let before = log.replay().unwrap();
+    for _ in 0..count / 2 {
+        let id = log.next_compaction();
+        let plan = threadfold::Plan::from_splices(count, vec![splice(0..count - 1, &["all"])]);
+        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
+        log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
+        let event = Event::CompactionUndone(CompactionUndone { id });
+        log.append(Timestamp(0), event).unwrap();
+    }
+    assert_eq!(log.replay().unwrap(), before);
+}
+
+#[test]
+fn a_log_of_any_length_is_read_in_one_pass() {
+    // Every thousand messages the thread is compacted; the log grows and the thread does not.
+    let mut log = log_of(&[]);
+    for number in 0..100_000_u64 {
+        let event = Event::MessageAppended(Message::user("x"));
+        let event = LoggedEvent { seq: log.len(), at: Timestamp(number), event };
+        log.append_logged(event).unwrap();
+        if number % 1_000 == 999 {
+            let len = log.replay().unwrap().len();
+            compact(&mut log, vec![splice(0..len - 10, &["so far"])]);
+        }
+    }
+    assert_eq!(log.replay().unwrap().len(), 11);
+    assert_eq!(log.standing().count(), 100);
+    let last = log.standing().next_back().unwrap().id;
+    assert_eq!(
+        log.covered(last).unwrap().iter().map(|run| run.end - run.start).sum::<u64>(),
+        99_990
+    );
+}

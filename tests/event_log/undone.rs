@@ -1,0 +1,160 @@
+//! What is undone, refused and covered.
+
+use threadfold::{
+    ContentBlock, Message, Role,
+    compact::{Insert, Splice},
+    log::{AppendError, CompactionUndone, Event, Source, Truncated, UndoError, UnreadEvent},
+    message::{CompactionId, Json, Thinking, Timestamp},
+};
+
+use super::{append, compact, compacted, log_of, say, splice, texts};
+
+const FIRST: CompactionId = CompactionId(0);
+const SECOND: CompactionId = CompactionId(1);
+
+#[test]
+fn the_latest_goes_first_and_then_the_one_below() {
+    let mut log = log_of(&["a", "b", "c"]);
+    compact(&mut log, vec![splice(0..2, &["ab"])]);
+    say(&mut log, "d");
+    compact(&mut log, vec![splice(0..2, &["abc"])]);
+    say(&mut log, "e");
+    let covered = UndoError::Covered { id: FIRST, by: SECOND };
+    assert_eq!(log.undo(Timestamp(9), FIRST), Err(covered));
+    let _ = log.undo(Timestamp(9), SECOND).unwrap();
+    assert_eq!(texts(&log.replay().unwrap()), ["ab", "c", "d", "e"]);
+    let _ = log.undo(Timestamp(9), FIRST).unwrap();
+    assert_eq!(texts(&log.replay().unwrap()), ["a", "b", "c", "d", "e"]);
+    assert_eq!(log.undo(Timestamp(9), FIRST), Err(UndoError::Undone { id: FIRST }));
+    assert_eq!(log.next_compaction(), CompactionId(2));
+    assert_eq!(log.compaction(FIRST).unwrap().id, FIRST);
+    assert_eq!(log.standing().count(), 0);
+}
+
+#[test]
+fn a_cut_into_what_a_compaction_left_cannot_be_taken_back() {
+    let mut log = log_of(&["a", "b", "c"]);
+    compact(&mut log, vec![splice(0..2, &["ab"])]);
+    say(&mut log, "d");
+    append(&mut log, Event::Truncated(Truncated { from: 3, len: 2 }));
+    assert!(log.undo_plan(FIRST).is_ok());
+    append(&mut log, Event::Truncated(Truncated { from: 2, len: 1 }));
+    say(&mut log, "e");
+    say(&mut log, "f");
+    assert_eq!(log.undo(Timestamp(9), FIRST), Err(UndoError::Truncated { id: FIRST }));
+    assert_eq!(texts(&log.replay().unwrap()), ["ab", "e", "f"]);
+}
+
+#[test]
+fn what_would_not_replay_is_refused() {
+    let mut log = log_of(&["a", "b", "c"]);
+    compact(&mut log, vec![splice(0..2, &["ab"])]);
+    let part =
+        |message, blocks| Splice { at: 0..1, insert: vec![Insert::Part { message, blocks }] };
+    let unread = || UnreadEvent { kind: "later".into(), data: Json::default() };
+    let kind = "later".into();
+    let used = |log| match compacted(log, vec![splice(0..1, &[])]) {
+        Event::Compacted(mut record) => {
+            record.id = FIRST;
+            Event::Compacted(record)
+        }
+        event => event,
+    };
+    let rows = [
+        (
+            Event::Truncated(Truncated { from: 3, len: 1 }),
+            "a cut from 3 to 1 messages does not fit a thread of 2",
+        ),
+        (
+            Event::Truncated(Truncated { from: 2, len: 3 }),
+            "a cut from 2 to 3 messages does not fit a thread of 2",
+        ),
+        (
+            compacted(&log, vec![splice(1..2, &[]), splice(0..1, &[])]),
+            "splice 1 of the plan is out of order or out of range",
+        ),
+        (
+            compacted(&log, vec![part(0, vec![1])]),
+            "splice 0 of the plan keeps blocks of message 0 that are not there",
+        ),
+        (
+            compacted(&log, vec![part(1, vec![0])]),
+            "splice 0 of the plan keeps blocks of message 1 that are not there",
+        ),
+        (used(&log), "compaction 0 is in the log already"),
+        (
+            Event::CompactionUndone(CompactionUndone { id: SECOND }),
+            "compaction 1 is not in the log",
+        ),
+        (
+            Event::Unknown(unread()),
+            "an event of kind \"later\" that was not understood cannot be appended",
+        ),
+    ];
+    let before = log.clone();
+    for (event, reason) in rows {
+        assert_eq!(log.append(Timestamp(9), event).unwrap_err().to_string(), reason);
+        assert_eq!((&log, log.replay()), (&before, before.replay()));
+    }
+    let malformed = log.append(Timestamp(9), Event::Malformed(unread()));
+    assert_eq!(malformed, Err(AppendError::Unread { kind }));
+}
+
+#[test]
+fn reasoning_that_came_since_is_marked_and_what_is_put_back_is_as_it_was() {
+    let reasons = |text: &str| {
+        let thinking = Thinking::new(text, Some("sig".into()));
+        Message::new(Role::Assistant, vec![thinking.into(), ContentBlock::text(text)])
+    };
+    let mut log = log_of(&["a", "b"]);
+    append(&mut log, Event::MessageAppended(reasons("c")));
+    let all = Insert::Part { message: 2, blocks: vec![0, 1] };
+    compact(&mut log, vec![splice(0..2, &["ab"]), Splice { at: 2..3, insert: vec![all] }]);
+    append(&mut log, Event::MessageAppended(reasons("d")));
+    let marks = |log: &threadfold::log::EventLog| {
+        let messages = log.replay().unwrap();
+        messages.iter().map(|message| message.prefix_rewritten).collect::<Vec<_>>()
+    };
+    assert_eq!(marks(&log), [false, true, false]);
+    let plan = log.undo_plan(FIRST).unwrap();
+    let mut live = log.replay().unwrap();
+    plan.apply(&mut live).unwrap();
+    let _ = log.undo(Timestamp(9), FIRST).unwrap();
+    assert_eq!(marks(&log), [false, false, false, true]);
+    assert_eq!(log.replay().unwrap(), live);
+}
+
+#[test]
+fn a_compaction_covers_what_its_messages_stand_for() {
+    let mut log = log_of(&["a", "b"]);
+    append(&mut log, Event::LocalNotice(threadfold::log::LocalNotice { text: "hm".into() }));
+    say(&mut log, "c");
+    say(&mut log, "d");
+    // `b` stays, and `a` and `c` go.
+    compact(&mut log, vec![splice(0..1, &[]), splice(2..3, &["ac"])]);
+    assert_eq!(log.covered(FIRST), Some(vec![0..1, 3..4]));
+    say(&mut log, "e");
+    // The summary goes, and with it what it stands for.
+    let keep_d = Insert::Part { message: 2, blocks: vec![0] };
+    let insert = vec![Insert::Message { message: Message::user("abc") }, keep_d];
+    compact(&mut log, vec![Splice { at: 0..3, insert }]);
+    assert_eq!(log.covered(SECOND), Some(vec![0..2, 3..4]));
+    let sources = log.projection().unwrap().sources;
+    let summary = Source::Compaction { seq: 7, id: SECOND };
+    assert_eq!(sources, [summary, Source::Message { seq: 4 }, Source::Message { seq: 6 }]);
+    let times = log.projection().unwrap().times(&log);
+    assert_eq!(times, [1_007, 1_004, 1_006].map(Timestamp));
+    let _ = log.undo(Timestamp(9), SECOND).unwrap();
+    assert_eq!((log.covered(SECOND), log.covered(CompactionId(9))), (None, None));
+    assert_eq!(log.covered(FIRST), Some(vec![0..1, 3..4]));
+}
+
+#[test]
+fn what_is_dropped_with_nothing_in_its_place_is_not_covered() {
+    let mut log = log_of(&["a", "b", "c", "d"]);
+    compact(&mut log, vec![splice(0..1, &["A"]), splice(1..2, &["B"]), splice(3..4, &[])]);
+    assert_eq!(log.covered(FIRST), Some(vec![0..2]));
+    // Each of the two stands for its own.
+    compact(&mut log, vec![splice(1..2, &["b again"])]);
+    assert_eq!(log.covered(SECOND), Some(vec![1..2]));
+}

@@ -1,0 +1,52 @@
+//! One fuzz case of stored logs, shared by the fuzz target and by the bounded run in the tests.
+
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
+
+use threadfold::{
+    log::{EventLog, LogRead},
+    message::Timestamp,
+};
+
+/// Reads bytes as the lines of a log, with a header put before them where they bring none, and
+/// checks what always holds of a log that can be read.
+///
+/// # Panics
+///
+/// If any of it does not hold.
+pub(crate) fn check(bytes: &[u8]) {
+    let _ = EventLog::read(bytes).map(|read| check_read(bytes, read));
+    let header = b"{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n";
+    let headed = [header.as_slice(), bytes].concat();
+    let _ = EventLog::read(headed.as_slice()).map(|read| check_read(&headed, read));
+}
+
+fn check_read(bytes: &[u8], read: LogRead) {
+    let torn = read.torn.map_or(0, |torn| torn.bytes);
+    assert_eq!(read.end + torn, bytes.len() as u64);
+    let complete = usize::try_from(read.end).ok().and_then(|end| bytes.get(..end));
+    let again = EventLog::read(complete.expect("the end is within the input"));
+    let again = again.expect("what was read once reads again");
+    assert_eq!((&again.log, again.torn), (&read.log, None));
+
+    let mut written = Vec::new();
+    read.log.write(&mut written).expect("a vector takes everything");
+    let again = EventLog::read(written.as_slice()).expect("what we write we read");
+    assert_eq!((&again.log, again.torn), (&read.log, None));
+    assert_eq!(again.log.projection(), read.log.projection());
+    check_thread(read.log);
+}
+
+fn check_thread(mut log: EventLog) {
+    let Ok(projection) = log.projection() else { return };
+    assert_eq!(projection.sources.len(), projection.messages.len());
+    assert_eq!(projection.times(&log).len(), projection.messages.len());
+    let mut live = projection.messages;
+    let standing: Vec<_> = log.standing().map(|record| record.id).collect();
+    for id in standing.into_iter().rev() {
+        let covered = log.covered(id).expect("it stands");
+        assert!(covered.iter().all(|run| run.start < run.end && run.end <= log.len()));
+        let Ok(plan) = log.undo(Timestamp(0), id) else { return };
+        plan.apply(&mut live).expect("a plan that takes back fits");
+        assert_eq!(log.replay().as_ref(), Ok(&live));
+    }
+}
