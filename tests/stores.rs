@@ -29,13 +29,15 @@ use broken_store::{BrokenArchive, BrokenStore};
 use folder::Folder;
 use futures::executor::block_on;
 use threadfold::{
-    Message,
-    log::{Event, EventLog, LocalNotice, LogReadError, LoggedEvent},
-    message::{CompactionId, ThreadId, Timestamp},
+    Message, Replacement, Thread,
+    compact::CompactOptions,
+    log::{CompactionRecord, Event, EventLog, LocalNotice, LogReadError, LoggedEvent},
+    message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{
-        Fsync, JsonlOptions, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError,
-        ThreadStore,
+        Archive, Fsync, JsonlOptions, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError,
+        ThreadStore, Visible,
     },
+    strategy::ArchiveEntry,
     testing::{
         FailingStore,
         conformance::{self, Law},
@@ -191,12 +193,12 @@ fn a_crash_at_any_byte_leaves_the_beginning_of_the_log() {
             (complete.saturating_sub(1), complete.checked_sub(1).map_or(0, |i| ends[i]));
         // A store of another process, one of this process that knew the file, and one that looks.
         for variant in ["new", "knows", "looks"] {
-            fs::write(&path, &whole[..ends[1]]).unwrap();
+            write_anew(&path, &whole[..ends[1]]);
             let store = unsynced(&folder);
             if variant == "knows" {
                 append(&store, "t", 1, &[]).unwrap();
             }
-            fs::write(&path, &whole[..cut]).unwrap();
+            write_anew(&path, &whole[..cut]);
             if variant == "looks" {
                 let loaded = load(&store, "t").unwrap();
                 assert_eq!(loaded.log.events(), &events[..kept], "cut at {cut}");
@@ -210,6 +212,12 @@ fn a_crash_at_any_byte_leaves_the_beginning_of_the_log() {
             assert_eq!(load(&store, "t").unwrap().torn, None);
         }
     }
+}
+
+/// Some file systems wait for the disk when a file that was cut to nothing is closed.
+fn write_anew(path: &Path, bytes: &[u8]) {
+    fs::remove_file(path).unwrap();
+    fs::write(path, bytes).unwrap();
 }
 
 #[test]
@@ -437,6 +445,7 @@ fn only_logs_are_listed() {
     let store = unsynced(&folder);
     append(&store, "b", 0, &said("one", 0..1)).unwrap();
     append(&store, "a.jsonl", 0, &said("one", 0..1)).unwrap();
+    fs::create_dir(folder.join("c.jsonl")).unwrap();
     for name in ["notes.txt", ".hidden.jsonl", "a b.jsonl", ".jsonl"] {
         fs::write(folder.join(name), "x").unwrap();
     }
@@ -493,9 +502,34 @@ fn futures_of_stores_and_archives_can_be_sent() {
     let (store, thread): (&dyn ThreadStore, _) = (&store, id("t"));
     sent(store.append(&thread, 0, &[]));
     sent(store.load_from(&thread, 0));
-    sent(threadfold::store::Archive::write(&archive, &thread, CompactionId(1), &[]));
+    sent(Archive::write(&archive, &thread, CompactionId(1), &[]));
     let error = LogReadError::NoHeader { bytes: 1 };
     let error = StoreError::Unreadable { place: "t".into(), source: Arc::new(error) };
     sent(error.clone());
     assert_eq!(error.to_string(), "t: the log has no complete header, only 1 bytes of one");
+}
+
+#[test]
+fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
+    let (archive, mut log, mut thread) =
+        (MemoryArchive::default(), EventLog::new(id("t")), Thread::default());
+    for message in [Message::user("one"), Message::assistant("two")] {
+        log.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+        thread.push(message);
+    }
+    let compaction = log.next_compaction();
+    let batch = Batch::new(BatchId { compaction, index: 0 }, "They counted.");
+    let entries = [ArchiveEntry::new(batch)];
+    block_on(archive.write(log.thread_id(), compaction, &entries)).unwrap();
+    let listed =
+        |log: &EventLog| block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
+    assert_eq!(listed(&log), []);
+
+    let options = CompactOptions::default();
+    let plan = thread.plan(&[Replacement::new("They counted.")], &options).unwrap();
+    let record = CompactionRecord::new(compaction, CompactionReason::default(), "x", plan);
+    log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
+    assert_eq!(listed(&log), entries);
+    log.undo(Timestamp(3), compaction).unwrap();
+    assert_eq!(listed(&log), []);
 }

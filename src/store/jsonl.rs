@@ -204,9 +204,9 @@ impl ThreadStore for JsonlStore {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse().ok());
-            if let Some(id) = id
-                && entry.metadata().map_err(failed)?.len() > 0
-            {
+            let Some(id) = id else { continue };
+            let metadata = fs::metadata(entry.path()).map_err(failed)?;
+            if metadata.is_file() && metadata.len() > 0 {
                 threads.push(id);
             }
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    log::EventLog,
     message::{BatchId, CompactionId, Timestamp},
     strategy::ArchiveEntry,
 };
@@ -14,6 +15,8 @@ use crate::{
 const MOST_WORDS: usize = 64;
 
 /// The compactions that a log holds and that are not undone. Entries of others are not seen.
+///
+/// `Visible::from(&log)` is what stands in a log; from an iterator of numbers it can be made too.
 ///
 /// ```
 /// use threadfold::{message::CompactionId, store::Visible};
@@ -48,6 +51,13 @@ impl Hit {
 impl FromIterator<CompactionId> for Visible {
     fn from_iter<I: IntoIterator<Item = CompactionId>>(standing: I) -> Self {
         Self(standing.into_iter().collect())
+    }
+}
+
+impl From<&EventLog> for Visible {
+    /// Returns the compactions that stand in a log.
+    fn from(log: &EventLog) -> Self {
+        log.standing().map(|record| record.id).collect()
     }
 }
 

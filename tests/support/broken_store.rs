@@ -19,20 +19,20 @@ use threadfold::{
 
 /// A store that breaks this law, or none of those that it knows.
 #[derive(Debug)]
-pub struct BrokenStore {
+pub(crate) struct BrokenStore {
     law: Law,
     inner: MemoryStore,
 }
 
 /// An archive that breaks this law, or none of those that it knows.
 #[derive(Debug)]
-pub struct BrokenArchive {
+pub(crate) struct BrokenArchive {
     law: Law,
     inner: MemoryArchive,
 }
 
 impl BrokenStore {
-    pub fn new(law: Law) -> Self {
+    pub(crate) fn new(law: Law) -> Self {
         Self { law, inner: MemoryStore::default() }
     }
 
@@ -42,7 +42,7 @@ impl BrokenStore {
 }
 
 impl BrokenArchive {
-    pub fn new(law: Law) -> Self {
+    pub(crate) fn new(law: Law) -> Self {
         Self { law, inner: MemoryArchive::default() }
     }
 }
