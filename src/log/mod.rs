@@ -6,9 +6,11 @@
 
 mod event;
 mod thread;
+mod usage;
 
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
 };
 pub use thread::{Thread, stamp};
+pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};
