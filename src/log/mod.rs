@@ -4,10 +4,14 @@
 //! answers in constant time what is asked on every turn. [`stamp`] puts checkpoints into a thread
 //! that came without.
 
+mod budget;
 mod event;
 mod thread;
 mod usage;
 
+pub use budget::{
+    BudgetError, BudgetLimits, BudgetStatus, BudgetWarning, Recommendations, TokenBudget,
+};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
