@@ -15,7 +15,9 @@
 //! | know what a summary stands for | [`EventLog::covered`] |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | go on with what another writer stored | [`EventLog::append_logged`] |
-//! | hold the live thread | [`Thread`] |
+//! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
+//! | know what was billed, and how full the context is | [`total_usage`], [`context_usage`] |
+//! | ration tokens | [`TokenBudget`] |
 //! | put checkpoints into a thread that came without | [`stamp`] |
 //!
 //! # What is an event
@@ -74,6 +76,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod budget;
 mod covered;
 mod event;
 mod event_log;
@@ -85,7 +88,11 @@ mod refusal;
 mod state;
 mod thread;
 mod undo;
+mod usage;
 
+pub use budget::{
+    BudgetError, BudgetLimits, BudgetStatus, BudgetWarning, Recommendations, TokenBudget,
+};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
@@ -95,3 +102,4 @@ pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, wr
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub use thread::{Thread, stamp};
+pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

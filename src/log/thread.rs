@@ -2,6 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use super::{
+    event::LoggedEvent,
+    usage::{self, ContextCount, ContextUsage},
+};
 use crate::{
     compact::{
         CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
@@ -15,9 +19,10 @@ use crate::{
 /// change, and only together.
 ///
 /// Everything that is asked on every turn takes constant time, whatever the length: [`size`],
-/// [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
+/// [`context_usage`], [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
 ///
 /// [`size`]: Self::size
+/// [`context_usage`]: Self::context_usage
 /// [`open_calls`]: Self::open_calls
 /// [`checkpoint`]: Self::checkpoint
 /// [`messages`]: Self::messages
@@ -42,6 +47,7 @@ pub struct Thread {
     /// The places just behind the markers of each checkpoint.
     checkpoints: HashMap<CheckpointId, Vec<Position>>,
     open_calls: Vec<Text>,
+    context: ContextUsage,
     epoch: u64,
 }
 
@@ -55,8 +61,38 @@ impl Thread {
             sizes: Vec::new(),
             checkpoints: HashMap::new(),
             open_calls: Vec::new(),
+            context: ContextUsage::default(),
             epoch: 0,
         }
+    }
+
+    /// Returns a thread that goes on where a log ends: `messages` are what its `events` give on
+    /// replay. Messages that are only collected are taken for ones that come now, and what kept ones
+    /// reported before they were compacted would count again.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, Thread, log::{Event, LoggedEvent}, message::Timestamp};
+    /// use threadfold::tokens::ByteEstimate;
+    ///
+    /// let message = Message::user("hi");
+    /// let event = Event::MessageAppended(message.clone());
+    /// let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
+    /// let thread = Thread::restored(vec![message], &events, Arc::new(ByteEstimate::TRIGGER));
+    /// assert_eq!(thread.context_usage().pending, 5);
+    /// ```
+    #[must_use]
+    pub fn restored(
+        messages: impl Into<Messages>,
+        events: &[LoggedEvent],
+        counter: Arc<dyn TokenCounter>,
+    ) -> Self {
+        let messages = messages.into();
+        let mut thread = Self::new(counter);
+        thread.context = usage::context_usage(events, &messages, thread.counter.as_ref());
+        thread.messages = messages;
+        thread.index(0);
+        thread
     }
 
     /// The messages. Cloning the handle costs nothing; an append while a clone is held copies the
@@ -70,6 +106,14 @@ impl Thread {
     #[must_use]
     pub fn size(&self) -> Size {
         self.sizes.last().copied().unwrap_or_default()
+    }
+
+    /// How full the context is: what the last call reported and what was pushed since; an estimate
+    /// after [`apply`](Self::apply) and [`truncate`](Self::truncate), until an answer comes that was
+    /// counted.
+    #[must_use]
+    pub fn context_usage(&self) -> ContextUsage {
+        self.context
     }
 
     /// What counts the tokens.
@@ -99,7 +143,14 @@ impl Thread {
 
     /// Appends a message.
     pub fn push(&mut self, message: Message) {
-        self.note(self.messages.len(), &message);
+        let tokens = self.note(self.messages.len(), &message);
+        self.context = match usage::reported_tokens(&message) {
+            Some(tokens) => ContextUsage { counted: ContextCount::Reported(tokens), pending: 0 },
+            None => ContextUsage {
+                pending: self.context.pending.saturating_add(tokens),
+                ..self.context
+            },
+        };
         match message.role {
             Role::Assistant => {
                 self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
@@ -171,9 +222,16 @@ impl Thread {
         }
     }
 
-    /// Forgets everything from this message on, and notes what is there now.
+    /// Follows a change from this message on that is no append.
     fn reindex(&mut self, from: usize) {
         self.epoch += 1;
+        self.index(from);
+        let counted = ContextCount::Estimated(self.size().tokens);
+        self.context = ContextUsage { counted, pending: 0 };
+    }
+
+    /// Notes what is there from this message on, and nothing else.
+    fn index(&mut self, from: usize) {
         self.sizes.truncate(from);
         self.checkpoints.retain(|_, places| {
             places.retain(|place| place.message < from);
@@ -186,7 +244,8 @@ impl Thread {
         self.open_calls = legality::open_calls(&self.messages);
     }
 
-    fn note(&mut self, index: usize, message: &Message) {
+    /// Adds a message to the index and returns its tokens.
+    fn note(&mut self, index: usize, message: &Message) -> u64 {
         for (block, content) in message.content.iter().enumerate() {
             if let ContentBlock::Checkpoint(checkpoint) = content {
                 let position = Position { message: index, block: block + 1 };
@@ -194,11 +253,13 @@ impl Thread {
             }
         }
         let Size { messages, bytes, tokens } = self.size();
+        let own = self.counter.message(message);
         self.sizes.push(Size {
             messages: messages + 1,
             bytes: bytes.saturating_add(tokens::message_bytes(message)),
-            tokens: tokens.saturating_add(self.counter.message(message)),
+            tokens: tokens.saturating_add(own),
         });
+        own
     }
 }
 

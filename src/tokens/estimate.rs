@@ -1,0 +1,137 @@
+//! Estimates from the bytes of a text, which cost nothing.
+
+use super::{bytes, counter::TokenCounter};
+use crate::message::{ContentBlock, Message};
+
+/// An estimate: the bytes of a text divided by a number, rounded up.
+///
+/// ```
+/// use threadfold::tokens::{ByteEstimate, TokenCounter};
+///
+/// assert_eq!(ByteEstimate::new(4).text("hello"), 2);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteEstimate {
+    bytes_per_token: u64,
+}
+
+impl ByteEstimate {
+    /// Three bytes a token: for whatever a trigger decides until something better is known. On real
+    /// coding threads the tokenizers of current models give about 2.7 characters a token, so this
+    /// is a little low there; [`Calibrated`](crate::tokens::Calibrated) comes to the number.
+    pub const TRIGGER: Self = Self { bytes_per_token: 3 };
+
+    /// Four bytes a token: the classic rule of thumb, for sizes that need not be safe.
+    pub const CHUNK: Self = Self { bytes_per_token: 4 };
+
+    /// Returns an estimate of this many bytes a token; zero counts as one.
+    #[must_use]
+    pub const fn new(bytes_per_token: u64) -> Self {
+        Self { bytes_per_token: if bytes_per_token == 0 { 1 } else { bytes_per_token } }
+    }
+
+    /// The bytes a token; at least one.
+    #[must_use]
+    pub const fn bytes_per_token(self) -> u64 {
+        self.bytes_per_token
+    }
+}
+
+impl Default for ByteEstimate {
+    /// [`ByteEstimate::TRIGGER`].
+    fn default() -> Self {
+        Self::TRIGGER
+    }
+}
+
+impl TokenCounter for ByteEstimate {
+    fn text(&self, text: &str) -> u64 {
+        (text.len() as u64).div_ceil(self.bytes_per_token)
+    }
+}
+
+/// Returns the tokens of a conversation by the rule that many hosts know: the text of all messages
+/// at four bytes a token, rounded up once, and ten for each message. Pictures and documents count
+/// nothing, so it is a floor.
+///
+/// For numbers that are shown or were shown before; a trigger has [`ByteEstimate::TRIGGER`].
+///
+/// ```
+/// use threadfold::{Message, tokens};
+///
+/// let messages = [Message::user("hello"), Message::assistant("hi")];
+/// assert_eq!(tokens::estimate_conversation_tokens(&messages), 2 + 2 * 10);
+/// ```
+#[must_use]
+pub fn estimate_conversation_tokens(messages: &[Message]) -> u64 {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let bytes = blocks.map(said_bytes).fold(0, u64::saturating_add);
+    bytes.div_ceil(4).saturating_add((messages.len() as u64).saturating_mul(10))
+}
+
+/// The bytes of a block that are text.
+fn said_bytes(block: &ContentBlock) -> u64 {
+    match block {
+        ContentBlock::Image(_) | ContentBlock::Document(_) => 0,
+        ContentBlock::ToolResult(result) => {
+            result.content.iter().map(said_bytes).fold(0, u64::saturating_add)
+        }
+        ContentBlock::Text(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Opaque(_) => bytes::block_bytes(block),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{Image, MediaSource, Request, Role, ToolResult, ToolSpec},
+        tokens::MESSAGE_TOKENS,
+    };
+
+    #[test]
+    fn an_estimate_rounds_up_and_never_divides_by_zero() {
+        assert_eq!(ByteEstimate::TRIGGER.text(""), 0);
+        assert_eq!(ByteEstimate::TRIGGER.text("1234"), 2);
+        assert_eq!(ByteEstimate::new(0).text("1234"), 4);
+    }
+
+    #[test]
+    fn a_request_counts_its_system_prompt_and_tools() {
+        let spec = ToolSpec::new("read", "Reads.", serde_json::json!({}));
+        let thread = Request::new(vec![Message::user("abc")]);
+        let bare = ByteEstimate::TRIGGER.request(&thread);
+        let dressed = Request { tools: vec![spec].into(), ..thread.with_system("abc") };
+        assert_eq!(bare, 1 + MESSAGE_TOKENS);
+        assert_eq!(ByteEstimate::TRIGGER.request(&dressed), 2 * bare + 2 + 2 + 1);
+    }
+
+    #[test]
+    fn four_bytes_a_token_are_the_classic_rule() {
+        for (bytes, tokens) in [(100, 25), (5, 2), (0, 0)] {
+            assert_eq!(ByteEstimate::CHUNK.text(&"x".repeat(bytes)), tokens);
+        }
+    }
+
+    #[test]
+    fn a_conversation_is_rounded_once_and_its_pictures_count_nothing() {
+        let data =
+            MediaSource::Base64 { media_type: "image/png".into(), data: "a".repeat(99).into() };
+        let shown = [ContentBlock::text("12345"), Image::new(data).into()];
+        let messages = [
+            Message::user("12345"),
+            Message::new(Role::User, vec![ToolResult::new("t1", shown.into()).into()]),
+        ];
+        assert_eq!(estimate_conversation_tokens(&messages), 3 + 20);
+        assert_eq!(estimate_conversation_tokens(&[]), 0);
+    }
+}
