@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
 //! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
+//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it, and fits any target that can be met |
 //! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of what tools gave |
 //!
@@ -19,6 +20,7 @@ pub mod attempt;
 mod brief;
 mod chunked;
 mod contract;
+mod digest;
 mod keep_recent;
 mod registry;
 mod snapshot;
@@ -35,6 +37,7 @@ pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
     StrategyError,
 };
+pub use digest::Digest;
 pub use keep_recent::KeepRecent;
 pub use registry::{RegistryError, StrategyRegistry};
 pub use snapshot::{Rejection, Snapshot};
