@@ -3,7 +3,7 @@
 //! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Behind it stands
 //! one currency for every edit, the [`Plan`]: made and checked whole before anything moves, stored
 //! as data, applied in one sweep that copies no text. [`legality`] says what no provider accepts,
-//! mends it, and knows where a thread may be cut.
+//! mends it, and knows where a thread may be cut. [`trim()`] shortens what tools gave.
 //!
 //! ```
 //! use threadfold::{ContentBlock, Message, Replacement, compact};
@@ -29,6 +29,7 @@ mod position;
 mod repair;
 mod replacements;
 mod report;
+mod trim;
 mod turns;
 
 pub use edit::{CompactError, Edit};
@@ -37,8 +38,10 @@ pub use plan::{Insert, Plan, Removed, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};
 pub use report::{CompactReport, Size};
+pub use trim::{TrimOptions, Trimmed, trim};
 
 pub(crate) use edits::Place;
+pub(crate) use trim::trim_after;
 
 use crate::{message::Message, tokens::ByteEstimate};
 

@@ -282,7 +282,7 @@ impl Insert {
 /// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
 /// what stood before it once, so the part is marked. What the answer cost and why it ended stand
 /// on the last part only, so that they count once.
-fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
+pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
     let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
     let content: Vec<ContentBlock> = kept.cloned().collect();
     let reasons = content.iter().any(ContentBlock::is_reasoning);

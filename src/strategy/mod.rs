@@ -9,7 +9,9 @@
 //! |---|---|---|
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
 //! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
+//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it, and fits any target that can be met |
 //! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
+//! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of what tools gave |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
 //! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name.
@@ -18,11 +20,13 @@ pub mod attempt;
 mod brief;
 mod chunked;
 mod contract;
+mod digest;
 mod keep_recent;
 mod registry;
 mod snapshot;
 mod summarize;
 mod tail;
+mod trim_tool_results;
 
 pub use brief::Brief;
 pub use chunked::{
@@ -33,7 +37,9 @@ pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
     StrategyError,
 };
+pub use digest::Digest;
 pub use keep_recent::KeepRecent;
 pub use registry::{RegistryError, StrategyRegistry};
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::Summarize;
+pub use trim_tool_results::TrimToolResults;

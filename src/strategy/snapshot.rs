@@ -128,6 +128,11 @@ impl Snapshot {
         Self { times: Some(times.into()), ..self }
     }
 
+    /// Returns the snapshot of other messages at no known time.
+    pub(super) fn with_messages(&self, messages: Vec<Message>) -> Self {
+        Self { messages: messages.into(), times: None, ..self.clone() }
+    }
+
     /// When a message came, where that is known.
     #[must_use]
     pub fn time(&self, message: usize) -> Option<Timestamp> {

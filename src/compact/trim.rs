@@ -1,0 +1,305 @@
+//! Trimming tool results: of each long text the first lines stay.
+//!
+//! Calls, ids and everything else stay as they are, so no pair can come apart. A text is cut behind
+//! its first lines, or at a number of bytes where the lines are long, and one line says how much
+//! went. A text that ends with such a line is cut no deeper than its limits, and cut further it
+//! counts on: trimming twice is trimming once, and trimming harder adds the numbers up.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{self, Insert, Plan, Splice};
+use crate::message::{ContentBlock, Message, Role, Text, TextBlock, ToolResult};
+
+/// What of the tool results stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrimOptions {
+    /// How many lines of a text stay. A line break at the end of a text opens no further line.
+    pub lines: usize,
+    /// The most bytes that these lines may have together; the cut stands between two characters.
+    pub bytes: Option<usize>,
+    /// How many messages at the end of the thread stay whole.
+    pub keep_recent: usize,
+    /// Texts with fewer bytes than this stay whole.
+    pub least_bytes: usize,
+    /// Whether results of calls that failed stay whole: why they failed is seldom said in the
+    /// first lines.
+    pub keep_errors: bool,
+}
+
+impl Default for TrimOptions {
+    /// Three lines of at most 1,000 bytes, from texts of 200 bytes on. The last eight messages and
+    /// errors stay whole.
+    fn default() -> Self {
+        Self { lines: 3, bytes: Some(1_000), keep_recent: 8, least_bytes: 200, keep_errors: true }
+    }
+}
+
+/// Trimmed tool results, as a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trimmed {
+    /// The edit; empty if nothing is to be trimmed.
+    pub plan: Plan,
+    /// How many results are shorter for it.
+    pub results: usize,
+    /// By how many bytes, together.
+    pub bytes_removed: u64,
+}
+
+/// Returns the plan of cutting long texts of tool results down to their first lines.
+///
+/// Only messages with a result that becomes shorter are new; the others pass by handle. An
+/// assistant message with reasoning behind the first such message is kept with all of its blocks
+/// and marked [`prefix_rewritten`](crate::message::MessageParts::prefix_rewritten). Texts never
+/// become longer, what is no text stays, and what was legal stays legal. Takes time linear in the
+/// text of the results.
+///
+/// ```
+/// use threadfold::{ContentBlock, Message, Role};
+/// use threadfold::compact::{TrimOptions, trim};
+/// use threadfold::message::{Json, ToolResult, ToolUse};
+///
+/// let listing = "src/compact/trim.rs\n".repeat(40);
+/// let mut thread = vec![
+///     Message::user("What files are there?"),
+///     Message::new(Role::Assistant, vec![ToolUse::new("t1", "list", Json::parse("{}")?).into()]),
+///     Message::new(Role::User, vec![ToolResult::text("t1", listing).into()]),
+/// ];
+/// let trimmed = trim(&thread, &TrimOptions { lines: 1, keep_recent: 0, ..TrimOptions::default() });
+/// assert_eq!((trimmed.results, trimmed.bytes_removed), (1, 751));
+/// trimmed.plan.apply(&mut thread)?;
+/// let result = thread[2].tool_results().next().and_then(|result| result.content.first());
+/// let text = result.and_then(ContentBlock::as_text).map(|text| text.as_str());
+/// assert_eq!(text, Some("src/compact/trim.rs\n[39 lines, 781 bytes trimmed]"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn trim(messages: &[Message], options: &TrimOptions) -> Trimmed {
+    trim_after(&Plan::from_splices(messages.len(), Vec::new()), messages, options, None)
+}
+
+/// Returns the plan with the results trimmed as well that it leaves in the thread, but for those
+/// in one message.
+pub(crate) fn trim_after(
+    plan: &Plan,
+    messages: &[Message],
+    options: &TrimOptions,
+    except: Option<usize>,
+) -> Trimmed {
+    let recent = messages.len().saturating_sub(options.keep_recent);
+    let mut sweep = Sweep {
+        messages,
+        options,
+        recent,
+        except,
+        splices: Vec::new(),
+        results: 0,
+        bytes_removed: 0,
+    };
+    let mut next = 0;
+    for splice in plan.splices() {
+        sweep.pass(next..splice.at.start);
+        sweep.redo(splice);
+        next = splice.at.end;
+    }
+    sweep.pass(next..messages.len());
+    let Sweep { splices, results, bytes_removed, .. } = sweep;
+    let plan = Plan::from_splices(messages.len(), splices).with_stripped(plan.blocks_stripped());
+    Trimmed { plan, results, bytes_removed }
+}
+
+/// One sweep over the thread.
+struct Sweep<'a> {
+    messages: &'a [Message],
+    options: &'a TrimOptions,
+    /// From here on results stay whole.
+    recent: usize,
+    except: Option<usize>,
+    splices: Vec<Splice>,
+    results: usize,
+    bytes_removed: u64,
+}
+
+impl Sweep<'_> {
+    /// Takes up messages that no splice of the plan touches.
+    fn pass(&mut self, range: Range<usize>) {
+        let first = range.start;
+        for (offset, message) in self.messages.get(range).unwrap_or_default().iter().enumerate() {
+            let index = first + offset;
+            let insert = match self.trimmed(index, message) {
+                Some(message) => Insert::Message { message },
+                None if !self.splices.is_empty() && loses_prefix(message) => {
+                    let blocks = 0..u32::try_from(message.content.len()).unwrap_or(u32::MAX);
+                    Insert::Part { message: index, blocks: blocks.collect() }
+                }
+                None => continue,
+            };
+            self.splices.push(Splice { at: index..index + 1, insert: vec![insert] });
+        }
+    }
+
+    /// Takes up a splice of the plan, in which parts of old messages may stay.
+    fn redo(&mut self, splice: &Splice) {
+        let later = splice.insert.iter().skip(1).map(Some).chain([None]);
+        let insert = splice.insert.iter().zip(later).map(|(insert, later)| {
+            let Insert::Part { message: index, blocks } = insert else { return insert.clone() };
+            let is_last = !matches!(later, Some(Insert::Part { message, .. }) if message == index);
+            let part = self.messages.get(*index).map(|source| plan::part(source, blocks, is_last));
+            let trimmed = part.and_then(|part| self.trimmed(*index, &part));
+            trimmed.map_or_else(|| insert.clone(), |message| Insert::Message { message })
+        });
+        let insert = insert.collect();
+        self.splices.push(Splice { at: splice.at.clone(), insert });
+    }
+
+    /// Returns the message with its results trimmed, if that changes it.
+    fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
+        if index >= self.recent || self.except == Some(index) {
+            return None;
+        }
+        let mut changed: Option<Message> = None;
+        for (place, block) in message.content.iter().enumerate() {
+            let ContentBlock::ToolResult(result) = block else { continue };
+            let Some(result) = self.result(result) else { continue };
+            let parts = changed.get_or_insert_with(|| message.clone()).make_mut();
+            if let Some(block) = parts.content.get_mut(place) {
+                *block = result.into();
+            }
+        }
+        changed
+    }
+
+    fn result(&mut self, result: &ToolResult) -> Option<ToolResult> {
+        if result.is_error && self.options.keep_errors {
+            return None;
+        }
+        let mut changed: Option<ToolResult> = None;
+        for (place, block) in result.content.iter().enumerate() {
+            let ContentBlock::Text(block) = block else { continue };
+            let Some(text) = shortened(&block.text, self.options) else { continue };
+            self.bytes_removed += (block.text.len() - text.len()) as u64;
+            let content = &mut changed.get_or_insert_with(|| result.clone()).content;
+            if let Some(place) = content.get_mut(place) {
+                *place = TextBlock { text: Text::from(text), extra: block.extra.clone() }.into();
+            }
+        }
+        self.results += usize::from(changed.is_some());
+        changed
+    }
+}
+
+/// Whether the message holds reasoning that was signed for what stood before it.
+fn loses_prefix(message: &Message) -> bool {
+    message.role == Role::Assistant
+        && !message.prefix_rewritten
+        && message.content.iter().any(ContentBlock::is_reasoning)
+}
+
+/// Returns the first lines of a text with the marker, if that is shorter than the text.
+fn shortened(text: &str, options: &TrimOptions) -> Option<String> {
+    if text.len() < options.least_bytes {
+        return None;
+    }
+    let (body, before) = Gone::split(text);
+    let head = head(body, options);
+    if head.len() == body.len() {
+        return None;
+    }
+    let gone = Gone {
+        lines: before.lines.saturating_add((line_count(body) - line_count(head)) as u64),
+        bytes: before.bytes.saturating_add((body.len() - head.len()) as u64),
+    };
+    let space = if head.is_empty() { "" } else { "\n" };
+    let short = format!("{head}{space}{}", gone.marker());
+    (short.len() < text.len()).then_some(short)
+}
+
+/// The lines that stay, without the break behind the last; the whole text if no line goes.
+fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
+    let last = options.lines.checked_sub(1);
+    let end = last.map_or(Some(0), |last| text.match_indices('\n').nth(last).map(|(at, _)| at));
+    let end = end.filter(|end| *end + 1 < text.len()).unwrap_or(text.len());
+    let most = options.bytes.unwrap_or(usize::MAX);
+    let end = (0..=end.min(most)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let head = text.get(..end).unwrap_or_default();
+    if end < text.len() { head.trim_end_matches(['\n', '\r']) } else { head }
+}
+
+fn line_count(text: &str) -> usize {
+    let breaks = text.bytes().filter(|byte| *byte == b'\n').count();
+    breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// What was cut off a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Gone {
+    lines: u64,
+    bytes: u64,
+}
+
+impl Gone {
+    /// The line that stands for what went.
+    fn marker(self) -> String {
+        let count =
+            |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        let bytes = count(self.bytes, "byte");
+        match self.lines {
+            0 => format!("[{bytes} trimmed]"),
+            lines => format!("[{}, {bytes} trimmed]", count(lines, "line")),
+        }
+    }
+
+    /// Divides a text from the marker that it ends with. Only a last line that is a marker to the
+    /// letter is one.
+    fn split(text: &str) -> (&str, Self) {
+        let (body, line) = text.rsplit_once('\n').unwrap_or(("", text));
+        Self::read(line).map_or((text, Self::default()), |gone| (body, gone))
+    }
+
+    fn read(line: &str) -> Option<Self> {
+        let counts = line.strip_prefix('[')?.strip_suffix(" trimmed]")?;
+        let (lines, bytes) = counts.split_once(", ").unwrap_or(("0 lines", counts));
+        let number = |count: &str| count.split_once(' ')?.0.parse().ok();
+        let gone = Self { lines: number(lines)?, bytes: number(bytes)? };
+        (gone.marker() == line).then_some(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(lines: usize, bytes: usize) -> TrimOptions {
+        TrimOptions { lines, bytes: Some(bytes), least_bytes: 0, ..TrimOptions::default() }
+    }
+
+    #[test]
+    fn trimming_harder_counts_on() {
+        let text = (0..40).map(|line| format!("line {line}\n")).collect::<String>();
+        let gently = shortened(&text, &options(5, 1_000)).unwrap();
+        assert!(gently.ends_with("line 4\n[35 lines, 276 bytes trimmed]"), "{gently}");
+        for harder in [options(2, 1_000), options(5, 17), options(0, 1_000)] {
+            assert_eq!(shortened(&gently, &harder), shortened(&text, &harder));
+        }
+    }
+
+    #[test]
+    fn a_cut_stands_between_characters() {
+        let text = "漢".repeat(40);
+        let short = shortened(&text, &options(3, 10)).unwrap();
+        assert_eq!(short, "漢漢漢\n[111 bytes trimmed]");
+        assert_eq!(shortened(&short, &options(3, 10)), None);
+    }
+
+    #[test]
+    fn a_line_that_is_no_marker_to_the_letter_is_a_line_like_others() {
+        for line in ["[1 lines, 2 bytes trimmed]", "[01 bytes trimmed]", "[ bytes trimmed]", "[]"] {
+            assert_eq!(Gone::read(line), None, "{line}");
+        }
+        let marker = "[1 line, 18446744073709551615 bytes trimmed]";
+        assert_eq!(Gone::read(marker), Some(Gone { lines: 1, bytes: u64::MAX }));
+    }
+}

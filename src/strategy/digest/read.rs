@@ -1,0 +1,97 @@
+//! Taking the facts out of a digest again.
+//!
+//! A summary is a digest if it is one to the letter of its first line and its headings; what has
+//! no place in one is left. Everything quoted stands behind a mark, so no quoted line is taken for
+//! a heading.
+
+use super::{
+    facts::{Command, Facts, File, List, Quote},
+    write,
+};
+
+/// Returns what a digest holds, or `None` if the text is no digest.
+pub(super) fn read(text: &str) -> Option<Facts> {
+    let (opening, body) = text.split_once('\n').unwrap_or((text, ""));
+    let count = opening.strip_prefix("Digest of ")?.split_once(' ')?.0.parse().ok()?;
+    if ![true, false].iter().any(|full| opening == write::opening(count, *full)) {
+        return None;
+    }
+    let mut facts = Facts { messages: count, ..Facts::default() };
+    let (mut title, mut root) = ("", "");
+    for line in body.split('\n') {
+        match line.strip_prefix("## ") {
+            Some(next) => title = next,
+            None if title == write::FILES && root.is_empty() => {
+                root = root_in(line);
+                take(&mut facts, title, line, root);
+            }
+            None => take(&mut facts, title, line, root),
+        }
+    }
+    Some(facts)
+}
+
+/// The folder in the line that says what the sign for it stands for, if it is that line.
+fn root_in(line: &str) -> &str {
+    let parts: Vec<&str> = line.split('`').collect();
+    let root = parts.get(3).copied().unwrap_or_default();
+    if write::root_line(root).trim_end() == line { root } else { "" }
+}
+
+fn take(facts: &mut Facts, title: &str, line: &str, root: &str) {
+    match title {
+        write::REQUEST => facts.request.take(line),
+        write::EARLIER => facts.earlier.take(line),
+        write::STATE => facts.state.take(line),
+        write::LATER => facts.later.take(line, |item| Some(item.to_owned())),
+        write::RULES => facts.rules.take(line, |item| Some(item.to_owned())),
+        write::ERRORS => facts.errors.take(line, |item| Some(item.to_owned())),
+        write::COMMANDS => facts.commands.take(line, command),
+        write::FILES => facts.files.take(line, |item| file(item, root)),
+        _ => {}
+    }
+}
+
+impl Quote {
+    fn take(&mut self, line: &str) {
+        if let Some(quoted) = line.strip_prefix('>') {
+            if !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.push_str(quoted.strip_prefix(' ').unwrap_or(quoted));
+        } else if let Some(count) = left_out(line, "bytes") {
+            self.left_out = count;
+        }
+    }
+}
+
+impl<T> List<T> {
+    fn take(&mut self, line: &str, item: impl Fn(&str) -> Option<T>) {
+        match line.strip_prefix("- ") {
+            Some(text) => self.items.extend(item(text)),
+            None => self.left_out += left_out(line, "more").unwrap_or_default(),
+        }
+    }
+}
+
+fn left_out(line: &str, what: &str) -> Option<u64> {
+    let count = line.strip_prefix('(')?.split_once(' ')?.0.parse().ok()?;
+    (write::note(count, what).trim_end() == line).then_some(count)
+}
+
+fn command(item: &str) -> Option<Command> {
+    let (line, rest) = item.strip_prefix('`')?.split_once('`')?;
+    Some(Command { line: line.to_owned(), failed: !rest.is_empty() })
+}
+
+fn file(item: &str, root: &str) -> Option<File> {
+    let (path, tools) = item.strip_prefix('`')?.split_once("`: ")?;
+    let tool = |tool: &str| {
+        let (name, count) = tool.rsplit_once(' ')?;
+        Some((name.to_owned(), count.parse().ok()?))
+    };
+    let tools = tools.split(", ").map(tool).collect::<Option<_>>()?;
+    let below = path.strip_prefix(write::ROOT).filter(|_| !root.is_empty());
+    let path = below.map_or_else(|| path.to_owned(), |below| format!("{root}{below}"));
+    Some(File { path, tools })
+}

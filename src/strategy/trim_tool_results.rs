@@ -1,0 +1,114 @@
+//! `trim-tool-results`: of what tools gave, the first lines stay.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    attempt,
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, StrategyError},
+    snapshot::Snapshot,
+};
+use crate::{
+    compact::{Plan, TrimOptions, Trimmed, trim_after},
+    message::Message,
+};
+
+/// Cuts long texts of tool results down to their first lines. Needs no model, and takes nothing
+/// else out of the thread: [`trim`](crate::compact::trim()) as a strategy.
+///
+/// Where the brief has a target that these options miss, three harder ones are tried in turn: the
+/// half of the recent messages; the last two, with two lines of at most 400 bytes; none, with one
+/// line of at most 200. The first that meets the target is proposed, else the last. The message that
+/// the user typed last is never touched, results in it neither.
+///
+/// In serde it is the options themselves.
+///
+/// ```
+/// use threadfold::{Message, Role, strategy::*};
+/// use threadfold::message::{Json, ToolResult, ToolUse};
+///
+/// let mut thread = vec![
+///     Message::user("What files are there?"),
+///     Message::new(Role::Assistant, vec![ToolUse::new("t1", "list", Json::parse("{}")?).into()]),
+///     Message::new(Role::User, vec![ToolResult::text("t1", "a.rs\n".repeat(400)).into()]),
+/// ];
+/// thread.extend(["Four hundred.", "All of them called a.rs."].map(Message::assistant));
+/// let thread = Snapshot::new(thread);
+/// let mut strategy = TrimToolResults::default();
+/// strategy.options.keep_recent = 2;
+/// let attempt = strategy.begin(&thread, &Brief::default());
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("it needs no model") };
+/// assert_eq!(thread.accept(&proposal.plan, &Brief::default())?.len(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TrimToolResults {
+    /// What of the results stays, where that is enough.
+    pub options: TrimOptions,
+}
+
+impl CompactionStrategy for TrimToolResults {
+    fn name(&self) -> &str {
+        "trim-tool-results"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        attempt::propose(self.plan(thread, brief))
+    }
+}
+
+impl TrimToolResults {
+    fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
+        let messages = thread.messages();
+        let last = messages.iter().rposition(Message::is_typed);
+        let untouched = Plan::from_splices(messages.len(), Vec::new());
+        let mut best: Option<Trimmed> = None;
+        for options in steps(self.options) {
+            let trimmed = trim_after(&untouched, messages, &options, last);
+            let meets = brief.target.is_none_or(|target| tokens(thread, &trimmed) <= target);
+            let enough = meets && trimmed.results > 0;
+            best = Some(trimmed);
+            if enough || brief.target.is_none() {
+                break;
+            }
+        }
+        match best {
+            Some(trimmed) if trimmed.results > 0 => Ok(trimmed.plan),
+            Some(_) | None => Err(self.nothing(thread)),
+        }
+    }
+
+    fn nothing(&self, thread: &Snapshot) -> StrategyError {
+        let TrimOptions { lines, keep_recent, .. } = self.options;
+        let results = thread.messages().iter().map(|message| message.tool_results().count());
+        let results: usize = results.sum();
+        let reason = format!(
+            "none of {results} tool results becomes shorter if {lines} lines of it stay and the \
+             last {keep_recent} messages are left alone"
+        );
+        StrategyError::NothingToCompact { reason: reason.into() }
+    }
+}
+
+/// The options, and harder ones.
+fn steps(options: TrimOptions) -> [TrimOptions; 4] {
+    let harder = |lines: usize, bytes: usize, keep_recent: usize| TrimOptions {
+        lines: options.lines.min(lines),
+        bytes: Some(options.bytes.unwrap_or(bytes).min(bytes)),
+        keep_recent: options.keep_recent.min(keep_recent),
+        ..options
+    };
+    let half = TrimOptions { keep_recent: options.keep_recent / 2, ..options };
+    [options, half, harder(2, 400, 2), harder(1, 200, 0)]
+}
+
+/// The tokens of the thread after a plan.
+fn tokens(thread: &Snapshot, trimmed: &Trimmed) -> u64 {
+    let mut after = thread.messages().to_vec();
+    // A plan always fits the thread that it was just made for.
+    match trimmed.plan.apply(&mut after) {
+        Ok(_) => thread.counter().messages(&after),
+        Err(_) => u64::MAX,
+    }
+}

@@ -1,0 +1,43 @@
+//! Real requests, for the tests that need them.
+//!
+//! They are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
+//! `shared/transcripts` beside the project; without either there are none, and a line says so.
+
+use std::{env, fs, path::PathBuf};
+
+use serde_json::value::RawValue;
+use threadfold::{
+    Request, WireFormat,
+    wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
+};
+
+const FORMATS: [(&str, &dyn WireFormat); 2] =
+    [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
+
+/// A record around a request body.
+#[derive(serde::Deserialize)]
+struct Record {
+    request: Box<RawValue>,
+}
+
+/// Every real request of a dialect that there is a codec for, with the name of its file.
+pub(crate) fn requests() -> Vec<(String, Request)> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
+    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
+    let mut requests = Vec::new();
+    for (folder, format) in FORMATS {
+        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        for path in paths {
+            let record: Record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let body = record.request.get().as_bytes();
+            let request = format.decode_slice(body, &DecodeOptions::default()).unwrap();
+            requests.push((path.file_name().unwrap().to_string_lossy().into(), request));
+        }
+    }
+    if requests.is_empty() {
+        println!("skipped: no transcripts in {}", root.display());
+    }
+    requests
+}
