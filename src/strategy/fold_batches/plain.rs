@@ -11,13 +11,25 @@ const SYSTEM: &str = "[system message]";
 /// What stands behind a message that the thread keeps.
 const KEPT: &str = "[This message stays in the conversation, word for word.]";
 
+/// How a message is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown {
+    /// Whether the thread keeps it.
+    pub(super) kept: bool,
+    /// Whether calls and results carry their ids.
+    pub(super) tool_ids: bool,
+}
+
 /// Returns a message in texts alone, or nothing if nothing in it is to be shown. Calls, results,
 /// pictures and the like are rendered under a heading that names them; reasoning, reminders and
 /// checkpoints are left out, and so are summaries, which are batches already.
-pub(super) fn plain(message: &Message, kept: bool, options: &FoldBatches) -> Option<Message> {
-    let several = message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some();
+pub(super) fn plain(
+    message: &Message,
+    Shown { kept, tool_ids }: Shown,
+    options: &FoldBatches,
+) -> Option<Message> {
     let options = RenderOptions {
-        tool_ids: several,
+        tool_ids,
         tool_result_cap: options.tool_result_cap,
         tool_input_cap: options.tool_input_cap,
         ..RenderOptions::default()
@@ -70,7 +82,7 @@ mod tests {
     use crate::message::{Json, SystemReminder, Thinking, ToolResult, ToolUse};
 
     fn written(message: &Message) -> Option<(Role, Vec<String>)> {
-        let plain = plain(message, false, &FoldBatches::default())?;
+        let plain = plain(message, Shown::default(), &FoldBatches::default())?;
         let texts = plain.content.iter().filter_map(ContentBlock::as_text);
         Some((plain.role, texts.map(ToString::to_string).collect()))
     }

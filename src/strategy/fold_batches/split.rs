@@ -2,11 +2,15 @@
 
 use std::ops::Range;
 
-use super::{options::FoldBatches, plain::plain};
+use super::{
+    options::FoldBatches,
+    plain::{Shown, plain},
+};
 use crate::{
     compact::{Position, legality},
     message::{Batch, ContentBlock, Message, Text},
     strategy::{brief::Brief, contract::StrategyError, snapshot::Snapshot, tail},
+    tokens::TokenCounter,
 };
 
 /// Asking a model is not worth it for less than this.
@@ -78,23 +82,26 @@ impl FoldBatches {
         range: Range<usize>,
         typed: &[Range<Position>],
     ) -> Stretch {
-        let (counter, messages) = (thread.counter(), thread.messages());
+        let messages = thread.messages().get(range.clone()).unwrap_or_default();
+        // Results may stand in messages of their own, so the whole stretch is asked.
+        let tool_ids = messages.iter().any(|message| {
+            message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
+        });
         let mut stretch = Stretch::new(range.clone());
-        for (index, message) in range.clone().zip(messages.get(range).unwrap_or_default()) {
-            stretch.tokens = stretch.tokens.saturating_add(counter.message(message));
-            let kept = kept_blocks(typed, index);
-            let kept_tokens = kept.filter_map(|block| message.content.get(block));
-            let kept_tokens: u64 = kept_tokens.map(|block| counter.block(block)).sum();
-            stretch.tokens = stretch.tokens.saturating_sub(kept_tokens);
-            let is_kept = kept_blocks(typed, index).next().is_some();
+        for (index, message) in range.zip(messages) {
+            let typed = typed.iter().filter(|range| range.start.message == index);
+            let typed: Vec<usize> = typed.map(|range| range.start.block).collect();
+            stretch.count(message, &typed, thread.counter());
+            let kept = !typed.is_empty();
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
-            let is_ours = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
             // Beside a view of ours stands nothing but a line of ours.
-            let shown = if is_ours { None } else { plain(message, is_kept, self) };
+            let is_ours = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
+            let shown = Shown { kept, tool_ids };
+            let shown = if is_ours { None } else { plain(message, shown, self) };
             let is_summary = stretch.earlier.len() > before && shown.is_none();
-            stretch.messages += usize::from(!is_kept && !is_summary);
-            stretch.says |= !is_kept && shown.is_some();
+            stretch.messages += usize::from(!kept && !is_summary);
+            stretch.says |= !kept && shown.is_some();
             stretch.material.extend(shown);
         }
         stretch
@@ -130,11 +137,11 @@ impl FoldBatches {
 
     /// The score of each stretch: that of its most important message.
     fn scores(&self, thread: &Snapshot, stretches: &[Stretch]) -> Vec<f64> {
-        let total = stretches.iter().map(|stretch| stretch.messages).sum();
+        let new = stretches.iter().filter(|stretch| stretch.earlier.is_empty());
+        let total = new.map(|stretch| stretch.range.len()).sum();
         let mut counted = 0;
         let score = |stretch: &Stretch| {
             if !stretch.earlier.is_empty() {
-                counted += stretch.messages;
                 return f64::NEG_INFINITY;
             }
             let messages = thread.messages().get(stretch.range.clone()).unwrap_or_default();
@@ -190,6 +197,14 @@ impl Stretch {
         }
     }
 
+    /// Counts the tokens of a message that go: all but those of some of its blocks.
+    fn count(&mut self, message: &Message, kept: &[usize], counter: &dyn TokenCounter) {
+        let kept = kept.iter().filter_map(|block| message.content.get(*block));
+        let kept = kept.map(|block| counter.block(block)).fold(0, u64::saturating_add);
+        let goes = counter.message(message).saturating_sub(kept);
+        self.tokens = self.tokens.saturating_add(goes);
+    }
+
     fn find_earlier(&mut self, index: usize, message: &Message) {
         for block in &message.content {
             let ContentBlock::Summary(summary) = block else { continue };
@@ -211,10 +226,4 @@ impl Earlier {
 
 fn nothing<T>(reason: String) -> Result<T, StrategyError> {
     Err(StrategyError::NothingToCompact { reason: reason.into() })
-}
-
-/// The blocks of a message that stay.
-fn kept_blocks(typed: &[Range<Position>], message: usize) -> impl Iterator<Item = usize> {
-    let of_message = typed.iter().filter(move |range| range.start.message == message);
-    of_message.map(|range| range.start.block)
 }
