@@ -27,7 +27,7 @@ use threadfold::{
         StrategyError,
     },
     testing::{
-        Answer, ExtractiveModel, ScriptedModel, WakefulSleeper, cases,
+        Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper, cases,
         generate::{junk_thread, legal_thread},
         notation,
     },
@@ -910,6 +910,22 @@ fn fits(requests: &[Request], thread: &Snapshot) {
     }
 }
 
+#[test]
+fn whatever_a_model_does_is_accepted_or_has_a_reason_and_comes_the_same_again() {
+    let thread = snapshot(talk(60));
+    for way in Misbehaviour::ALL {
+        let run = || {
+            let (model, sleeper) = (HostileModel::new([way]), WakefulSleeper::default());
+            let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+            let driven = block_on(propose(&by_tens(), &thread, &brief(), models, &mut |_| {}));
+            driven.map(|driven| driven.proposal.plan).map_err(|failed| failed.error.to_string())
+        };
+        let outcome = run();
+        assert_eq!(run(), outcome, "{way:?}");
+        assert!(outcome.is_ok_and(|plan| plan.messages_after() == 6) || run().is_err(), "{way:?}");
+    }
+}
+
 /// Extracts, and remembers what it was asked.
 #[derive(Debug, Default)]
 struct Asked(std::sync::Mutex<Vec<Request>>);
@@ -947,7 +963,7 @@ fn any_brief() -> impl Strategy<Value = Brief> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_proposed_is_accepted_and_what_is_asked_is_legal_and_fits(

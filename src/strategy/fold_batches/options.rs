@@ -13,7 +13,11 @@ use crate::message::Text;
 /// Without a target everything goes that may; a thread that is within its target is left alone.
 ///
 /// What stays in any case: the end of the thread, calls with their results on the same side, and
-/// what the user typed last.
+/// what the user typed last. A summary that another strategy left becomes a batch as it is.
+///
+/// A chunk whose call fails in a way that may pass is asked about again, in two halves unless the
+/// provider said when to come back; one that does not fit the model's window is halved, and clipped
+/// in the end. It becomes one batch all the same. If it cannot be folded nothing is proposed.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -30,7 +34,8 @@ use crate::message::Text;
 pub struct FoldBatches {
     /// How many messages a chunk has at most, but for calls with their results that have more.
     pub chunk_messages: usize,
-    /// How many tokens a chunk has at most. When set, messages are not counted.
+    /// How many tokens a chunk has at most. When set, messages are not counted. Where the window
+    /// is known, a request fits it in any case.
     pub chunk_tokens: Option<u64>,
     /// How many messages stay at the end at least. More stay where no cut is legal.
     pub keep_recent: usize,

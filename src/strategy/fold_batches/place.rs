@@ -51,12 +51,14 @@ impl Split {
             let is_end = end.block >= blocks;
             start..if is_end { Position::before(end.message + 1) } else { end }
         };
+        let typed_in = self.typed.first().map(|range| range.start.message);
         for Range { start, end } in self.stretches.iter().map(|stretch| stretch.range.clone()) {
             if next < start {
                 kept.push(Position::before(next)..Position::before(start));
             }
-            let within = |range: &&Range<Position>| (start..end).contains(&range.start.message);
-            kept.extend(self.typed.iter().filter(within).map(normal));
+            if typed_in.is_some_and(|message| (start..end).contains(&message)) {
+                kept.extend(self.typed.iter().map(normal));
+            }
             next = end;
         }
         if next < self.cut {

@@ -47,7 +47,7 @@ pub(super) struct Split {
     /// Before it all stretches stand, behind it everything stays.
     pub(super) cut: usize,
     pub(super) stretches: Vec<Stretch>,
-    /// What the user typed last, if it stands before the cut.
+    /// The blocks of what the user typed last, if it stands before the cut: all of one message.
     pub(super) typed: Vec<Range<Position>>,
 }
 
@@ -89,10 +89,8 @@ impl FoldBatches {
         });
         let mut stretch = Stretch::new(range.clone());
         for (index, message) in range.zip(messages) {
-            let typed = typed.iter().filter(|range| range.start.message == index);
-            let typed: Vec<usize> = typed.map(|range| range.start.block).collect();
-            stretch.count(message, &typed, thread.counter());
-            let kept = !typed.is_empty();
+            let kept = typed.first().is_some_and(|first| first.start.message == index);
+            stretch.count(message, if kept { typed } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
             // Beside a view of ours stands nothing but a line of ours.
@@ -198,8 +196,8 @@ impl Stretch {
     }
 
     /// Counts the tokens of a message that go: all but those of some of its blocks.
-    fn count(&mut self, message: &Message, kept: &[usize], counter: &dyn TokenCounter) {
-        let kept = kept.iter().filter_map(|block| message.content.get(*block));
+    fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
+        let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));
         let kept = kept.map(|block| counter.block(block)).fold(0, u64::saturating_add);
         let goes = counter.message(message).saturating_sub(kept);
         self.tokens = self.tokens.saturating_add(goes);

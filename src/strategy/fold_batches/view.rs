@@ -6,7 +6,10 @@
 use std::fmt::Write;
 
 use super::{clip, options::FoldBatches};
-use crate::{message::Batch, tokens::TokenCounter};
+use crate::{
+    message::{Batch, Timestamp},
+    tokens::TokenCounter,
+};
 
 impl FoldBatches {
     /// Returns the text that the thread shows for these batches: a line that says how much they
@@ -115,10 +118,14 @@ fn push_batch(text: &mut String, index: usize, batch: &Batch) {
     text.push_str(batch.text.trim());
 }
 
-/// The line over a batch.
+/// The line over a batch. Without its times where nobody ever said what time it is.
 pub(super) fn label(index: usize, batch: &Batch) -> String {
     let Batch { depth, start, end, .. } = batch;
-    format!("[Batch {} \u{2014} depth {depth}, {start} to {end}]", index + 1)
+    let number = index + 1;
+    if *end == Timestamp::default() {
+        return format!("[Batch {number} \u{2014} depth {depth}]");
+    }
+    format!("[Batch {number} \u{2014} depth {depth}, {start} to {end}]")
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {
