@@ -624,6 +624,15 @@ fn a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk() {
 }
 
 #[test]
+fn two_messages_are_not_divided_for_a_timeout() {
+    let options = FoldBatches { chunk_messages: 4, keep_recent: 16, max_retries: 3, ..by_tens() };
+    let answers = [timeout(), timeout(), timeout(), "A.".into(), "B.".into()];
+    let run = Run::of(&options, &snapshot(talk(20)), &brief(), answers);
+    assert_eq!(run.shown(), [4, 2, 2, 2, 2]);
+    assert_eq!(run.waits, [1, 2, 4].map(Duration::from_secs));
+}
+
+#[test]
 fn a_provider_that_says_when_is_asked_the_same_then() {
     let after = Some(Duration::from_secs(7));
     let busy = ModelError::new(ModelErrorKind::Retryable { after }, "busy");
@@ -1053,7 +1062,8 @@ enum Shown {
 use Shown::{By, Instead};
 
 /// The criteria of the three designs behind this strategy: `compaction`, its second version and
-/// the overflow guard.
+/// the overflow guard; then what may be claimed of all of them together.
+#[rustfmt::skip]
 const CRITERIA: &[(&str, Shown)] = &[
     (
         "1.1 over budget, old messages become batches",
@@ -1215,6 +1225,16 @@ const CRITERIA: &[(&str, Shown)] = &[
         "guard 4.1 to 4.3 adapters honour timeouts",
         Instead("the host's adapters' business; the request carries it"),
     ),
+    ("claim: settings are checked", By("options_that_make_no_sense_are_refused_before_a_call")),
+    ("claim: the earlier archive is taken out by its kind", By("a_message_that_only_looks_like_a_view_is_a_message")),
+    ("claim: several calls, and borders of chunks", By("chunks_do_not_divide_calls_from_their_results")),
+    ("claim: chunks by tokens, no message divided", By("chunks_have_so_many_tokens_and_no_message_is_divided")),
+    ("claim: sources are replaced without a loss window", By("batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then")),
+    ("claim: the earlier view is replaced", By("later_compactions_see_the_batches_and_nothing_that_went_before")),
+    ("claim: floors of halving", By("a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped")),
+    ("claim: a breaker that can close again", Instead("`Breaker` is a value of its own, tested where it is")),
+    ("claim: a true no-op", By("compacting_again_without_news_does_nothing")),
+    ("claim: chronology where scores choose", By("with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place")),
 ];
 
 #[test]
