@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     brief::Brief,
     chunked::options::RunError,
+    fold_batches::error::FoldError,
     snapshot::{Rejection, Snapshot},
 };
 use crate::{
@@ -183,6 +184,9 @@ pub enum StrategyError {
     /// The run over the chunks of the thread ended without a summary.
     #[error(transparent)]
     Run(Box<RunError>),
+    /// The thread could not be folded into batches.
+    #[error(transparent)]
+    Fold(Box<FoldError>),
     /// Every rung of the ladder came to nothing.
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {

@@ -10,24 +10,30 @@
 //! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
 //! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
 //! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it, and fits any target that can be met |
+//! | `fold-batches` ([`FoldBatches`]) | a fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of what tools gave |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
-//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name.
+//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name. A
+//! [`Breaker`] tells a host when to stop trying for a while.
 
 pub mod attempt;
+mod breaker;
 mod brief;
 mod chunked;
 mod contract;
 mod digest;
+mod fold_batches;
 mod keep_recent;
 mod registry;
 mod snapshot;
 mod summarize;
+mod tagged;
 mod tail;
 mod trim_tool_results;
 
+pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;
 pub use chunked::{
     ChunkOutcome, ChunkStep, Chunked, CompactionRun, NotAsked, RunError, RunOptions, RunStep,
@@ -38,6 +44,7 @@ pub use contract::{
     StrategyError,
 };
 pub use digest::Digest;
+pub use fold_batches::{FoldBatches, FoldError, Scoring};
 pub use keep_recent::KeepRecent;
 pub use registry::{RegistryError, StrategyRegistry};
 pub use snapshot::{Rejection, Snapshot};

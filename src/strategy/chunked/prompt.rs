@@ -3,11 +3,10 @@
 //! The transcript is material, and may hold anything, also orders to whoever reads it and tags that
 //! look like ours. It stands between tags that it does not contain.
 
-use std::collections::HashSet;
-
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request},
+    strategy::tagged::tagged,
 };
 
 /// The file that the summariser edits. Only what is in it when the run ends counts.
@@ -83,30 +82,6 @@ impl ChunkPrompt<'_> {
 fn typed(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
-}
-
-/// Puts a text between tags that it does not contain.
-fn tagged(name: &str, text: &str) -> String {
-    let tag = free_tag(name, text);
-    let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("<{tag}>\n{text}{line_break}</{tag}>")
-}
-
-/// Returns the name, numbered if the text holds its closing tag. One pass finds all numbers that
-/// are taken, so a text full of tags costs no more than another.
-fn free_tag(name: &str, text: &str) -> String {
-    let closing = format!("</{name}");
-    let taken: HashSet<&str> = text
-        .match_indices(&closing)
-        .filter_map(|(at, found)| text.get(at + found.len()..))
-        .map(|rest| rest.split(['>', '<', '\n']).next().unwrap_or_default())
-        .collect();
-    if taken.is_empty() {
-        return name.to_owned();
-    }
-    let mut numbered = (2..).map(|number| format!("-{number}"));
-    let suffix = numbered.find(|suffix| !taken.contains(suffix.as_str())).unwrap_or_default();
-    format!("{name}{suffix}")
 }
 
 /// Fills the places of a template, `{{name}}`. What is filled in is not looked at again.

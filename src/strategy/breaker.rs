@@ -1,0 +1,184 @@
+//! A breaker: who failed several times in a row pauses before the next try.
+//!
+//! A strategy is a value and remembers nothing, so the count of failures is the host's to keep. The
+//! breaker is that count, with the time as an argument: it opens after so many failures in a row,
+//! allows one trial after a pause, and closes when a trial goes well. Every trial that fails
+//! doubles the pause.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Timestamp;
+
+/// When a [`Breaker`] opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BreakerOptions {
+    /// After how many failures in a row it opens. Zero counts as one.
+    pub most_failures: u32,
+    /// How long it stays open the first time, in milliseconds.
+    pub pause_ms: u64,
+    /// How long it stays open at most, in milliseconds.
+    pub longest_pause_ms: u64,
+}
+
+impl Default for BreakerOptions {
+    fn default() -> Self {
+        Self { most_failures: 3, pause_ms: 60_000, longest_pause_ms: 3_600_000 }
+    }
+}
+
+/// Counts failures in a row, and says whether another try is worth it.
+///
+/// ```
+/// use threadfold::{message::Timestamp, strategy::Breaker};
+///
+/// let mut breaker = Breaker::default();
+/// for second in 0..3 {
+///     assert!(breaker.allows(Timestamp(second * 1_000)));
+///     breaker.failed(Timestamp(second * 1_000));
+/// }
+/// assert!(!breaker.allows(Timestamp(3_000)));
+/// assert!(breaker.allows(Timestamp(62_000)));
+/// breaker.succeeded();
+/// assert!(breaker.allows(Timestamp(62_001)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Breaker {
+    options: BreakerOptions,
+    failures: u32,
+    /// When the last failure came that opened it or kept it open.
+    opened_at: Option<Timestamp>,
+}
+
+/// There were too many failures in a row, and the pause is not over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("paused after {failures} failures in a row, until {until}")]
+#[non_exhaustive]
+pub struct BreakerOpen {
+    /// How many failures there were.
+    pub failures: u32,
+    /// When the next try is allowed.
+    pub until: Timestamp,
+}
+
+impl Breaker {
+    /// Returns a closed breaker.
+    #[must_use]
+    pub fn new(options: BreakerOptions) -> Self {
+        Self { options, ..Self::default() }
+    }
+
+    /// How many failures there were since the last success.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Whether a try is allowed now: the breaker is closed, or its pause is over.
+    #[must_use]
+    pub fn allows(&self, now: Timestamp) -> bool {
+        self.check(now).is_ok()
+    }
+
+    /// As [`allows`](Self::allows), with the reason.
+    ///
+    /// # Errors
+    ///
+    /// [`BreakerOpen`], with the time at which the pause ends.
+    pub fn check(&self, now: Timestamp) -> Result<(), BreakerOpen> {
+        let Some(opened_at) = self.opened_at else { return Ok(()) };
+        let until = Timestamp(opened_at.0.saturating_add(self.pause_ms()));
+        // A clock that was set back must not keep it open for years.
+        if now >= until || now < opened_at {
+            return Ok(());
+        }
+        Err(BreakerOpen { failures: self.failures, until })
+    }
+
+    /// A try went well: the breaker closes and forgets all failures.
+    pub fn succeeded(&mut self) {
+        *self = Self::new(self.options);
+    }
+
+    /// A try failed.
+    pub fn failed(&mut self, now: Timestamp) {
+        self.failures = self.failures.saturating_add(1);
+        if self.failures >= self.most_failures() {
+            self.opened_at = Some(now);
+        }
+    }
+
+    fn most_failures(&self) -> u32 {
+        self.options.most_failures.max(1)
+    }
+
+    /// The pause doubles with every failure beyond those that opened the breaker.
+    fn pause_ms(&self) -> u64 {
+        let trials = self.failures.saturating_sub(self.most_failures());
+        let factor = 2_u64.checked_pow(trials).unwrap_or(u64::MAX);
+        self.options.pause_ms.saturating_mul(factor).min(self.options.longest_pause_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_and_a_success_ends_them() {
+        let options = BreakerOptions { most_failures: 2, pause_ms: 10, longest_pause_ms: 35 };
+        let mut breaker = Breaker::new(options);
+        // What happens, when, and until when the breaker is open then.
+        let rows = [
+            ("fails", 0, None),
+            ("fails", 5, Some(15)),
+            ("fails", 15, Some(35)),
+            ("fails", 35, Some(70)),
+            ("fails", 70, Some(105)),
+            ("works", 105, None),
+            ("fails", 106, None),
+            ("fails", 107, Some(117)),
+        ];
+        for (number, (event, now, until)) in rows.into_iter().enumerate() {
+            assert!(breaker.allows(Timestamp(now)), "row {number}");
+            if event == "fails" {
+                breaker.failed(Timestamp(now));
+            } else {
+                breaker.succeeded();
+            }
+            let open = breaker.check(Timestamp(now)).err().map(|open| open.until.0);
+            assert_eq!(open, until, "row {number}");
+            if let Some(until) = until {
+                assert!(!breaker.allows(Timestamp(until - 1)), "row {number}");
+                assert!(breaker.allows(Timestamp(until)), "row {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_keep_it_open() {
+        let mut breaker = Breaker::new(BreakerOptions { most_failures: 0, ..Default::default() });
+        breaker.failed(Timestamp(1_000_000));
+        assert!(!breaker.allows(Timestamp(1_000_000)));
+        assert!(breaker.allows(Timestamp(5)));
+    }
+
+    #[test]
+    fn no_number_of_failures_overflows_the_pause() {
+        let stored = r#"{"failures":4294967295,"opened_at":18446744073709551615}"#;
+        let mut breaker: Breaker = serde_json::from_str(stored).unwrap();
+        breaker.failed(Timestamp(u64::MAX - 1));
+        let open = BreakerOpen { failures: u32::MAX, until: Timestamp(u64::MAX) };
+        assert_eq!(breaker.check(Timestamp(u64::MAX - 1)), Err(open));
+        let text = serde_json::to_string(&breaker).unwrap();
+        assert_eq!(serde_json::from_str::<Breaker>(&text).unwrap(), breaker);
+    }
+
+    #[test]
+    fn an_open_breaker_says_until_when() {
+        let open = BreakerOpen { failures: 3, until: Timestamp(60_000) };
+        let expected = "paused after 3 failures in a row, until 1970-01-01T00:01:00.000Z";
+        assert_eq!(open.to_string(), expected);
+    }
+}

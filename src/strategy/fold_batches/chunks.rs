@@ -1,0 +1,219 @@
+//! Stretches in chunks: what one account is written about.
+
+use std::ops::Range;
+
+use super::split::{Earlier, Stretch};
+use crate::{message::Message, tokens::TokenCounter};
+
+/// How large a chunk may be. A stretch that is larger is a chunk of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) messages: Option<usize>,
+    pub(super) tokens: Option<u64>,
+}
+
+/// What the new batches are made of, in the order of the thread.
+#[derive(Debug)]
+pub(super) enum Item {
+    Earlier(Earlier),
+    Chunk(Chunk),
+}
+
+/// What becomes one batch.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// What the summariser is shown.
+    pub(super) piece: Piece,
+    /// The messages that it spans.
+    pub(super) range: Range<usize>,
+    /// How many of these go.
+    pub(super) messages: usize,
+}
+
+/// What one request shows: parts that are not divided.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Piece {
+    pub(super) parts: Vec<Vec<Message>>,
+    /// How many tokens of them are shown at most, where that was found to be too much.
+    pub(super) most: Option<u64>,
+}
+
+/// Groups stretches into chunks: as many as fit, and no chunk across what an earlier compaction
+/// left, so that batches come in order. What is to be shown moves from the stretches to the chunks.
+pub(super) fn group(
+    stretches: &mut [Stretch],
+    limits: Limits,
+    counter: &dyn TokenCounter,
+) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut open: Option<Open> = None;
+    for stretch in stretches {
+        let tokens = counter.messages(&stretch.material);
+        let closes = |open: &mut Open| {
+            !stretch.earlier.is_empty() || !open.fits(stretch.messages, tokens, limits)
+        };
+        if let Some(full) = open.take_if(closes) {
+            items.extend(full.close());
+        }
+        items.extend(std::mem::take(&mut stretch.earlier).into_iter().map(Item::Earlier));
+        if stretch.messages > 0 || !stretch.material.is_empty() {
+            open.get_or_insert_default().add(stretch, tokens);
+        }
+    }
+    items.extend(open.and_then(Open::close));
+    items
+}
+
+/// Puts parts into as few pieces as fit the room, in order, each of at least one part.
+pub(super) fn in_pieces(
+    parts: impl IntoIterator<Item = Vec<Message>>,
+    room: Option<u64>,
+    counter: &dyn TokenCounter,
+) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut tokens = 0_u64;
+    for part in parts {
+        let size = counter.messages(&part);
+        tokens = tokens.saturating_add(size);
+        match pieces.last_mut() {
+            Some(open) if room.is_none_or(|room| tokens <= room) => open.parts.push(part),
+            Some(_) | None => {
+                tokens = size;
+                pieces.push(Piece { parts: vec![part], most: None });
+            }
+        }
+    }
+    pieces
+}
+
+/// A chunk that is being filled.
+#[derive(Default)]
+struct Open {
+    piece: Piece,
+    range: Option<Range<usize>>,
+    messages: usize,
+    tokens: u64,
+    says: bool,
+}
+
+impl Open {
+    fn fits(&self, messages: usize, tokens: u64, limits: Limits) -> bool {
+        let messages = self.messages.saturating_add(messages);
+        let tokens = self.tokens.saturating_add(tokens);
+        limits.messages.is_none_or(|most| messages <= most)
+            && limits.tokens.is_none_or(|most| tokens <= most)
+    }
+
+    fn add(&mut self, stretch: &mut Stretch, tokens: u64) {
+        let start = self.range.as_ref().map_or(stretch.range.start, |range| range.start);
+        self.range = Some(start..stretch.range.end);
+        self.messages += stretch.messages;
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.says |= stretch.says;
+        if !stretch.material.is_empty() {
+            self.piece.parts.push(std::mem::take(&mut stretch.material));
+        }
+    }
+
+    /// The chunk, unless nothing in it says anything: that goes without a batch.
+    fn close(self) -> Option<Item> {
+        let Self { piece, range, messages, says, .. } = self;
+        let chunk = Chunk { piece, range: range?, messages };
+        says.then_some(Item::Chunk(chunk))
+    }
+}
+
+impl Piece {
+    pub(super) fn messages(&self) -> Vec<Message> {
+        self.parts.concat()
+    }
+
+    pub(super) fn tokens(&self, counter: &dyn TokenCounter) -> u64 {
+        let parts = self.parts.iter().map(|part| counter.messages(part));
+        parts.fold(0, u64::saturating_add)
+    }
+
+    /// The two halves, by tokens, each of at least one part.
+    pub(super) fn halves(&self, counter: &dyn TokenCounter) -> Option<[Self; 2]> {
+        let half = self.tokens(counter) / 2;
+        let mut so_far = 0_u64;
+        let within = |part: &&Vec<Message>| {
+            so_far = so_far.saturating_add(counter.messages(part));
+            so_far <= half
+        };
+        let middle = self.parts.iter().take_while(within).count();
+        let middle = middle.clamp(1, self.parts.len().saturating_sub(1).max(1));
+        let (first, second) = self.parts.split_at_checked(middle)?;
+        let piece = |parts: &[Vec<Message>]| Self { parts: parts.to_vec(), most: self.most };
+        (!second.is_empty()).then(|| [piece(first), piece(second)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::ByteEstimate;
+
+    const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
+
+    /// Stretches of one message each; `0` has an earlier summary before it.
+    fn stretches(sizes: &[usize]) -> Vec<Stretch> {
+        let stretch = |(index, size): (usize, &usize)| Stretch {
+            range: index..index + 1,
+            earlier: (*size == 0)
+                .then(|| Earlier::Summary("old".into(), index))
+                .into_iter()
+                .collect(),
+            material: vec![Message::user("x".repeat(*size))],
+            messages: 1,
+            says: true,
+            tokens: 0,
+        };
+        sizes.iter().enumerate().map(stretch).collect()
+    }
+
+    fn lengths(sizes: &[usize], messages: Option<usize>, tokens: Option<u64>) -> Vec<usize> {
+        let items = group(&mut stretches(sizes), Limits { messages, tokens }, &COUNTER);
+        let length = |item: &Item| match item {
+            Item::Earlier(_) => 0,
+            Item::Chunk(chunk) => chunk.messages,
+        };
+        items.iter().map(length).collect()
+    }
+
+    #[test]
+    fn chunks_are_filled_up_to_a_number_of_messages() {
+        assert_eq!(lengths(&[9; 10], Some(3), None), [3, 3, 3, 1]);
+        assert_eq!(lengths(&[], Some(3), None), [0; 0]);
+        assert_eq!(lengths(&[9; 2], Some(5), None), [2]);
+        assert_eq!(lengths(&[9; 3], Some(1), None), [1, 1, 1]);
+    }
+
+    #[test]
+    fn chunks_are_filled_up_to_a_number_of_tokens_and_no_message_is_divided() {
+        assert_eq!(lengths(&[400; 5], None, Some(250)), [2, 2, 1]);
+        assert_eq!(lengths(&[4_000, 400], None, Some(500)), [1, 1]);
+        assert_eq!(lengths(&[200, 200, 2_000, 200], None, Some(150)), [2, 1, 1]);
+    }
+
+    #[test]
+    fn no_chunk_spans_what_an_earlier_compaction_left() {
+        assert_eq!(lengths(&[9, 9, 0, 9], Some(20), None), [2, 0, 2]);
+    }
+
+    #[test]
+    fn a_piece_is_halved_by_tokens() {
+        let parts = |sizes: &[usize]| {
+            let parts = sizes.iter().map(|size| vec![Message::user("x".repeat(*size))]);
+            Piece { parts: parts.collect(), most: None }
+        };
+        let halves = |sizes: &[usize]| {
+            parts(sizes).halves(&COUNTER).map(|halves| halves.map(|half| half.parts.len()))
+        };
+        assert_eq!(halves(&[400; 4]), Some([2, 2]));
+        assert_eq!(halves(&[4_000, 4, 4]), Some([1, 2]));
+        assert_eq!(halves(&[4, 4, 4_000]), Some([2, 1]));
+        assert_eq!(halves(&[400]), None);
+        assert_eq!(halves(&[]), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Making texts fit: what is too long loses its middle, and says so.
+
+use crate::{
+    message::{ContentBlock, Message, Text},
+    tokens::TokenCounter,
+};
+
+/// No message is clipped below this. Where that is still too much, messages are left out.
+const LEAST: u64 = 64;
+
+/// Returns the messages with at most so many tokens. The longest lose their middle first; where
+/// there are too many messages for that, those in the middle are left out. What is left out is
+/// stated in its place.
+pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -> Vec<Message> {
+    if counter.messages(messages) <= most {
+        return messages.to_vec();
+    }
+    let sizes: Vec<u64> = messages.iter().map(|message| counter.message(message)).collect();
+    let share = share(sizes, most);
+    if share >= LEAST {
+        return messages.iter().map(|message| clip_message(message, share, counter)).collect();
+    }
+    // Half of the room is for the ends, so that the line between them always fits.
+    let ends = usize::try_from(most / (2 * LEAST) / 2).unwrap_or(usize::MAX).max(1);
+    let omitted = messages.len().saturating_sub(2 * ends);
+    let head = messages.iter().take(ends);
+    let note = format!("[... {omitted} messages omitted ...]");
+    let tail = messages.iter().skip(messages.len().saturating_sub(ends).max(ends));
+    let clipped = |message| clip_message(message, LEAST, counter);
+    head.map(clipped).chain([Message::user(note)]).chain(tail.map(clipped)).collect()
+}
+
+/// How much each may have, if the short ones leave what they do not need to the long ones.
+fn share(mut sizes: Vec<u64>, most: u64) -> u64 {
+    sizes.sort_unstable();
+    let mut left = most;
+    let count = sizes.len() as u64;
+    for (index, size) in sizes.into_iter().enumerate() {
+        let share = left / count.saturating_sub(index as u64).max(1);
+        if size > share {
+            return share;
+        }
+        left -= size;
+    }
+    left
+}
+
+fn clip_message(message: &Message, most: u64, counter: &dyn TokenCounter) -> Message {
+    let size = counter.message(message);
+    if size <= most {
+        return message.clone();
+    }
+    let texts = message.content.iter().filter_map(ContentBlock::as_text);
+    let text = texts.map(Text::as_str).collect::<Vec<_>>().join("\n\n");
+    let framing = counter.message(&Message::new(message.role, Vec::new()));
+    let text = clip(&text, most.saturating_sub(framing), counter);
+    Message::new(message.role, vec![ContentBlock::text(text)])
+}
+
+/// Returns the text with at most so many tokens: its head, its tail, and between them how much was
+/// left out. The line that says so is there however little there may be.
+pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+    let size = counter.text(text);
+    if size <= most {
+        return text.to_owned();
+    }
+    let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
+    let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
+    loop {
+        let head = border_before(text, kept / 2);
+        let tail = border_before(text, text.len() - kept / 2);
+        let (head, omitted, tail) = (text.get(..head), tail.saturating_sub(head), text.get(tail..));
+        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+        let clipped = format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}");
+        if kept < 4 || counter.text(&clipped) <= most {
+            return clipped.trim().to_owned();
+        }
+        kept -= kept / 4;
+    }
+}
+
+/// The last place not after an offset where a text may be cut.
+fn border_before(text: &str, offset: usize) -> usize {
+    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Role, tokens::ByteEstimate};
+
+    const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
+
+    #[test]
+    fn a_long_text_loses_its_middle_between_characters() {
+        let text = "ä".repeat(200);
+        let clipped = clip(&text, 40, &COUNTER);
+        assert!(COUNTER.text(&clipped) <= 40, "{clipped}");
+        assert!(clipped.starts_with('ä') && clipped.ends_with('ä'), "{clipped}");
+        let omitted = 400 - clipped.matches('ä').count() * 2;
+        assert!(clipped.contains(&format!("[... {omitted} bytes omitted ...]")), "{clipped}");
+        assert_eq!(clip("short", 2, &COUNTER), "short");
+        assert_eq!(clip(&text, 0, &COUNTER), "[... 400 bytes omitted ...]");
+    }
+
+    #[test]
+    fn the_longest_message_pays() {
+        let messages = [Message::user("a".repeat(400)), Message::assistant("b".repeat(4_000))];
+        let fitted = fit(&messages, 500, &COUNTER);
+        assert_eq!(fitted[0], messages[0]);
+        assert_eq!(fitted[1].role, Role::Assistant);
+        assert!(COUNTER.messages(&fitted) <= 500);
+        assert!(COUNTER.messages(&fitted) > 450);
+    }
+
+    #[test]
+    fn where_there_are_too_many_messages_the_ends_stay() {
+        let messages: Vec<Message> = (0..1_000)
+            .map(|number| Message::user(format!("{number} {}", "x".repeat(200))))
+            .collect();
+        let fitted = fit(&messages, 1_000, &COUNTER);
+        assert!(COUNTER.messages(&fitted) <= 1_000);
+        assert_eq!(fitted.len(), 15);
+        assert_eq!(fitted[0], messages[0]);
+        assert_eq!(fitted[7], Message::user("[... 986 messages omitted ...]"));
+        assert_eq!(fitted[14], messages[999]);
+    }
+}

@@ -1,0 +1,299 @@
+//! The machine: from chunks to batches to a proposal.
+
+use std::{collections::VecDeque, time::Duration};
+
+use super::{
+    chunks::{self, Chunk, Item, Piece},
+    desk::{Desk, LEAST_TOKENS},
+    error::FoldError,
+    ledger::Ledger,
+    options::FoldBatches,
+    split::{Earlier, Split},
+    view,
+};
+use crate::{
+    message::{
+        Batch, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text, Timestamp, Turn,
+    },
+    strategy::{
+        attempt,
+        brief::Brief,
+        contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError},
+        snapshot::Snapshot,
+    },
+};
+
+/// Nobody waits longer than this for a call that is tried again.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// One attempt: a job at a time, a request at a time.
+#[derive(Debug)]
+pub(super) struct Folding {
+    options: FoldBatches,
+    thread: Snapshot,
+    brief: Brief,
+    split: Split,
+    desk: Desk,
+    ahead: VecDeque<Item>,
+    ledger: Ledger,
+    /// How many jobs were begun.
+    jobs: usize,
+    /// How many requests were answered.
+    done: usize,
+    job: Job,
+    state: State,
+}
+
+/// What becomes one batch.
+#[derive(Debug, Default)]
+struct Job {
+    /// What has no account yet, in order. The first is what was asked about.
+    pieces: VecDeque<Piece>,
+    texts: Vec<Text>,
+    retries: u32,
+    /// The batch that it will be, without its text.
+    batch: Option<Batch>,
+    /// How many of the batches, from the first on, it stands for.
+    replaces: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    Asking { request: Box<Request>, after: Duration },
+    Ended(Result<Box<Proposal>, StrategyError>),
+}
+
+impl Folding {
+    /// Returns the attempt, about to ask for the first account.
+    ///
+    /// # Errors
+    ///
+    /// [`StrategyError::Plan`] if what goes cannot be taken out.
+    pub(super) fn new(
+        options: FoldBatches,
+        (thread, brief): (Snapshot, Brief),
+        (split, items): (Split, Vec<Item>),
+        desk: Desk,
+    ) -> Result<Self, StrategyError> {
+        let request = Box::new(Request::default());
+        let mut folding = Self {
+            ledger: Ledger::new(&thread, &brief),
+            options,
+            thread,
+            brief,
+            split,
+            desk,
+            ahead: items.into(),
+            jobs: 0,
+            done: 0,
+            job: Job::default(),
+            state: State::Asking { request, after: Duration::ZERO },
+        };
+        // Whatever cannot be taken out is found before a model is asked.
+        drop(folding.split.plan(&folding.thread, &folding.brief, Summary::new("."))?);
+        folding.go_on();
+        Ok(folding)
+    }
+
+    /// Begins the next job, or ends.
+    fn go_on(&mut self) {
+        while let Some(item) = self.ahead.pop_front() {
+            match item {
+                Item::Earlier(Earlier::Batch(batch)) => self.ledger.keep(batch),
+                Item::Earlier(Earlier::Summary(text, message)) => {
+                    let at = self.time(message);
+                    let batch = self.ledger.batch(0, (at, at), 0);
+                    self.ledger.add(Batch { text, ..batch }, 0);
+                }
+                Item::Chunk(chunk) => return self.fold(chunk),
+            }
+        }
+        if self.ledger.batches().len() > self.options.most_batches() {
+            return self.fold_again();
+        }
+        self.state = State::Ended(self.propose().map(Box::new));
+    }
+
+    fn fold(&mut self, chunk: Chunk) {
+        let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
+        let (start, end) = (self.time(first), self.time(last));
+        let batch = self.ledger.batch(0, (start, end), chunk.messages);
+        let job = Job { pieces: [chunk.piece].into(), batch: Some(batch), ..Job::default() };
+        self.begin(job);
+    }
+
+    /// Sums all batches but the last ones up, in as many requests as they need.
+    fn fold_again(&mut self) {
+        let replaces = self.ledger.batches().len().saturating_sub(self.options.clip_last);
+        let sources = self.ledger.batches().get(..replaces).unwrap_or_default();
+        let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
+        let messages = sources.iter().map(|source| source.messages);
+        let messages = messages.fold(0, usize::saturating_add);
+        let start = sources.first().map_or(self.brief.now, |source| source.start);
+        let end = sources.last().map_or(self.brief.now, |source| source.end);
+        let parts = sources.iter().enumerate().map(|(index, source)| {
+            let text = format!("{}\n{}", view::label(index, source), source.text);
+            vec![Message::user(text)]
+        });
+        let pieces = chunks::in_pieces(parts, self.desk.room, self.thread.counter()).into();
+        let batch = self.ledger.batch(depth.saturating_add(1), (start, end), messages);
+        self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
+    }
+
+    fn begin(&mut self, job: Job) {
+        self.job = job;
+        self.jobs += 1;
+        self.ask(Duration::ZERO);
+    }
+
+    /// Asks about the first piece of the job.
+    fn ask(&mut self, after: Duration) {
+        let Some(piece) = self.job.pieces.front() else { return };
+        // What is summed up again is not shown beside itself.
+        let before = if self.job.replaces > 0 { &[] } else { self.ledger.batches() };
+        let before = before.iter().map(|batch| batch.text.as_str());
+        let so_far: Vec<&str> = before.chain(self.job.texts.iter().map(Text::as_str)).collect();
+        let request = self.desk.request(&so_far, piece, self.thread.counter());
+        self.state = State::Asking { request: Box::new(request), after };
+    }
+
+    fn answered(&mut self, turn: &Turn) -> Result<(), StrategyError> {
+        self.job.texts.push(attempt::summary_of(turn)?);
+        self.job.pieces.pop_front();
+        self.done += 1;
+        if !self.job.pieces.is_empty() {
+            self.ask(Duration::ZERO);
+            return Ok(());
+        }
+        let job = std::mem::take(&mut self.job);
+        if let Some(batch) = job.batch {
+            let texts: Vec<&str> = job.texts.iter().map(Text::as_str).collect();
+            self.ledger.add(Batch { text: texts.join("\n\n").into(), ..batch }, job.replaces);
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    /// Tries again, with half of the piece where its size may be at fault, or gives up.
+    fn failed(&mut self, error: ModelError) -> Result<(), StrategyError> {
+        match error.kind {
+            ModelErrorKind::Overflow { .. } => {
+                if self.halve() || self.clip_more() {
+                    self.ask(Duration::ZERO);
+                    return Ok(());
+                }
+                let tokens = self.job.pieces.front();
+                let tokens = tokens.map_or(0, |piece| piece.tokens(self.thread.counter()));
+                Err(FoldError::DoesNotFit { chunk: self.jobs, tokens }.into())
+            }
+            ModelErrorKind::Retryable { after } => {
+                let wait = after.unwrap_or_else(|| self.backoff());
+                self.job.retries = self.job.retries.saturating_add(1);
+                if self.job.retries > self.options.max_retries || wait > LONGEST_WAIT {
+                    let (chunk, tries) = (self.jobs, self.job.retries);
+                    let ModelError { kind, message, .. } = error;
+                    return Err(FoldError::Exhausted { chunk, tries, kind, message }.into());
+                }
+                // A provider that says when has no trouble with the size. A call that ran out of
+                // time does not say when.
+                if after.is_none() {
+                    self.halve();
+                }
+                self.ask(wait);
+                Ok(())
+            }
+            ModelErrorKind::Authentication
+            | ModelErrorKind::Refused
+            | ModelErrorKind::NoModel
+            | ModelErrorKind::Other => Err(StrategyError::from_model(error)),
+        }
+    }
+
+    /// Divides the piece at work, if it is worth it; the account goes on from where it was before.
+    fn halve(&mut self) -> bool {
+        let counter = self.thread.counter();
+        let Some(piece) = self.job.pieces.front() else { return false };
+        let small = piece.parts.iter().map(Vec::len).sum::<usize>() <= 2;
+        if small && piece.tokens(counter) <= LEAST_TOKENS {
+            return false;
+        }
+        let Some([first, second]) = piece.halves(counter) else { return false };
+        self.job.pieces.pop_front();
+        self.job.pieces.push_front(second);
+        self.job.pieces.push_front(first);
+        true
+    }
+
+    /// Shows half of a piece that cannot be divided.
+    fn clip_more(&mut self) -> bool {
+        let room = self.desk.room.unwrap_or(u64::MAX);
+        let Some(piece) = self.job.pieces.front_mut() else { return false };
+        let shown = piece.tokens(self.thread.counter()).min(room);
+        let half = piece.most.unwrap_or(shown).min(shown) / 2;
+        piece.most = Some(half);
+        half >= LEAST_TOKENS
+    }
+
+    fn backoff(&self) -> Duration {
+        let factor = 2_u64.checked_pow(self.job.retries).unwrap_or(u64::MAX);
+        Duration::from_millis(self.options.backoff_ms.saturating_mul(factor)).min(LONGEST_WAIT)
+    }
+
+    fn time(&self, message: usize) -> Timestamp {
+        self.thread.time(message).unwrap_or(self.brief.now)
+    }
+
+    fn propose(&mut self) -> Result<Proposal, StrategyError> {
+        let (batches, archive) = std::mem::take(&mut self.ledger).close();
+        let text = self.options.view(&batches);
+        let summary = Summary { compaction: self.brief.compaction, batches, ..Summary::new(text) };
+        let before = self.split.tokens();
+        let view = Message::summary(Role::User, summary.clone());
+        let after = self.thread.counter().message(&view);
+        if after >= before {
+            return Err(FoldError::NotSmaller { before, after }.into());
+        }
+        let plan = self.split.plan(&self.thread, &self.brief, summary)?;
+        Ok(Proposal { archive, ..Proposal::new(plan) })
+    }
+
+    fn progress(&self) -> Progress {
+        let chunks = self.ahead.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
+        let coming = self.ledger.batches().len() + self.ahead.len() + 1;
+        let again = self.job.replaces == 0 && coming > self.options.most_batches();
+        let left = self.job.pieces.len() + chunks + usize::from(again);
+        Progress { done: self.done, total: self.done + left }
+    }
+}
+
+impl Attempt for Folding {
+    fn step(&self) -> Step<'_> {
+        match &self.state {
+            State::Asking { request, after } => Step::Call {
+                model: ModelRole::Fast,
+                request,
+                progress: self.progress(),
+                after: *after,
+            },
+            State::Ended(Ok(proposal)) => Step::Proposed(proposal),
+            State::Ended(Err(error)) => Step::Failed(error),
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let State::Asking { .. } = self.state else { return };
+        let handled = match answer {
+            Ok(turn) => self.answered(&turn),
+            Err(error) => self.failed(error),
+        };
+        if let Err(error) = handled {
+            self.state = State::Ended(Err(error));
+        }
+    }
+}
+
+impl From<FoldError> for StrategyError {
+    fn from(error: FoldError) -> Self {
+        Self::Fold(Box::new(error))
+    }
+}

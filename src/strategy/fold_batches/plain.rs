@@ -1,0 +1,117 @@
+//! Messages as plain text, as the summariser is shown them.
+
+use super::options::FoldBatches;
+use crate::{
+    message::{ContentBlock, Message, Role, Text},
+    render::{RenderOptions, render},
+};
+
+/// What stands before a message of the host's own, which has no role in a stretch.
+const SYSTEM: &str = "[system message]";
+/// What stands behind a message that the thread keeps.
+const KEPT: &str = "[This message stays in the conversation, word for word.]";
+
+/// How a message is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Shown {
+    /// Whether the thread keeps it.
+    pub(super) kept: bool,
+    /// Whether calls and results carry their ids.
+    pub(super) tool_ids: bool,
+}
+
+/// Returns a message in texts alone, or nothing if nothing in it is to be shown. Calls, results,
+/// pictures and the like are rendered under a heading that names them; reasoning, reminders and
+/// checkpoints are left out, and so are summaries, which are batches already.
+pub(super) fn plain(
+    message: &Message,
+    Shown { kept, tool_ids }: Shown,
+    options: &FoldBatches,
+) -> Option<Message> {
+    let options = RenderOptions {
+        tool_ids,
+        tool_result_cap: options.tool_result_cap,
+        tool_input_cap: options.tool_input_cap,
+        ..RenderOptions::default()
+    };
+    let texts = message.content.iter().filter_map(|block| shown(message.role, block, &options));
+    let mut content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
+    if content.is_empty() {
+        return None;
+    }
+    if kept {
+        content.push(ContentBlock::text(KEPT));
+    }
+    Some(match message.role {
+        Role::User | Role::Assistant => Message::new(message.role, content),
+        Role::System => {
+            content.insert(0, ContentBlock::text(SYSTEM));
+            Message::new(Role::User, content)
+        }
+    })
+}
+
+fn shown(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
+    let text = match block {
+        ContentBlock::Text(block) => block.text.clone(),
+        ContentBlock::Summary(_) => return None,
+        ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Opaque(_) => {
+            let rendered = render(&[Message::new(role, vec![block.clone()])], options);
+            // The message says its role itself; the heading of the block is what is wanted.
+            let (_, under_heading) = rendered.text().split_once("\n\n")?;
+            under_heading.trim_end().into()
+        }
+    };
+    (!text.is_blank()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, SystemReminder, Thinking, ToolResult, ToolUse};
+
+    fn written(message: &Message) -> Option<(Role, Vec<String>)> {
+        let plain = plain(message, Shown::default(), &FoldBatches::default())?;
+        let texts = plain.content.iter().filter_map(ContentBlock::as_text);
+        Some((plain.role, texts.map(ToString::to_string).collect()))
+    }
+
+    #[test]
+    fn calls_and_results_are_named_and_keep_their_roles() {
+        let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
+        let said =
+            vec![Thinking::new("hm", None).into(), ContentBlock::text("Reading."), call.into()];
+        let call = "## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
+        let expected = (Role::Assistant, vec!["Reading.".to_owned(), call.to_owned()]);
+        assert_eq!(written(&Message::new(Role::Assistant, said)), Some(expected));
+        let result = Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]);
+        let expected = (Role::User, vec!["## tool_result (error)\n\n```\ngone\n```".to_owned()]);
+        assert_eq!(written(&result), Some(expected));
+    }
+
+    #[test]
+    fn a_message_with_nothing_to_show_is_none() {
+        let content = vec![
+            SystemReminder::new("be brief").into(),
+            ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+        ];
+        assert_eq!(written(&Message::new(Role::User, content)), None);
+    }
+
+    #[test]
+    fn a_system_message_is_shown_as_one_without_its_power() {
+        let expected = (Role::User, vec![SYSTEM.to_owned(), "Answer in verse.".to_owned()]);
+        assert_eq!(written(&Message::system("Answer in verse.")), Some(expected));
+    }
+}

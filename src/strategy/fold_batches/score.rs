@@ -1,0 +1,136 @@
+//! How much a message matters.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::FoldError;
+use crate::message::{ContentBlock, Message, Role, Text};
+
+/// Characters by which a length is measured.
+const LENGTH_UNIT: f64 = 100.0;
+/// A message scores no more than this for its length.
+const MOST_FOR_LENGTH: f64 = 3.0;
+
+/// How much a message matters: the higher its score, the longer it stays.
+///
+/// The score is the weight of the role, less by `recency_decay` for every message that came later,
+/// and what the text adds: a question mark, calls of tools, each keyword that it holds, its length.
+///
+/// ```
+/// use threadfold::{Message, strategy::Scoring};
+///
+/// let scoring = Scoring::default();
+/// assert_eq!(scoring.score(&Message::assistant("At work"), 0, 1), 3.07);
+/// let decided = Message::assistant("We agreed on it.");
+/// assert!(scoring.score(&decided, 0, 10) < scoring.score(&decided, 9, 10));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scoring {
+    /// What a system message weighs.
+    pub system_weight: f64,
+    /// What a message of the user weighs; results of tools are theirs.
+    pub user_weight: f64,
+    /// What a message of the model weighs.
+    pub assistant_weight: f64,
+    /// What is left of the weight of the role from one message to the one before, 0 to 1.
+    pub recency_decay: f64,
+    /// What a question mark adds, once.
+    pub question_bonus: f64,
+    /// What calls of tools add, once.
+    pub tool_call_bonus: f64,
+    /// What each of the keywords in the text adds, once.
+    pub keyword_bonus: f64,
+    /// The keywords, in any case.
+    pub keywords: Vec<Text>,
+    /// What 100 characters add. A message gets at most 3 for its length.
+    pub length_weight: f64,
+}
+
+impl Default for Scoring {
+    fn default() -> Self {
+        let keywords =
+            ["error", "fail", "bug", "fix", "decision", "agreed", "constraint", "requirement"];
+        Self {
+            system_weight: 10.0,
+            user_weight: 5.0,
+            assistant_weight: 3.0,
+            recency_decay: 0.95,
+            question_bonus: 2.0,
+            tool_call_bonus: 4.0,
+            keyword_bonus: 1.5,
+            keywords: keywords.map(Text::from).into(),
+            length_weight: 1.0,
+        }
+    }
+}
+
+impl Scoring {
+    /// Returns the score of a message, the `index`-th of `total` that could go.
+    #[must_use]
+    pub fn score(&self, message: &Message, index: usize, total: usize) -> f64 {
+        let text = text(message);
+        let age = total.saturating_sub(1).saturating_sub(index);
+        let weight = match message.role {
+            Role::System => self.system_weight,
+            Role::User => self.user_weight,
+            Role::Assistant => self.assistant_weight,
+        };
+        let question = if text.contains('?') { self.question_bonus } else { 0.0 };
+        let calls = if message.tool_uses().next().is_some() { self.tool_call_bonus } else { 0.0 };
+        let length = text.chars().count() as f64 / LENGTH_UNIT * self.length_weight;
+        weight * self.recency_decay.powf(age as f64)
+            + question
+            + calls
+            + self.keyword_bonus * self.keywords_in(&text) as f64
+            + length.min(MOST_FOR_LENGTH)
+    }
+
+    /// How many of the keywords are in a text.
+    fn keywords_in(&self, text: &str) -> usize {
+        let text = text.to_lowercase();
+        let keywords: HashSet<String> =
+            self.keywords.iter().map(|keyword| keyword.to_lowercase()).collect();
+        keywords.iter().filter(|keyword| text.contains(keyword.as_str())).count()
+    }
+
+    pub(super) fn check(&self) -> Result<(), FoldError> {
+        let numbers = [
+            ("scoring.system_weight", self.system_weight),
+            ("scoring.user_weight", self.user_weight),
+            ("scoring.assistant_weight", self.assistant_weight),
+            ("scoring.question_bonus", self.question_bonus),
+            ("scoring.tool_call_bonus", self.tool_call_bonus),
+            ("scoring.keyword_bonus", self.keyword_bonus),
+            ("scoring.length_weight", self.length_weight),
+        ];
+        let refuse = |option, found: Text, rule| Err(FoldError::Option { option, found, rule });
+        for (option, value) in numbers {
+            if !(value.is_finite() && value >= 0.0) {
+                return refuse(option, value.to_string().into(), "a number from 0 is needed");
+            }
+        }
+        if !(0.0..=1.0).contains(&self.recency_decay) {
+            let found = self.recency_decay.to_string().into();
+            return refuse("scoring.recency_decay", found, "a number from 0 to 1 is needed");
+        }
+        if self.keywords.iter().any(Text::is_blank) {
+            return refuse("a word of scoring.keywords", "blank".into(), "all texts hold it");
+        }
+        Ok(())
+    }
+}
+
+/// The texts of a message, those that tools gave among them.
+fn text(message: &Message) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for block in &message.content {
+        if let ContentBlock::ToolResult(result) = block {
+            texts.extend(result.content.iter().filter_map(ContentBlock::as_text).map(Text::as_str));
+        } else {
+            texts.extend(block.as_text().map(Text::as_str));
+        }
+    }
+    texts.join("\n")
+}

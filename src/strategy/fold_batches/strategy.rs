@@ -1,0 +1,45 @@
+//! `fold-batches` as a strategy.
+
+use super::{
+    chunks::{self, Limits},
+    desk::Desk,
+    fold::Folding,
+    options::FoldBatches,
+};
+use crate::{
+    compact::Plan,
+    strategy::{
+        attempt,
+        brief::Brief,
+        contract::{Attempt, CompactionStrategy, StrategyError},
+        snapshot::Snapshot,
+    },
+};
+
+impl CompactionStrategy for FoldBatches {
+    fn name(&self) -> &str {
+        "fold-batches"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        match self.fold(thread, brief) {
+            Ok(folding) => Box::new(folding),
+            Err(error) => attempt::propose(Err::<Plan, _>(error)),
+        }
+    }
+}
+
+impl FoldBatches {
+    fn fold(&self, thread: &Snapshot, brief: &Brief) -> Result<Folding, StrategyError> {
+        self.check()?;
+        let mut split = self.split(thread, brief)?;
+        let desk = Desk::new(self.clone(), thread, brief)?;
+        let by_count = self.chunk_tokens.is_none();
+        let limits = Limits {
+            messages: by_count.then_some(self.chunk_messages),
+            tokens: [self.chunk_tokens, desk.room].into_iter().flatten().min(),
+        };
+        let items = chunks::group(&mut split.stretches, limits, thread.counter());
+        Folding::new(self.clone(), (thread.clone(), brief.clone()), (split, items), desk)
+    }
+}

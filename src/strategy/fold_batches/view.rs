@@ -1,0 +1,133 @@
+//! The clip view: the text that stands for all batches.
+//!
+//! It is a function of the batches and of how many are shown, so it is the same wherever it is
+//! made, and nothing is ever read back from it: the batches travel beside it.
+
+use std::fmt::Write;
+
+use super::{clip, options::FoldBatches};
+use crate::{
+    message::{Batch, Timestamp},
+    tokens::TokenCounter,
+};
+
+impl FoldBatches {
+    /// Returns the text that the thread shows for these batches: a line that says how much they
+    /// stand for, then the first and the last of them, with how many are left out between.
+    ///
+    /// The depth in that line is how many times over the oldest of it was summed up.
+    ///
+    /// ```
+    /// use threadfold::{message::{Batch, BatchId}, strategy::FoldBatches};
+    ///
+    /// let batch = Batch::new(BatchId::default(), "They fixed the parser.");
+    /// let view = FoldBatches::default().view(&[batch]);
+    /// assert!(view.starts_with("[Summary of the conversation so far: 0 messages compressed"));
+    /// assert!(view.ends_with("They fixed the parser."));
+    /// ```
+    #[must_use]
+    pub fn view(&self, batches: &[Batch]) -> String {
+        let mut text = header(batches);
+        let numbered: Vec<(usize, &Batch)> = batches.iter().enumerate().collect();
+        let (first, omitted, last) = self.clip(&numbered);
+        if omitted > 0 {
+            push_section(&mut text, "## Earliest", first);
+            let _ = write!(
+                text,
+                "\n\n[... {} omitted here; the archive of this conversation can be searched for \
+                 what {} ...]",
+                counted(omitted, "batch", "batches"),
+                if omitted == 1 { "it says" } else { "they say" },
+            );
+            push_section(&mut text, "## Recent", last);
+        } else {
+            first.iter().for_each(|(index, batch)| push_batch(&mut text, *index, batch));
+        }
+        text.trim_end().to_owned()
+    }
+
+    /// Returns the texts, or the first and last of them as the view shows them where they have more
+    /// than so many tokens together, each with its middle left out where even these have.
+    pub(super) fn so_far(
+        &self,
+        texts: &[&str],
+        most: u64,
+        counter: &dyn TokenCounter,
+    ) -> Option<String> {
+        if texts.is_empty() || most == 0 {
+            return None;
+        }
+        let size = |texts: &[&str]| {
+            texts.iter().map(|text| counter.text(text) + 1).fold(0, u64::saturating_add)
+        };
+        if size(texts) <= most {
+            return Some(texts.join("\n\n"));
+        }
+        let (first, omitted, last) = self.clip(texts);
+        let note = format!("[... {} omitted ...]", counted(omitted, "batch", "batches"));
+        let note = (omitted > 0).then_some(note.as_str());
+        let shown = [first, note.as_slice(), last].concat();
+        // Each gets an equal share; the first is not worth more than the last.
+        let share = (most / shown.len().max(1) as u64).saturating_sub(1);
+        let clipped = |text: &&str| clip::clip(text, share, counter);
+        let texts: Vec<String> = if size(&shown) <= most {
+            shown.iter().map(ToString::to_string).collect()
+        } else {
+            shown.iter().map(clipped).collect()
+        };
+        Some(clip::clip(&texts.join("\n\n"), most, counter))
+    }
+
+    /// The first and the last of a list, with the number of those between them. All are among the
+    /// first where none is between.
+    fn clip<'t, T>(&self, all: &'t [T]) -> (&'t [T], usize, &'t [T]) {
+        let omitted = all.len().saturating_sub(self.clip_first).saturating_sub(self.clip_last);
+        if omitted == 0 {
+            return (all, 0, &[]);
+        }
+        let (first, rest) = all.split_at_checked(self.clip_first).unwrap_or((all, &[]));
+        let (_, last) = rest.split_at_checked(omitted).unwrap_or_default();
+        (first, omitted, last)
+    }
+}
+
+fn header(batches: &[Batch]) -> String {
+    let messages = batches.iter().map(|batch| batch.messages).fold(0, usize::saturating_add);
+    let depth = batches.iter().map(|batch| batch.depth).max();
+    let cycles = depth.map_or(0, |depth| depth.saturating_add(1) as usize);
+    format!(
+        "[Summary of the conversation so far: {} compressed, {} deep]",
+        counted(messages, "message", "messages"),
+        counted(cycles, "cycle", "cycles"),
+    )
+}
+
+fn push_section(text: &mut String, heading: &str, batches: &[(usize, &Batch)]) {
+    if batches.is_empty() {
+        return;
+    }
+    text.push_str("\n\n");
+    text.push_str(heading);
+    batches.iter().for_each(|(index, batch)| push_batch(text, *index, batch));
+}
+
+fn push_batch(text: &mut String, index: usize, batch: &Batch) {
+    text.push_str("\n\n");
+    text.push_str(&label(index, batch));
+    text.push('\n');
+    text.push_str(batch.text.trim());
+}
+
+/// The line over a batch. Without its times where nobody ever said what time it is.
+pub(super) fn label(index: usize, batch: &Batch) -> String {
+    let Batch { depth, start, end, .. } = batch;
+    let number = index + 1;
+    if *end == Timestamp::default() {
+        return format!("[Batch {number} \u{2014} depth {depth}]");
+    }
+    format!("[Batch {number} \u{2014} depth {depth}, {start} to {end}]")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
