@@ -154,6 +154,14 @@ pub enum StrategyError {
         /// Why not, with numbers.
         reason: Text,
     },
+    /// What the model would have to read is longer than its window.
+    #[error("about {tokens} tokens to sum up do not fit a window of {window}")]
+    TooLong {
+        /// What the request would have, answer included.
+        tokens: u64,
+        /// What the window holds.
+        window: u64,
+    },
     /// The model did not answer.
     #[error(transparent)]
     Model(Box<ModelError>),
@@ -206,6 +214,28 @@ impl Proposal {
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         Self { plan, archive: Vec::new(), rungs: Vec::new() }
+    }
+}
+
+impl StrategyError {
+    /// Whether the model could not hold what it was to read.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        match self {
+            Self::TooLong { .. } => true,
+            Self::Model(error) => error.is_overflow(),
+            Self::NeedsModel
+            | Self::NothingToCompact { .. }
+            | Self::BlankSummary { .. }
+            | Self::CalledTool { .. }
+            | Self::Incomplete { .. }
+            | Self::Plan(_)
+            | Self::Rejected(_)
+            | Self::Run(_)
+            | Self::Fold(_)
+            | Self::NoRung { .. }
+            | Self::TooManyCalls { .. } => false,
+        }
     }
 }
 

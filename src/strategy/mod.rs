@@ -11,21 +11,24 @@
 //! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
 //! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it, and fits any target that can be met |
 //! | `fold-batches` ([`FoldBatches`]) | a fast one | folds the thread chunk by chunk into batches, shows the first and the last |
+//! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
 //! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of what tools gave |
 //!
 //! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
-//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name. A
-//! [`Breaker`] tells a host when to stop trying for a while.
+//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name and
+//! builds them of settings ([`StrategyConfig`]). A [`Breaker`] tells a host when to stop trying for a while.
 
 pub mod attempt;
 mod breaker;
 mod brief;
 mod chunked;
+mod config;
 mod contract;
 mod digest;
 mod fold_batches;
 mod keep_recent;
+mod ladder;
 mod registry;
 mod snapshot;
 mod summarize;
@@ -39,6 +42,7 @@ pub use chunked::{
     ChunkOutcome, ChunkStep, Chunked, CompactionRun, NotAsked, RunError, RunOptions, RunStep,
     StoredRunError,
 };
+pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
     StrategyError,
@@ -46,7 +50,8 @@ pub use contract::{
 pub use digest::Digest;
 pub use fold_batches::{FoldBatches, FoldError, Scoring};
 pub use keep_recent::KeepRecent;
+pub use ladder::Ladder;
 pub use registry::{RegistryError, StrategyRegistry};
 pub use snapshot::{Rejection, Snapshot};
-pub use summarize::Summarize;
+pub use summarize::{RangeForm, Summarize};
 pub use trim_tool_results::TrimToolResults;

@@ -2,7 +2,9 @@
 //!
 //! The request is the old part of the thread itself, under the system prompt and tools that the
 //! model knows it by, so that the provider's cache still holds it, and behind it one message that
-//! asks for the summary. The end of the thread stays as it is; of the summarised part, what the
+//! asks for the summary. Or it is the old part as text, for a model that need not know the tools;
+//! never both, because that would send the longest part of the thread twice. An earlier summary
+//! stands in the old part like everything else there, so it is folded into the new one. The end of the thread stays as it is; of the summarised part, what the
 //! user typed last stays word for word. The summary is a user message in its tag: no provider
 //! drops it, and the thread still begins with the user.
 
@@ -13,11 +15,15 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     snapshot::Snapshot,
+    tagged::tagged,
     tail,
 };
 use crate::{
     compact::{CompactOptions, Plan},
-    message::{CacheMarks, ContentBlock, Message, Request, Role, Summary, ToolChoice},
+    message::{
+        CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary, ToolChoice,
+    },
+    render::{RenderOptions, render},
 };
 
 /// A call of the model is not worth it for less than this.
@@ -25,7 +31,21 @@ const LEAST_TOKENS: u64 = 100;
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 
-/// Replaces the old part of the thread with a summary by the conversation's own model.
+/// What a model that reads a transcript is told to be.
+const READER: &str = include_str!("prompts/summarize_text.md");
+
+/// Replaces the old part of the thread with a summary by a model: a request over eight topics,
+/// from what the user wants to the next step.
+///
+/// ```
+/// use threadfold::{Message, strategy::*};
+///
+/// let turn = |n| [Message::user(format!("Question {n}? {}", "Word ".repeat(30))), Message::assistant("Answer.")];
+/// let thread = Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>());
+/// let attempt = Summarize { messages: 4, ..Summarize::default() }.begin(&thread, &Brief::default());
+/// let Step::Call { request, .. } = attempt.step() else { panic!("it asks a model") };
+/// assert_eq!(request.messages.len(), 12 + 1);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summarize {
@@ -39,6 +59,19 @@ pub struct Summarize {
     pub user_tokens: u64,
     /// The most tokens that the summary may have.
     pub summary_tokens: u64,
+    /// As what the model reads the part that is summarised.
+    pub range: RangeForm,
+}
+
+/// As what a model reads the part of a thread that it sums up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RangeForm {
+    /// As the messages that it is, by the conversation's own model. Its cache still holds them.
+    #[default]
+    Messages,
+    /// As text, by the fast model, which is told nothing of system prompt and tools.
+    Text,
 }
 
 impl Default for Summarize {
@@ -49,6 +82,7 @@ impl Default for Summarize {
             user_messages: 3,
             user_tokens: 4_000,
             summary_tokens: 4_096,
+            range: RangeForm::Messages,
         }
     }
 }
@@ -59,19 +93,37 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let cut = match self.cut(thread, brief) {
-            Ok(cut) => cut,
+        let (cut, request) = match self.asks(thread, brief) {
+            Ok(asks) => asks,
             Err(error) => return attempt::propose(Err(error)),
         };
-        let request = self.request(thread, brief, cut);
-        let (strategy, thread) = (*self, thread.clone());
-        attempt::ask(ModelRole::Conversation, request, move |turn| {
-            strategy.plan(&thread, cut, Summary::new(attempt::summary_of(&turn)?))
+        let model = match self.range {
+            RangeForm::Messages => ModelRole::Conversation,
+            RangeForm::Text => ModelRole::Fast,
+        };
+        let (strategy, thread, compaction) = (*self, thread.clone(), brief.compaction);
+        attempt::ask(model, request, move |turn| {
+            let summary = Summary { compaction, ..Summary::new(attempt::summary_of(&turn)?) };
+            strategy.plan(&thread, cut, summary)
         })
     }
 }
 
 impl Summarize {
+    /// Where the old part ends, and the request that asks for its summary.
+    fn asks(&self, thread: &Snapshot, brief: &Brief) -> Result<(usize, Request), StrategyError> {
+        let cut = self.cut(thread, brief)?;
+        let request = match self.range {
+            RangeForm::Messages => self.request(thread, brief, cut),
+            RangeForm::Text => self.request_as_text(thread, brief, cut),
+        };
+        let tokens = thread.counter().request(&request).saturating_add(self.summary_tokens);
+        match thread.window().map(ContextWindow::tokens) {
+            Some(window) if tokens > window => Err(StrategyError::TooLong { tokens, window }),
+            Some(_) | None => Ok((cut, request)),
+        }
+    }
+
     fn cut(&self, thread: &Snapshot, brief: &Brief) -> Result<usize, StrategyError> {
         // What comes in the place of the old part has to fit beside the tail.
         let comes = self.summary_tokens.saturating_add(self.user_tokens);
@@ -93,6 +145,17 @@ impl Summarize {
             max_output: Some(self.summary_tokens),
             cache: CacheMarks::Off,
             ..Request::new(messages)
+        }
+    }
+
+    fn request_as_text(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
+        let range = thread.messages().get(..cut).unwrap_or_default();
+        let transcript = render(range, &RenderOptions::default());
+        let transcript = Message::user(tagged("transcript", transcript.text()));
+        Request {
+            max_output: Some(self.summary_tokens),
+            cache: CacheMarks::Off,
+            ..Request::new(vec![transcript, question(brief)]).with_system(READER.trim_end())
         }
     }
 
@@ -167,6 +230,27 @@ mod tests {
         assert_eq!(after[..3], [old[2].clone(), old[4].clone(), old[6].clone()]);
         assert_eq!(after[3], Message::summary(Role::User, Summary::new("Brief.")));
         assert_eq!(after[4..], old[8..]);
+    }
+
+    #[test]
+    fn as_text_the_range_is_sent_once_and_nothing_of_it_as_messages() {
+        let strategy = Summarize { range: RangeForm::Text, ..Summarize::default() };
+        let attempt = strategy.begin(&thread(), &Brief::default());
+        let Step::Call { model: ModelRole::Fast, request, .. } = attempt.step() else {
+            panic!("{attempt:?}")
+        };
+        assert_eq!((request.messages.len(), request.tools.len()), (2, 0));
+        let sent = serde_json::to_string(request).unwrap();
+        assert_eq!(sent.matches("answer 2 that goes").count(), 1);
+        assert!(!sent.contains("question 4"), "the tail is not summed up");
+    }
+
+    #[test]
+    fn what_the_window_cannot_hold_is_not_asked() {
+        let small = thread().with_window(Some(ContextWindow::new(4_100)));
+        let attempt = Summarize::default().begin(&small, &Brief::default());
+        let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+        assert!(matches!(error, StrategyError::TooLong { window: 4_100, .. }), "{error}");
     }
 
     #[test]

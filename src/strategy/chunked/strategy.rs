@@ -121,7 +121,8 @@ impl Chunking {
             Some(_) => Vec::new(),
             None => tail::typed(thread, self.cut, 1, 0),
         };
-        let mut content = vec![ContentBlock::from(Summary::new(summary.trim()))];
+        let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
+        let mut content = vec![ContentBlock::from(summary)];
         let at_work = legality::open_loop(messages).is_some();
         if self.brief.next_prompt.is_none() && at_work && self.cut == messages.len() {
             content.push(ContentBlock::text(CONTINUE));

@@ -1,0 +1,97 @@
+//! A strategy as a setting: its name, and options that differ from the defaults.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error as _, MapAccess, Visitor},
+    ser::SerializeMap,
+};
+use serde_json::Value;
+
+/// A strategy by name, with the options that differ from its defaults.
+///
+/// In serde it is the name alone, or an object with the name as its only key and the options as
+/// its value, so that it reads well in any format of settings.
+///
+/// ```
+/// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
+///
+/// let config: StrategyConfig = serde_json::from_str(
+///     r#"{"ladder": {"rungs": [{"summarize": {"messages": 4}}, "digest"], "too_long": "chunked"}}"#,
+/// )?;
+/// assert_eq!(config.name(), "ladder");
+/// assert_eq!(StrategyRegistry::default().build(&config)?.name(), "ladder");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StrategyConfig {
+    name: String,
+    options: Option<Value>,
+}
+
+impl StrategyConfig {
+    /// Returns the setting of a strategy with its default options.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), options: None }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The options, where there are any.
+    pub(super) fn options(&self) -> Option<&Value> {
+        self.options.as_ref()
+    }
+}
+
+impl From<&str> for StrategyConfig {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl Serialize for StrategyConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(options) = &self.options else { return serializer.serialize_str(&self.name) };
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(&self.name, options)?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for StrategyConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ConfigVisitor)
+    }
+}
+
+struct ConfigVisitor;
+
+impl<'de> Visitor<'de> for ConfigVisitor {
+    type Value = StrategyConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a strategy, or an object with the name as its only key")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<StrategyConfig, E> {
+        Ok(StrategyConfig::new(name))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StrategyConfig, A::Error> {
+        let none = || A::Error::custom("an empty object names no strategy");
+        let (name, options): (String, Value) = map.next_entry()?.ok_or_else(none)?;
+        match map.next_key::<String>()? {
+            None => Ok(StrategyConfig { name, options: Some(options) }),
+            Some(second) => {
+                let both = format!("an object names one strategy, this one {name} and {second}");
+                Err(A::Error::custom(both))
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `ladder`: strategies in order, until one is accepted.
+//!
+//! A rung that fails, or whose plan the acceptance check refuses, costs what it spent and nothing
+//! else; the next one begins on the same thread. Who failed, why, and what each spent is in the
+//! proposal, or in the error when no rung did it.
+
+use std::sync::Arc;
+
+use super::{
+    brief::Brief,
+    chunked::Chunked,
+    contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
+    digest::Digest,
+    snapshot::Snapshot,
+    summarize::Summarize,
+    trim_tool_results::TrimToolResults,
+};
+use crate::message::{ModelError, ModelErrorKind, Text, Turn, Usage};
+
+/// Tries strategies in order until one is accepted.
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::{Message, strategy::*};
+///
+/// let thread = Snapshot::new(vec![
+///     Message::user("An old question."),
+///     Message::assistant("An old answer."),
+///     Message::user("A new question."),
+/// ]);
+/// // The first rung finds nothing to take, the second does.
+/// let patient = KeepRecent { messages: 9, ..KeepRecent::default() };
+/// let strict = KeepRecent { messages: 1, ..KeepRecent::default() };
+/// let ladder = Ladder::new([Arc::new(patient) as Arc<dyn CompactionStrategy>, Arc::new(strict)]);
+/// let attempt = ladder.begin(&thread, &Brief::default());
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("no model is needed") };
+/// assert_eq!(proposal.rungs.len(), 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    rungs: Vec<Arc<dyn CompactionStrategy>>,
+    too_long: Option<Arc<dyn CompactionStrategy>>,
+}
+
+impl Ladder {
+    /// Returns a ladder of these rungs, tried in this order. Without rungs it fails.
+    #[must_use]
+    pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
+        Self { rungs: rungs.into_iter().collect(), too_long: None }
+    }
+
+    /// Returns the ladder with a strategy that is tried once, right behind the first rung whose
+    /// request the model could not hold.
+    #[must_use]
+    pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        Self { too_long: Some(strategy), ..self }
+    }
+}
+
+impl Default for Ladder {
+    /// [`Summarize`], or [`Chunked`] where the thread does not fit the model that sums it up; then
+    /// [`TrimToolResults`]; then [`Digest`].
+    fn default() -> Self {
+        let rungs: [Arc<dyn CompactionStrategy>; 3] = [
+            Arc::new(Summarize::default()),
+            Arc::new(TrimToolResults::default()),
+            Arc::new(Digest::default()),
+        ];
+        Self::new(rungs).with_too_long(Arc::new(Chunked::default()))
+    }
+}
+
+impl CompactionStrategy for Ladder {
+    fn name(&self) -> &str {
+        "ladder"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        Box::new(Climb::new(self, thread, brief))
+    }
+}
+
+/// An attempt that goes from rung to rung.
+#[derive(Debug)]
+struct Climb {
+    thread: Snapshot,
+    brief: Brief,
+    /// The rungs that are left, the next one last.
+    ahead: Vec<Arc<dyn CompactionStrategy>>,
+    too_long: Option<Arc<dyn CompactionStrategy>>,
+    tried: Vec<Rung>,
+    at: At,
+}
+
+/// Where an attempt stands.
+#[derive(Debug)]
+enum At {
+    /// On a rung.
+    Rung { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
+    /// Done.
+    Top(Result<Proposal, StrategyError>),
+}
+
+impl Attempt for Climb {
+    fn step(&self) -> Step<'_> {
+        match &self.at {
+            At::Rung { attempt, .. } => attempt.step(),
+            At::Top(Ok(proposal)) => Step::Proposed(proposal),
+            At::Top(Err(error)) => Step::Failed(error),
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let At::Rung { attempt, usage, calls, .. } = &mut self.at else { return };
+        *usage += match &answer {
+            Ok(turn) => turn.usage.unwrap_or_default(),
+            Err(error) => error.usage,
+        };
+        // An answer that no model gave is no call.
+        *calls +=
+            usize::from(!matches!(&answer, Err(error) if error.kind == ModelErrorKind::NoModel));
+        attempt.handle(answer);
+        self.settle();
+    }
+}
+
+impl Climb {
+    fn new(ladder: &Ladder, thread: &Snapshot, brief: &Brief) -> Self {
+        let mut climb = Self {
+            thread: thread.clone(),
+            brief: brief.clone(),
+            ahead: ladder.rungs.iter().rev().cloned().collect(),
+            too_long: ladder.too_long.clone(),
+            tried: Vec::new(),
+            at: At::Top(Err(StrategyError::NoRung { rungs: Vec::new() })),
+        };
+        climb.next();
+        climb.settle();
+        climb
+    }
+
+    /// Goes on until a model has to be asked, or one rung is accepted, or none is left.
+    fn settle(&mut self) {
+        while let At::Rung { strategy, attempt, usage, calls } = &self.at {
+            let outcome = match attempt.step() {
+                Step::Call { .. } => return,
+                Step::Failed(error) => Err(error.clone()),
+                Step::Proposed(proposal) => match self.thread.accept(&proposal.plan, &self.brief) {
+                    Ok(_) => Ok(proposal.clone()),
+                    Err(rejection) => Err(rejection.into()),
+                },
+            };
+            let (strategy, usage, calls) = (strategy.clone(), *usage, *calls);
+            match outcome {
+                Ok(proposal) => {
+                    self.tried.push(Rung { strategy, failure: None, usage, calls });
+                    let rungs = std::mem::take(&mut self.tried);
+                    self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
+                }
+                Err(error) => {
+                    if error.is_too_long() {
+                        self.ahead.extend(self.too_long.take());
+                    }
+                    self.tried.push(Rung { strategy, failure: Some(error), usage, calls });
+                    self.next();
+                }
+            }
+        }
+    }
+
+    /// Steps on the next rung, or ends if there is none.
+    fn next(&mut self) {
+        self.at = match self.ahead.pop() {
+            Some(strategy) => At::Rung {
+                strategy: strategy.name().into(),
+                attempt: strategy.begin(&self.thread, &self.brief),
+                usage: Usage::default(),
+                calls: 0,
+            },
+            None => At::Top(Err(StrategyError::NoRung { rungs: std::mem::take(&mut self.tried) })),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::{ContextWindow, Message, StopReason},
+        strategy::KeepRecent,
+    };
+
+    fn thread() -> Snapshot {
+        let turn = |number: usize| {
+            [
+                Message::user(format!("question {number} about a thing of some length")),
+                Message::assistant(format!("answer {number} that goes into quite some detail")),
+            ]
+        };
+        Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())
+    }
+
+    fn two() -> Ladder {
+        let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
+        Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>, Arc::new(keep)])
+    }
+
+    fn names(rungs: &[Rung]) -> Vec<(&str, bool)> {
+        rungs.iter().map(|rung| (rung.strategy.as_str(), rung.failure.is_none())).collect()
+    }
+
+    #[test]
+    fn the_next_rung_is_tried_when_one_fails_and_what_it_cost_is_kept() {
+        let mut attempt = two().begin(&thread(), &Brief::default());
+        let blank =
+            Turn::new(Message::assistant(" "), StopReason::EndTurn, Some(Usage::new(90, 1)));
+        attempt.handle(Ok(blank));
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        assert_eq!(names(&proposal.rungs), [("summarize", false), ("keep-recent", true)]);
+        let [failed, done] = proposal.rungs.as_slice() else { panic!("{:?}", proposal.rungs) };
+        assert_eq!((failed.usage, failed.calls), (Usage::new(90, 1), 1));
+        assert_eq!((done.usage, done.calls), (Usage::default(), 0));
+    }
+
+    #[test]
+    fn a_plan_that_is_refused_is_not_the_end() {
+        let mut attempt = two().begin(&thread(), &Brief::default());
+        let inflated = Message::assistant("word ".repeat(5_000));
+        attempt.handle(Ok(Turn::new(inflated, StopReason::EndTurn, None)));
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let failure = proposal.rungs[0].failure.as_ref().unwrap();
+        assert!(matches!(failure, StrategyError::Rejected(_)), "{failure}");
+    }
+
+    #[test]
+    fn when_no_rung_does_it_the_error_says_why_each_did_not() {
+        let brief = Brief { target: Some(3), ..Brief::default() };
+        let mut attempt = two().begin(&thread(), &brief);
+        attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "the lamp is out")));
+        let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+        let text = error.to_string();
+        assert!(text.starts_with("no rung of the ladder did it: summarize: "), "{text}");
+        assert!(text.contains("the lamp is out; keep-recent: "), "{text}");
+    }
+
+    #[test]
+    fn a_thread_too_long_for_the_model_is_read_in_pieces_instead() {
+        let within = |tokens| thread().with_window(Some(ContextWindow::new(tokens)));
+        let fits = Climb::new(&Ladder::default(), &within(6_000), &Brief::default());
+        assert!(fits.tried.is_empty());
+        let climb = Climb::new(&Ladder::default(), &within(100), &Brief::default());
+        assert_eq!(names(&climb.tried), [("summarize", false)]);
+        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+    }
+
+    #[test]
+    fn a_model_that_refuses_the_length_has_it_read_in_pieces_too() {
+        let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
+        let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None };
+        climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
+        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+    }
+
+    #[test]
+    fn a_ladder_without_rungs_fails() {
+        let attempt = Ladder::new([]).begin(&thread(), &Brief::default());
+        assert!(matches!(attempt.step(), Step::Failed(StrategyError::NoRung { .. })));
+    }
+}
