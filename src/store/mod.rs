@@ -23,6 +23,7 @@
 
 mod archive;
 mod file;
+mod journal;
 mod jsonl;
 mod memory;
 mod memory_archive;
@@ -30,6 +31,7 @@ mod thread_store;
 mod visible;
 
 pub use archive::{Archive, ArchiveError, check_entries};
+pub use journal::Journal;
 pub use jsonl::{Fsync, JsonlOptions, JsonlStore};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;

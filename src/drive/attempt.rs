@@ -1,8 +1,4 @@
-//! The driver: one thin loop that runs every strategy.
-//!
-//! It asks the models what an attempt wants asked, passes on what arrives meanwhile, and sums what
-//! was spent. It changes nothing: a proposal is carried out by whoever asked for it, and dropping
-//! the future cancels without a trace.
+//! Running one attempt: ask, pass on what arrives, sum what was spent.
 
 use std::time::Duration;
 

@@ -1,0 +1,228 @@
+//! A whole compaction: propose, archive, commit, store.
+
+use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
+use crate::{
+    compact::{CompactReport, StalePlan},
+    log::{AppendError, CompactionFailure, CompactionRecord, Event},
+    message::{CompactionId, ContextWindow, Messages, SharedVec, ToolSpec, Usage},
+    model::ProviderThread,
+    store::{Archive, ArchiveError, Journal, StoreError},
+    strategy::{Brief, CompactionStrategy, Rung, Snapshot, StrategyError},
+};
+
+/// What a compaction changes, together: a thread, its journal, and its archive.
+#[derive(Debug)]
+pub struct Conversation<'a> {
+    thread: &'a mut dyn ProviderThread,
+    journal: &'a mut Journal,
+    archive: Option<&'a dyn Archive>,
+    system: Messages,
+    tools: SharedVec<ToolSpec>,
+    window: Option<ContextWindow>,
+}
+
+/// Why a compaction came to nothing, or could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompactionError {
+    /// The strategy gave up, or its proposal was refused. The log has one event more, which says
+    /// so; everything else is as it was.
+    #[error(transparent)]
+    Strategy(#[from] DriveError),
+    /// The archive could not be written. The log has one event more, which says so; everything else
+    /// is as it was, and what the archive may have got is invisible.
+    #[error("nothing was compacted, because the archive could not be written: {0}")]
+    Archive(#[source] ArchiveError),
+    /// The thread is not the one that the log tells of. Both are as they were.
+    #[error("the thread is not the one of its log: {0}")]
+    Stale(#[from] StalePlan),
+    /// The log refused the event: the thread was changed beside it. Both are as they were.
+    #[error(transparent)]
+    Log(#[from] AppendError),
+    /// What happened is in thread and log, but not yet in the store; the next write brings it there.
+    #[error("what happened could not be stored yet: {0}")]
+    Store(#[from] StoreError),
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Done {
+    /// Its number in the log.
+    pub id: CompactionId,
+    /// What it did, in numbers.
+    pub report: CompactReport,
+    /// What its calls of models cost together.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
+}
+
+impl<'a> Conversation<'a> {
+    /// Returns the conversation of a thread and its journal, which tell of the same messages.
+    #[must_use]
+    pub fn new(thread: &'a mut dyn ProviderThread, journal: &'a mut Journal) -> Self {
+        Self {
+            thread,
+            journal,
+            archive: None,
+            system: Messages::default(),
+            tools: SharedVec::default(),
+            window: None,
+        }
+    }
+
+    /// Returns the conversation with an archive. Without one, batches are kept in the log alone.
+    #[must_use]
+    pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
+        Self { archive: Some(archive), ..self }
+    }
+
+    /// Returns the conversation with this system prompt and these tools.
+    #[must_use]
+    pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
+        Self { system, tools, ..self }
+    }
+
+    /// Returns the conversation with this window.
+    #[must_use]
+    pub fn with_window(self, window: Option<ContextWindow>) -> Self {
+        Self { window, ..self }
+    }
+
+    /// What a strategy sees of it now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let log = self.journal.log();
+        let snapshot = Snapshot::of(self.thread.thread())
+            .with_context(self.system.clone(), self.tools.clone())
+            .with_window(self.window);
+        match log.projection() {
+            Ok(projection) => snapshot.with_times(projection.times(log)),
+            Err(_) => snapshot,
+        }
+    }
+}
+
+/// Compacts a conversation: runs the strategy, writes what goes to the archive, commits plan and
+/// record to thread and log at once, and stores the record.
+///
+/// `brief.now` is the time of the record, and `brief.compaction` is set to the number that the log
+/// gives. The future may be dropped at any point: before the commit nothing has changed, and after
+/// it the next write of the journal stores what is missing.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{Message, ModelAgent, ProviderThread, drive::{self, Conversation, Models}};
+/// use threadfold::{log::{Event, EventLog}, message::Timestamp, store::Journal};
+/// use threadfold::strategy::{Brief, KeepRecent};
+/// use threadfold::testing::ScriptedModel;
+///
+/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+/// let mut journal = Journal::new(EventLog::new("thread-1".parse()?));
+/// for text in ["An old question.", "An old answer.", "A new question."] {
+///     let message = Message::user(text);
+///     journal.append(Timestamp(1), Event::MessageAppended(message.clone()))?;
+///     agent.push(message);
+/// }
+///
+/// let mut conversation = Conversation::new(&mut agent, &mut journal);
+/// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
+/// let brief = Brief { now: Timestamp(2), ..Brief::default() };
+/// let compacting =
+///     drive::compact(&mut conversation, &strategy, &brief, Models::default(), &mut |_| {});
+/// assert_eq!(block_on(compacting)?.report.after.messages, 1);
+/// assert_eq!(journal.log().replay()?, agent.messages()[..]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`CompactionError`]. Each says what is left as it was.
+pub async fn compact(
+    conversation: &mut Conversation<'_>,
+    strategy: &dyn CompactionStrategy,
+    brief: &Brief,
+    models: Models<'_>,
+    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+) -> Result<Done, CompactionError> {
+    let id = conversation.journal.log().next_compaction();
+    let brief = Brief { compaction: Some(id), ..brief.clone() };
+    let snapshot = conversation.snapshot();
+    let driven = match propose(strategy, &snapshot, &brief, models, observe).await {
+        Ok(driven) => driven,
+        Err(failed) => {
+            conversation.note(&brief, failure(id, strategy, &brief, &failed)).await?;
+            return Err(failed.into());
+        }
+    };
+    if let Err(error) = conversation.archive(id, &driven).await {
+        let mut record =
+            CompactionFailure::new(id, brief.reason.clone(), strategy.name(), error.to_string());
+        record.usage = driven.usage;
+        conversation.note(&brief, record).await?;
+        return Err(CompactionError::Archive(error));
+    }
+    let done = conversation.commit(id, strategy, &brief, driven)?;
+    conversation.journal.flush().await?;
+    Ok(done)
+}
+
+impl Conversation<'_> {
+    async fn archive(&self, id: CompactionId, driven: &Driven) -> Result<(), ArchiveError> {
+        let Some(archive) = self.archive else { return Ok(()) };
+        // Without entries too: a crash may have left some under this number.
+        archive.write(self.journal.log().thread_id(), id, &driven.proposal.archive).await
+    }
+
+    /// Carries the plan out, in thread and log or in neither.
+    fn commit(
+        &mut self,
+        id: CompactionId,
+        strategy: &dyn CompactionStrategy,
+        brief: &Brief,
+        driven: Driven,
+    ) -> Result<Done, CompactionError> {
+        let Driven { proposal, usage, calls } = driven;
+        let mut after = self.thread.messages().to_vec();
+        proposal.plan.apply(&mut after)?;
+        let thread = self.thread.thread();
+        let report =
+            CompactReport::new(thread.size(), &after, &proposal.plan, thread.counter().as_ref());
+        let mut record =
+            CompactionRecord::new(id, brief.reason.clone(), strategy.name(), proposal.plan.clone());
+        record.report = report.clone();
+        record.usage = usage;
+        record.rungs = proposal.rungs.iter().map(Rung::report).collect();
+        record.archived = if self.archive.is_some() { proposal.archive.len() } else { 0 };
+        self.journal.append(brief.now, Event::Compacted(Box::new(record)))?;
+        // It was carried out on a copy above, so it fits.
+        self.thread.apply(&proposal.plan)?;
+        Ok(Done { id, report, usage, calls })
+    }
+
+    /// Notes that a compaction came to nothing.
+    async fn note(&mut self, brief: &Brief, failure: CompactionFailure) -> Result<(), AppendError> {
+        self.journal.append(brief.now, Event::CompactionFailed(Box::new(failure)))?;
+        // The caller is told why nothing was compacted, which matters more than a store that fails:
+        // the log keeps the note, and the next flush tries again and says what is wrong.
+        let _ = self.journal.flush().await;
+        Ok(())
+    }
+}
+
+fn failure(
+    id: CompactionId,
+    strategy: &dyn CompactionStrategy,
+    brief: &Brief,
+    failed: &DriveError,
+) -> CompactionFailure {
+    let mut record =
+        CompactionFailure::new(id, brief.reason.clone(), strategy.name(), failed.error.to_string());
+    record.usage = failed.usage;
+    if let StrategyError::NoRung { rungs } = &failed.error {
+        record.rungs = rungs.iter().map(Rung::report).collect();
+    }
+    record
+}

@@ -1,0 +1,13 @@
+//! The drivers: thin loops that await, so that strategies need not.
+//!
+//! [`propose`] runs a strategy on a snapshot and changes nothing: a proposal is carried out by
+//! whoever asked for it, and dropping the future cancels without a trace. [`compact`] goes all the
+//! way, over thread, log, store and archive of a [`Conversation`]: it proposes, archives, commits
+//! and stores, in this order, so that whatever fails leaves everything as it was and one event that
+//! says so.
+
+mod attempt;
+mod compact;
+
+pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propose};
+pub use compact::{CompactionError, Conversation, Done, compact};

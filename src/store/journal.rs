@@ -1,0 +1,122 @@
+//! A log and the store that keeps it.
+
+use std::sync::Arc;
+
+use super::thread_store::{StoreError, ThreadStore};
+use crate::{
+    compact::Plan,
+    log::{AppendError, Event, EventLog, LoggedEvent, UndoError},
+    message::{CompactionId, ThreadId, Timestamp},
+};
+
+/// A log, the store that keeps it, and how much of it the store has.
+///
+/// The store is always a prefix of the log: events go to the log at once and to the store with the
+/// next [`flush`](Self::flush), in order. Without a store the log is all there is.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
+///
+/// let store = Arc::new(MemoryStore::default());
+/// let thread = "thread-1".parse()?;
+/// let mut journal = block_on(Journal::open(store.clone(), thread))?;
+/// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+/// assert_eq!(journal.unstored().len(), 1);
+/// block_on(journal.flush())?;
+/// assert_eq!(journal.unstored().len(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Journal {
+    log: EventLog,
+    store: Option<Arc<dyn ThreadStore>>,
+    stored: u64,
+}
+
+impl Journal {
+    /// Returns the journal of a log that no store keeps.
+    #[must_use]
+    pub fn new(log: EventLog) -> Self {
+        Self { log, store: None, stored: 0 }
+    }
+
+    /// Loads the log of a thread from a store that keeps it from now on. A thread that the store
+    /// does not know has an empty log.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the log cannot be loaded.
+    pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
+        let log = store.load(&thread).await?.log;
+        let stored = log.len();
+        Ok(Self { log, store: Some(store), stored })
+    }
+
+    /// The log.
+    #[must_use]
+    pub fn log(&self) -> &EventLog {
+        &self.log
+    }
+
+    /// The events that the store does not have yet; none where there is no store.
+    #[must_use]
+    pub fn unstored(&self) -> &[LoggedEvent] {
+        if self.store.is_some() { self.log.since(self.stored) } else { &[] }
+    }
+
+    /// Appends an event to the log. [`flush`](Self::flush) brings it to the store.
+    ///
+    /// # Errors
+    ///
+    /// As [`EventLog::append`]. The log is as it was then.
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
+        self.log.append(at, event)
+    }
+
+    /// Takes a compaction back in the log, and returns the plan that takes it back in the thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`EventLog::undo`]. The log is as it was then.
+    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, UndoError> {
+        self.log.undo(at, id)
+    }
+
+    /// Writes to the store what it does not have yet.
+    ///
+    /// The future may be dropped: the next flush finds out how much was written, and goes on from
+    /// there. That needs no trust: what the store has is compared with the log, event by event.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] if another writer appended to the thread; any other [`StoreError`]
+    /// of the store. The log keeps what is not stored.
+    pub async fn flush(&mut self) -> Result<(), StoreError> {
+        let Some(store) = &self.store else { return Ok(()) };
+        let thread = self.log.thread_id().clone();
+        let events = self.log.since(self.stored);
+        if events.is_empty() {
+            return Ok(());
+        }
+        match store.append(&thread, self.stored, events).await {
+            Ok(()) => {}
+            Err(StoreError::Conflict { expected, found }) => {
+                let there = store.load_from(&thread, self.stored).await?;
+                // What an earlier write brought there before it was dropped is ours.
+                if !events.starts_with(&there) {
+                    return Err(StoreError::Conflict { expected, found });
+                }
+                let known = self.stored + there.len() as u64;
+                let rest = self.log.since(known);
+                if !rest.is_empty() {
+                    store.append(&thread, known, rest).await?;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        self.stored = self.log.len();
+        Ok(())
+    }
+}
