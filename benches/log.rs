@@ -8,6 +8,7 @@
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
     reason = "a bench may panic, and measures what it knows"
 )]
 

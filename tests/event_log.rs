@@ -4,7 +4,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test may panic"
+    clippy::single_range_in_vec_init,
+    reason = "a test may panic, and compares lists of ranges"
 )]
 
 #[path = "event_log/cases.rs"]

@@ -225,7 +225,9 @@ fn a_torn_tail_stays_until_something_is_appended() {
     let folder = Folder::new();
     let (path, store) = (folder.join("t.jsonl"), unsynced(&folder));
     append(&store, "t", 0, &said("one", 0..2)).unwrap();
-    let torn = [&fs::read(&path).unwrap(), &b"{\"seq\":2,\"at\":0,\"ev"[..]].concat();
+    // The tail is longer than what is written in its place.
+    let begun = format!("{{\"seq\":2,\"at\":0,\"event\":{{\"{}", "x".repeat(5_000));
+    let torn = [fs::read(&path).unwrap(), begun.into_bytes()].concat();
     fs::write(&path, &torn).unwrap();
     append(&store, "t", 2, &[]).unwrap();
     assert!(append(&store, "t", 3, &said("one", 3..4)).is_err());

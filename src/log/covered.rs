@@ -18,8 +18,8 @@ impl EventLog {
     /// compaction stands.
     ///
     /// A new message stands for what went where it came, and for what went before it since the new
-    /// message before. What stays is not covered, not even if only a part of it stays; nor is what
-    /// was dropped with nothing to stand for it.
+    /// message before. What stays is not covered, not even if only a part of it stays there; nor is
+    /// what was dropped with nothing to stand for it.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};

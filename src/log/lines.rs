@@ -178,7 +178,17 @@ struct Version {
 }
 
 impl EventLog {
-    /// Writes the whole log: its header and every event.
+    /// Writes the whole log: its header and every event. As [`write_event`] it writes in small
+    /// pieces.
+    ///
+    /// ```
+    /// use threadfold::log::EventLog;
+    ///
+    /// let mut bytes = Vec::new();
+    /// EventLog::new("main".parse()?).write(&mut bytes)?;
+    /// assert_eq!(EventLog::read(bytes.as_slice())?.log.thread_id().as_str(), "main");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -199,7 +209,7 @@ impl EventLog {
     /// let stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n{\"seq\":0,\"at";
     /// let read = EventLog::read(stored.as_bytes())?;
     /// assert_eq!(read.log.len(), 0);
-    /// assert_eq!((read.end, read.torn.map(|torn| torn.bytes)), (46, Some(11)));
+    /// assert_eq!((read.end, read.torn.map(|torn| torn.bytes)), (47, Some(12)));
     /// assert!(matches!(EventLog::read(&b""[..]), Err(LogReadError::NoHeader { bytes: 0 })));
     /// # Ok::<(), LogReadError>(())
     /// ```
@@ -214,6 +224,15 @@ impl EventLog {
     }
 
     /// As [`read`](Self::read), with these options.
+    ///
+    /// ```
+    /// use threadfold::log::{EventLog, LogReadError, LogReadOptions};
+    ///
+    /// let options = LogReadOptions { max_line_bytes: 1 << 20 };
+    /// let endless = std::io::BufReader::new(std::io::repeat(b'{'));
+    /// let error = EventLog::read_with(endless, &options);
+    /// assert!(matches!(error, Err(LogReadError::LineTooLong { line: 1, .. })));
+    /// ```
     ///
     /// # Errors
     ///

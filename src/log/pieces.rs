@@ -247,3 +247,86 @@ impl Weights {
         mixed ^ (mixed >> 31)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(pieces: &Pieces) -> Vec<usize> {
+        let numbers = |piece: &Piece| match piece {
+            Piece::Run(run) => run.clone().collect(),
+            Piece::Made(made) => match made.source {
+                Maker::Arrival(number) => vec![number],
+                Maker::Compaction { splice, .. } => vec![splice],
+            },
+        };
+        pieces.iter().flat_map(numbers).collect()
+    }
+
+    fn made(number: usize) -> Piece {
+        Piece::Made(Made { message: Message::user(""), source: Maker::Arrival(number) })
+    }
+
+    fn depth(link: &Link) -> usize {
+        link.as_ref().map_or(0, |node| 1 + depth(&node.left).max(depth(&node.right)))
+    }
+
+    #[test]
+    fn pieces_are_swapped_as_the_elements_of_a_vector_are() {
+        let (mut pieces, mut vector) = (Pieces::default(), Vec::new());
+        let mut dice = Weights(7);
+        let mut below = |end: usize| (dice.draw() % (end as u64 + 1)) as usize;
+        for number in 0..3_000 {
+            pieces.push(Piece::Run(number..number + 1));
+            vector.push(number);
+            let (one, other) = (below(vector.len()), below(vector.len()));
+            let at = one.min(other)..one.max(other).min(one.min(other) + 5);
+            let comes = pieces.gather((0..below(3)).map(|more| made(number + more)));
+            let more = numbers(&comes);
+            let went = pieces.swap(vec![Swap { at: at.clone(), comes }]).remove(0);
+            let gone: Vec<usize> = vector.splice(at.clone(), more).collect();
+            assert_eq!((numbers(&went), went.len()), (gone.clone(), at.len()));
+            if number % 7 == 0 {
+                let back = at.start..at.start;
+                pieces.swap(vec![Swap { at: back.clone(), comes: went }]);
+                vector.splice(back, gone);
+            }
+            if number % 50 == 0 {
+                pieces.truncate(vector.len() / 2);
+                vector.truncate(vector.len() / 2);
+            }
+            assert_eq!(pieces.len(), vector.len());
+        }
+        assert_eq!(numbers(&pieces), vector);
+        for (index, number) in vector.into_iter().enumerate() {
+            let (piece, offset) = pieces.get(index).unwrap();
+            let found = match piece {
+                Piece::Run(run) => run.start + offset,
+                Piece::Made(made) => match made.source {
+                    Maker::Arrival(number) => number,
+                    Maker::Compaction { splice, .. } => splice,
+                },
+            };
+            assert_eq!(found, number);
+        }
+        assert!(pieces.get(pieces.len()).is_none());
+    }
+
+    #[test]
+    fn the_tree_stays_flat_however_often_it_is_taken_apart() {
+        let mut pieces = Pieces::default();
+        for number in 0..50_000 {
+            pieces.push(made(number));
+        }
+        for round in 0..10_000 {
+            let comes = pieces.gather([made(round)]);
+            let at = round % 100..50_000 - round % 77;
+            let mut went = pieces.swap(vec![Swap { at: at.clone(), comes }]);
+            let back = went.remove(0);
+            pieces.swap(vec![Swap { at: at.start..at.start + 1, comes: back }]);
+        }
+        assert_eq!(numbers(&pieces), (0..50_000).collect::<Vec<_>>());
+        // The binary logarithm is 16; a tree of drawn weights is about twice as deep.
+        assert!(depth(&pieces.root) < 64, "{}", depth(&pieces.root));
+    }
+}

@@ -58,6 +58,14 @@ impl EventLog {
 
     /// Returns the plan that would take the live thread back, and notes nothing.
     ///
+    /// ```
+    /// use threadfold::{log::{EventLog, UndoError}, message::CompactionId};
+    ///
+    /// let (log, id) = (EventLog::new("main".parse()?), CompactionId(7));
+    /// assert_eq!(log.undo_plan(id), Err(UndoError::Unknown { id }));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`undo`](Self::undo).

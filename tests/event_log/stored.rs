@@ -140,6 +140,9 @@ fn a_last_line_of_garbage_is_torn_and_one_in_the_middle_an_error() {
         assert_eq!(torn.torn.unwrap().bytes, garbage.len() as u64 + 1);
         let broken = read(&format!("{HEADER}{garbage}\n{event}\n")).unwrap_err();
         assert!(matches!(broken, LogReadError::Broken { line: 2, .. }), "{broken}");
+        let next = event.replace(":0", ":1");
+        let broken = read(&format!("{HEADER}{event}\n{garbage}\n{next}\n")).unwrap_err();
+        assert!(matches!(broken, LogReadError::Broken { line: 3, .. }), "{broken}");
     }
     let not_utf8 = [HEADER.as_bytes(), b"{\"seq\":\xff}\n", event.as_bytes(), b"\n"].concat();
     let error = EventLog::read(not_utf8.as_slice()).unwrap_err();

@@ -53,12 +53,12 @@ fn what_would_not_replay_is_refused() {
         |message, blocks| Splice { at: 0..1, insert: vec![Insert::Part { message, blocks }] };
     let unread = || UnreadEvent { kind: "later".into(), data: Json::default() };
     let kind = "later".into();
-    let used = |log| match compacted(log, vec![splice(0..1, &[])]) {
-        Event::Compacted(mut record) => {
-            record.id = FIRST;
-            Event::Compacted(record)
-        }
-        event => event,
+    let used = |log| {
+        let Event::Compacted(mut record) = compacted(log, vec![splice(0..1, &[])]) else {
+            unreachable!()
+        };
+        record.id = FIRST;
+        Event::Compacted(record)
     };
     let rows = [
         (
