@@ -20,8 +20,9 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     if share >= LEAST {
         return messages.iter().map(|message| clip_message(message, share, counter)).collect();
     }
-    // Half of the room is for the ends, so that the line between them always fits.
-    let ends = usize::try_from(most / (2 * LEAST) / 2).unwrap_or(usize::MAX).max(1);
+    // One share is for the line between the ends.
+    let ends = most.saturating_sub(LEAST) / LEAST / 2;
+    let ends = usize::try_from(ends).unwrap_or(usize::MAX).max(1);
     let omitted = messages.len().saturating_sub(2 * ends);
     let head = messages.iter().take(ends);
     let note = format!("[... {omitted} messages omitted ...]");
@@ -75,7 +76,7 @@ pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String 
         if kept < 4 || counter.text(&clipped) <= most {
             return clipped.trim().to_owned();
         }
-        kept -= kept / 4;
+        kept -= (kept / 16).max(1);
     }
 }
 
