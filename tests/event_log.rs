@@ -8,8 +8,8 @@
     reason = "a test may panic, and compares lists of ranges"
 )]
 
-#[path = "event_log/cases.rs"]
-mod cases;
+#[path = "event_log/files.rs"]
+mod files;
 #[path = "event_log/hostile.rs"]
 mod hostile;
 #[path = "event_log/live.rs"]
@@ -19,12 +19,20 @@ mod stored;
 #[path = "event_log/undone.rs"]
 mod undone;
 
+use proptest::prelude::ProptestConfig;
 use threadfold::{
     Message, Plan,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, EventLog},
     message::{CompactionReason, Timestamp},
 };
+
+/// Settings for this many cases, or for as many as `PROPTEST_CASES` says.
+fn cases(count: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let asked = std::env::var_os("PROPTEST_CASES").map(|_| default.cases);
+    ProptestConfig { cases: asked.unwrap_or(count), ..default }
+}
 
 /// A log of user messages with these texts.
 fn log_of(texts: &[&str]) -> EventLog {

@@ -69,7 +69,7 @@ fn ask(log: &EventLog) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(400))]
 
     #[test]
     fn well_formed_events_in_any_order_never_panic(events in vec(event(), 0..30)) {

@@ -200,7 +200,7 @@ fn stored(log: &EventLog) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(super::cases(200))]
 
     #[test]
     fn the_log_replays_to_the_live_thread(works in vec(work(), 1..24)) {
