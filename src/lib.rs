@@ -52,6 +52,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod auto;
 pub mod compact;
 pub mod drive;
 pub mod edl;

@@ -319,7 +319,7 @@ proptest! {
 
 #[test]
 fn real_threads_are_digested_to_a_tenth() {
-    for (name, request) in recorded::requests() {
+    for (name, _, request) in recorded::requests() {
         for percent in [50, 25, 10] {
             let before = count(&request.messages);
             let target = before * percent / 100;

@@ -187,6 +187,11 @@ fn a_stream_that_was_dropped_in_the_middle_does_no_harm() {
 #[test]
 fn what_was_typed_around_a_marker_can_be_kept_by_every_strategy() {
     let mut thread = vec![Message::user("start"), Message::assistant("a long answer. ".repeat(99))];
+    let listed = "src/a_file_of_some_name.rs\n".repeat(40);
+    let call = notation::parse(&format!(
+        "# assistant\n[tool_use l list] {{}}\n# user\n[tool_result l] {listed}"
+    ));
+    thread.extend(call.unwrap());
     let mut typed = Message::user("Look at this:");
     typed.make_mut().content.extend([
         ContentBlock::checkpoint("aaaaaa".parse().unwrap()),

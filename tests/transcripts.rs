@@ -5,50 +5,21 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use std::{env, fs, path::PathBuf};
-
 use futures::executor::block_on;
-use serde_json::{Value, value::RawValue};
+use recorded::{FORMATS, requests};
+use serde_json::Value;
 use threadfold::{
-    Message, Model, Request, StrategyRegistry, WireFormat,
+    Message, Model, Request, StrategyRegistry,
     drive::{Models, propose},
     legality,
     render::{ChunkBudget, RenderOptions},
     strategy::{Brief, CompactionRun, RunOptions, RunStep, Snapshot},
     testing::ExtractiveModel,
-    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat},
+    wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
 
-const FORMATS: [(&str, &dyn WireFormat); 2] =
-    [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
-
-/// A record around a request body.
-#[derive(serde::Deserialize)]
-struct Record {
-    request: Box<RawValue>,
-}
-
-/// Every real request of a dialect that there is a codec for, with the name of its file.
-fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
-    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
-    let mut requests = Vec::new();
-    for (folder, format) in FORMATS {
-        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.sort();
-        for path in paths {
-            let record: Record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            let body = record.request.get().as_bytes();
-            let request = format.decode_slice(body, &DecodeOptions::default()).unwrap();
-            requests.push((path.file_name().unwrap().to_string_lossy().into(), format, request));
-        }
-    }
-    if requests.is_empty() {
-        println!("skipped: no transcripts in {}", root.display());
-    }
-    requests
-}
+#[path = "support/recorded.rs"]
+mod recorded;
 
 #[test]
 fn every_strategy_leaves_every_thread_ready_to_send() {

@@ -289,7 +289,18 @@ impl<'a> Sweep<'a> {
                 self.close(index);
                 self.next = index + 1;
             } else {
-                self.insert.push(Insert::Part { message: index, blocks });
+                self.keep_part(index, blocks);
+            }
+        }
+    }
+
+    /// Keeps some blocks of a message. What went between two parts of one message without anything
+    /// in its place leaves one message, not two.
+    fn keep_part(&mut self, index: usize, more: Vec<u32>) {
+        match self.insert.last_mut() {
+            Some(Insert::Part { message, blocks }) if *message == index => blocks.extend(more),
+            Some(Insert::Part { .. } | Insert::Message { .. }) | None => {
+                self.insert.push(Insert::Part { message: index, blocks: more });
             }
         }
     }

@@ -130,9 +130,9 @@ impl<'a> Conversation<'a> {
 /// let mut conversation = Conversation::new(&mut agent, &mut journal);
 /// let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let brief = Brief { now: Timestamp(2), ..Brief::default() };
-/// let compacting =
-///     drive::compact(&mut conversation, &strategy, &brief, Models::default(), &mut |_| {});
-/// assert_eq!(block_on(compacting)?.report.after.messages, 1);
+/// let models = Models::default();
+/// let done = block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))?;
+/// assert_eq!(done.report.after.messages, 1);
 /// assert_eq!(journal.log().replay()?, agent.messages()[..]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -178,10 +178,15 @@ impl Message {
                 ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
             )
         };
-        let summary = |block: &ContentBlock| matches!(block, ContentBlock::Summary(_));
-        let machine = self.role != Role::User || self.content.iter().any(summary);
+        let machine = self.role != Role::User || self.is_summary();
         let blocks = if machine { &[] } else { self.content.as_slice() };
         blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
+    }
+
+    /// Whether it stands for a part of the thread that was compacted.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        self.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
     }
 
     /// Whether a person typed something in it.

@@ -62,7 +62,7 @@ impl KeepRecent {
         let cut = tail::cut(thread, self.messages, budget)?;
         // Nothing else is kept word for word.
         let kept = tail::typed(thread, cut, 1, 0);
-        tail::check_worth(thread, cut, &kept, 0)?;
+        tail::check_worth(thread, brief, cut, &kept, 0)?;
         let edits = tail::take_all_but(kept, cut, Vec::new());
         Ok(Plan::from_edits(thread.messages(), edits, &CompactOptions::default())?)
     }

@@ -157,6 +157,7 @@ impl Climb {
                     let rungs = std::mem::take(&mut self.tried);
                     self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
                 }
+                Err(error) if self.is_settled(&error) => self.at = At::Top(Err(error)),
                 Err(error) => {
                     if error.is_too_long() {
                         self.ahead.extend(self.too_long.take());
@@ -166,6 +167,17 @@ impl Climb {
                 }
             }
         }
+    }
+
+    /// Whether a rung found nothing in a thread that was compacted before and is within its target.
+    /// The rungs behind it would take from what was just left, without need.
+    fn is_settled(&self, error: &StrategyError) -> bool {
+        let thread = self.thread.messages();
+        let needed = |target| self.thread.counter().messages(thread) > target;
+        matches!(error, StrategyError::NothingToCompact { .. })
+            && self.tried.is_empty()
+            && !self.brief.target.is_some_and(needed)
+            && thread.iter().any(|message| message.is_summary())
     }
 
     /// Steps on the next rung, or ends if there is none.
@@ -194,7 +206,9 @@ mod tests {
         let turn = |number: usize| {
             [
                 Message::user(format!("question {number} about a thing of some length")),
-                Message::assistant(format!("answer {number} that goes into quite some detail")),
+                Message::assistant(format!(
+                    "answer {number} that goes into quite some detail, and then some more"
+                )),
             ]
         };
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())

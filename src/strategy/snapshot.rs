@@ -10,7 +10,8 @@ use crate::{
     },
     log::Thread,
     message::{
-        ContentBlock, ContextWindow, Message, Messages, Request, SharedVec, Timestamp, ToolSpec,
+        ContentBlock, ContextWindow, Message, Messages, Request, Role, SharedVec, Timestamp,
+        ToolSpec,
     },
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -128,9 +129,20 @@ impl Snapshot {
         Self { times: Some(times.into()), ..self }
     }
 
-    /// Returns the snapshot of other messages at no known time.
-    pub(super) fn with_messages(&self, messages: Vec<Message>) -> Self {
-        Self { messages: messages.into(), times: None, ..self.clone() }
+    /// Returns the thread without the reasoning that a compaction strips in any case. What is left
+    /// of a turn may be cut where the turn could not, and so it may the next time: strategies look
+    /// for their cuts here, or a second compaction would find more than the first.
+    pub(super) fn without_reasoning(&self) -> Self {
+        let loop_from = legality::open_loop(&self.messages).unwrap_or(self.messages.len());
+        let bare = self.messages.iter().enumerate().map(|(index, message)| {
+            let mut message = message.clone();
+            let reasons = message.content.iter().any(ContentBlock::is_reasoning);
+            if reasons && index < loop_from && message.role == Role::Assistant {
+                message.make_mut().content.retain(|block| !block.is_reasoning());
+            }
+            message
+        });
+        Self { messages: bare.collect(), ..self.clone() }
     }
 
     /// When a message came, where that is known.

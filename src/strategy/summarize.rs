@@ -131,7 +131,7 @@ impl Summarize {
         let cut =
             tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())?;
         let kept = tail::typed(thread, cut, self.user_messages, self.user_tokens);
-        tail::check_worth(thread, cut, &kept, LEAST_TOKENS)?;
+        tail::check_worth(thread, brief, cut, &kept, LEAST_TOKENS)?;
         Ok(cut)
     }
 
@@ -198,7 +198,9 @@ mod tests {
         let turn = |number: usize| {
             [
                 Message::user(format!("question {number} about a thing of some length")),
-                Message::assistant(format!("answer {number} that goes into quite some detail")),
+                Message::assistant(format!(
+                    "answer {number} that goes into quite some detail, and then some more"
+                )),
             ]
         };
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{contract::StrategyError, snapshot::Snapshot};
+use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot};
 use crate::{
     compact::{Edit, Position, legality},
-    message::Message,
+    message::{ContentBlock, Message},
 };
 
 /// Returns the cut before the tail that stays: at least `messages` long, unless it would have more
@@ -19,6 +19,7 @@ pub(super) fn cut(
     messages: usize,
     tokens: Option<u64>,
 ) -> Result<usize, StrategyError> {
+    let snapshot = &snapshot.without_reasoning();
     let thread = snapshot.messages();
     let points = legality::cut_points(thread);
     let wanted = thread.len().saturating_sub(messages);
@@ -79,24 +80,43 @@ pub(super) fn typed(
         .collect()
 }
 
-/// Refuses an edit that takes less than what comes in its place is likely to cost.
+/// Refuses an edit that takes less than what comes in its place is likely to cost. Where the thread
+/// is within its target, an earlier summary alone is not worth another one: what was summed up once
+/// is summed up again only with something new beside it, or out of need.
 ///
 /// # Errors
 ///
 /// [`StrategyError::NothingToCompact`], with the tokens that would go.
 pub(super) fn check_worth(
     snapshot: &Snapshot,
+    brief: &Brief,
     cut: usize,
     kept: &[Range<Position>],
     least: u64,
 ) -> Result<(), StrategyError> {
     let counter = snapshot.counter();
     let thread = snapshot.messages();
-    let kept = kept
-        .iter()
-        .filter_map(|range| thread.get(range.start.message)?.content.get(range.start.block));
-    let kept: u64 = kept.map(|block| counter.block(block)).sum();
-    let goes = thread.get(..cut).map_or(0, |head| counter.messages(head)).saturating_sub(kept);
+    let needed = brief.target.is_some_and(|target| counter.messages(thread) > target);
+    let stays = |message: usize, block: usize| {
+        kept.binary_search_by_key(&(message, block), |range| {
+            (range.start.message, range.start.block)
+        })
+        .is_ok()
+    };
+    let tokens = |(index, message): (usize, &Message)| {
+        let blocks = message.content.iter().enumerate();
+        let stay = blocks.clone().any(|(block, _)| stays(index, block));
+        if !stay {
+            return if needed || !message.is_summary() { counter.message(message) } else { 0 };
+        }
+        // What stands beside a text that stays is no reason to go.
+        let marks = |block: &ContentBlock| {
+            matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+        };
+        let gone = blocks.filter(|(at, block)| !stays(index, *at) && !marks(block));
+        gone.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
+    };
+    let goes = thread.iter().enumerate().take(cut).map(tokens).fold(0, u64::saturating_add);
     if goes > least {
         return Ok(());
     }

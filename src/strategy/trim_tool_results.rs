@@ -66,10 +66,9 @@ impl TrimToolResults {
         let mut best: Option<Trimmed> = None;
         for options in steps(self.options) {
             let trimmed = trim_after(&untouched, messages, &options, last);
-            let meets = brief.target.is_none_or(|target| tokens(thread, &trimmed) <= target);
-            let enough = meets && trimmed.results > 0;
+            let enough = brief.target.is_none_or(|target| tokens(thread, &trimmed) <= target);
             best = Some(trimmed);
-            if enough || brief.target.is_none() {
+            if enough {
                 break;
             }
         }

@@ -27,16 +27,19 @@ pub(crate) fn compact(
         let mut own: Vec<usize> = Vec::new();
         for (block, content) in message.content.iter().enumerate() {
             let at = Position { message: index, block };
-            while let Some((range, insert)) = waiting.next_if(|(range, _)| range.end <= at) {
-                if range.start < range.end || !insert.is_empty() {
+            while let Some((_, insert)) = waiting.next_if(|(range, _)| range.end <= at) {
+                if !insert.is_empty() {
                     close(message, &mut part, &mut built, &mut own);
                 }
                 built.extend(insert.iter().cloned());
             }
-            let taken = waiting.peek().is_some_and(|(range, _)| range.contains(&at));
-            if taken {
-                // What comes goes where the range begins; what stood before it is complete.
-                close(message, &mut part, &mut built, &mut own);
+            let taken = waiting.peek().filter(|(range, _)| range.contains(&at));
+            if let Some((_, insert)) = taken {
+                // What comes goes where the range begins; what stood before it is complete. Where
+                // nothing comes, the message goes on behind the range.
+                if !insert.is_empty() {
+                    close(message, &mut part, &mut built, &mut own);
+                }
             } else if !stripped(message.role, content, strip, index < loop_from) {
                 part.push(content.clone());
             }

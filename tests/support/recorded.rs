@@ -11,7 +11,7 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
 };
 
-const FORMATS: [(&str, &dyn WireFormat); 2] =
+pub(crate) const FORMATS: [(&str, &dyn WireFormat); 2] =
     [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
 
 /// A record around a request body.
@@ -21,7 +21,7 @@ struct Record {
 }
 
 /// Every real request of a dialect that there is a codec for, with the name of its file.
-pub(crate) fn requests() -> Vec<(String, Request)> {
+pub(crate) fn requests() -> Vec<(String, &'static dyn WireFormat, Request)> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
     let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
     let mut requests = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn requests() -> Vec<(String, Request)> {
             let record: Record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
             let body = record.request.get().as_bytes();
             let request = format.decode_slice(body, &DecodeOptions::default()).unwrap();
-            requests.push((path.file_name().unwrap().to_string_lossy().into(), request));
+            requests.push((path.file_name().unwrap().to_string_lossy().into(), format, request));
         }
     }
     if requests.is_empty() {

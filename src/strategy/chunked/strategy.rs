@@ -1,5 +1,7 @@
 //! `chunked`: the run as a strategy.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -8,7 +10,7 @@ use super::{
     step::RunStep,
 };
 use crate::{
-    compact::{CompactOptions, Plan, legality},
+    compact::{CompactOptions, Plan, Position, legality},
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
     strategy::{
         attempt,
@@ -43,8 +45,13 @@ impl CompactionStrategy for Chunked {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let cut = legality::cut_points(thread.messages()).last().copied().unwrap_or_default();
+        let points = legality::cut_points(thread.without_reasoning().messages());
+        let cut = points.last().copied().unwrap_or_default();
         let head = thread.messages().get(..cut).unwrap_or_default();
+        let kept = kept(thread, brief, cut);
+        if let Err(error) = tail::check_worth(thread, brief, cut, &kept, 0) {
+            return attempt::propose(Err(error));
+        }
         let mut options = self.run.clone();
         if let Some(target) = brief.target.and_then(|target| usize::try_from(target).ok()) {
             // A token has about three bytes, and the summary is not all that is left.
@@ -117,10 +124,7 @@ impl Chunking {
     fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
         let thread = &self.thread;
         let messages = thread.messages();
-        let kept = match self.brief.next_prompt {
-            Some(_) => Vec::new(),
-            None => tail::typed(thread, self.cut, 1, 0),
-        };
+        let kept = kept(thread, &self.brief, self.cut);
         let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
         let mut content = vec![ContentBlock::from(summary)];
         let at_work = legality::open_loop(messages).is_some();
@@ -130,6 +134,14 @@ impl Chunking {
         let insert = vec![Message::new(Role::User, content)];
         let edits = tail::take_all_but(kept, self.cut, insert);
         Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
+    }
+}
+
+/// What stays word for word: what the user typed last, unless something else follows anyway.
+fn kept(thread: &Snapshot, brief: &Brief, cut: usize) -> Vec<Range<Position>> {
+    match brief.next_prompt {
+        Some(_) => Vec::new(),
+        None => tail::typed(thread, cut, 1, 0),
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{facts::Facts, gather, write};
 use crate::{
-    compact::{CompactOptions, Plan, Position, TrimOptions, legality, trim_after},
+    compact::{CompactOptions, Plan, Position, TrimOptions, trim_after},
     message::{ContentBlock, Message, Role, Summary},
     strategy::{
         attempt,
@@ -91,7 +91,7 @@ impl Digest {
         // A target that is met already asks for nothing.
         let over = brief.target.filter(|target| before > *target);
         let work = Work { thread, brief, before, most: self.digest_tokens };
-        let bare = without_reasoning(thread);
+        let bare = thread.without_reasoning();
         let shortest = match (self.cut(&bare, over), over) {
             (Ok(cut), _) => cut,
             // Nothing can be cut off, but the thread has to become smaller.
@@ -132,22 +132,6 @@ impl Digest {
         });
         tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())
     }
-}
-
-/// Returns the thread without the reasoning that goes in any case. What is left of a turn may be
-/// cut where the turn could not, and so it may the next time.
-fn without_reasoning(thread: &Snapshot) -> Snapshot {
-    let messages = thread.messages();
-    let loop_from = legality::open_loop(messages).unwrap_or(messages.len());
-    let bare = messages.iter().enumerate().map(|(index, message)| {
-        let mut message = message.clone();
-        let reasons = message.content.iter().any(ContentBlock::is_reasoning);
-        if reasons && index < loop_from && message.role == Role::Assistant {
-            message.make_mut().content.retain(|block| !block.is_reasoning());
-        }
-        message
-    });
-    thread.with_messages(bare.collect())
 }
 
 /// How the results at the end of the thread are trimmed: lines, bytes, and whether errors are.

@@ -60,7 +60,7 @@ impl FoldBatches {
     pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
         let cut = tail::cut(thread, self.keep_recent, None)?;
         let typed = tail::typed(thread, cut, 1, 0);
-        let points = legality::cut_points(thread.messages());
+        let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
         let ranges = borders.iter().zip(borders.iter().skip(1));
         let stretches = ranges.map(|(start, end)| self.stretch(thread, *start..*end, &typed));

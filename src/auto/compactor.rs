@@ -1,0 +1,531 @@
+//! The machine that says when.
+
+use super::{
+    policy::{AutoPolicy, PolicyError},
+    pressure::Pressure,
+};
+use crate::{
+    message::{CompactionReason, ContextWindow, Text, Timestamp},
+    strategy::{Breaker, BreakerOptions},
+};
+
+/// After so many compactions that did not bring the context under the threshold the soft trigger is
+/// suspended.
+const MOST_INEFFECTIVE: u32 = 2;
+
+/// Says when to compact. See the [module](super) for the two checks.
+#[derive(Clone, Debug)]
+pub struct AutoCompactor {
+    policy: AutoPolicy,
+    breaker: Breaker,
+    /// Whether the context was under the threshold since the trigger fired last.
+    armed: bool,
+    /// Whether a compaction waits for the count that shows what it did.
+    unjudged: bool,
+    ineffective: u32,
+    suspended: bool,
+    succeeded_at: Option<Timestamp>,
+    /// Compactions of this turn that a request too long for the window called for.
+    reactive: u32,
+    /// What a provider said its window is, where that is less than was thought.
+    stated: Option<u64>,
+    window: Option<ContextWindow>,
+}
+
+/// What the machine is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Input {
+    /// A prompt is about to be appended and sent.
+    BeforeSend(Pressure),
+    /// Tool results were appended, and the agent is about to go on.
+    BeforeContinue(Pressure),
+    /// A turn is over.
+    TurnEnded(Pressure),
+    /// The provider refused the request as too long.
+    Overflowed {
+        /// How full the context is.
+        pressure: Pressure,
+        /// The window, where the provider said.
+        limit: Option<u64>,
+    },
+    /// A person asked for a compaction.
+    Requested {
+        /// What the summary should attend to.
+        focus: Option<Text>,
+        /// How full the context is.
+        pressure: Pressure,
+    },
+    /// A compaction was carried out.
+    Compacted {
+        /// Why.
+        reason: CompactionReason,
+    },
+    /// A compaction came to nothing.
+    Failed {
+        /// Why it was tried.
+        reason: CompactionReason,
+    },
+}
+
+/// What the machine says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Output {
+    /// Compact now, before anything is sent.
+    Compact {
+        /// Why.
+        reason: CompactionReason,
+        /// The most tokens that the thread should have afterwards, where the window is known.
+        target: Option<u64>,
+    },
+    /// Tell whoever watches.
+    Notify(Notice),
+    /// The request cannot be sent, and no compaction helps.
+    CannotFit {
+        /// What the smallest request would have: system prompt, tools, newest turn, what comes.
+        floor: u64,
+        /// What the request has as it is.
+        tokens: u64,
+        /// What fits.
+        limit: u64,
+    },
+}
+
+/// Why the soft trigger rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Compactions did not bring the context under the threshold. It rests until it is under it
+    /// for another reason, or a person compacts.
+    Suspended {
+        /// What the next request has.
+        tokens: u64,
+        /// From where on the trigger fires.
+        threshold: u64,
+    },
+    /// There were too many failures in a row.
+    Paused {
+        /// How many.
+        failures: u32,
+        /// Until when.
+        until: Timestamp,
+    },
+}
+
+impl AutoCompactor {
+    /// Returns a machine that follows this policy.
+    ///
+    /// # Errors
+    ///
+    /// As [`AutoPolicy::check`].
+    pub fn new(policy: AutoPolicy) -> Result<Self, PolicyError> {
+        policy.check()?;
+        let options = BreakerOptions {
+            most_failures: policy.max_consecutive_failures,
+            pause_ms: policy.failure_pause_ms,
+            ..BreakerOptions::default()
+        };
+        Ok(Self {
+            policy,
+            breaker: Breaker::new(options),
+            armed: true,
+            unjudged: false,
+            ineffective: 0,
+            suspended: false,
+            succeeded_at: None,
+            reactive: 0,
+            stated: None,
+            window: None,
+        })
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &AutoPolicy {
+        &self.policy
+    }
+
+    /// Takes what happened and says what to do, if anything. What it says to compact is answered
+    /// with [`Input::Compacted`] or [`Input::Failed`].
+    pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
+        match input {
+            Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
+                self.before_request(now, pressure)
+            }
+            Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
+            Input::Overflowed { pressure, limit } => self.overflowed(pressure, limit),
+            Input::Requested { focus, pressure } => {
+                let pressure = self.known(pressure);
+                let target = self.policy.target(&pressure);
+                Some(Output::Compact { reason: CompactionReason::Manual { focus }, target })
+            }
+            Input::Compacted { reason } => {
+                self.compacted(now, &reason);
+                None
+            }
+            Input::Failed { reason } => self.failed(now, &reason),
+        }
+    }
+
+    /// The hard check, then the soft trigger.
+    fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
+        let pressure = self.known(pressure);
+        let switched = self
+            .window
+            .replace(pressure.window?)
+            .is_some_and(|window| pressure.window.is_some_and(|new| new < window));
+        let limit = self.policy.room(&pressure)?;
+        if pressure.tokens() > limit {
+            let reason =
+                if switched { CompactionReason::ModelSwitch } else { CompactionReason::Overflow };
+            return Some(self.react(&pressure, limit, reason));
+        }
+        let reason =
+            if switched { CompactionReason::ModelSwitch } else { CompactionReason::Threshold };
+        self.trigger(now, &pressure, reason)
+    }
+
+    fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
+        let pressure = self.known(pressure);
+        self.reactive = 0;
+        if self.policy.after_turn {
+            return self.trigger(now, &pressure, CompactionReason::Threshold);
+        }
+        self.judge(&pressure)
+    }
+
+    fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
+        // What the provider says of its window counts, but never for more than was thought.
+        self.stated = [self.stated, limit.filter(|limit| *limit > 0)].into_iter().flatten().min();
+        let pressure = self.known(pressure);
+        let limit = self.policy.room(&pressure).unwrap_or_else(|| pressure.tokens());
+        Some(self.react(&pressure, limit, CompactionReason::Overflow))
+    }
+
+    /// Compacts what does not fit, unless that cannot help or was tried often enough.
+    fn react(&mut self, pressure: &Pressure, limit: u64, reason: CompactionReason) -> Output {
+        let floor = pressure.floor();
+        if floor > limit || self.reactive >= self.policy.max_reactive {
+            return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
+        }
+        self.reactive += 1;
+        self.armed = false;
+        Output::Compact { reason, target: self.policy.target(pressure) }
+    }
+
+    fn trigger(
+        &mut self,
+        now: Timestamp,
+        pressure: &Pressure,
+        reason: CompactionReason,
+    ) -> Option<Output> {
+        if let Some(notice) = self.judge(pressure) {
+            return Some(notice);
+        }
+        let ready = self.policy.enabled && self.armed && !self.unjudged && !self.suspended;
+        if !ready || self.cools_down(now) || !self.breaker.allows(now) {
+            return None;
+        }
+        if !self.policy.is_over(pressure) {
+            return None;
+        }
+        if pressure.floor() >= self.level(pressure) {
+            // What no compaction can take is over the threshold by itself.
+            return Some(self.suspend(pressure));
+        }
+        self.armed = false;
+        Some(Output::Compact { reason, target: self.policy.target(pressure) })
+    }
+
+    /// Looks at what the last compaction did, as soon as there is a count to go by.
+    fn judge(&mut self, pressure: &Pressure) -> Option<Output> {
+        let counted = pressure.reported.is_some() || self.policy.estimates();
+        if !self.policy.is_over(pressure) {
+            self.armed = true;
+            if counted {
+                (self.unjudged, self.ineffective, self.suspended) = (false, 0, false);
+            }
+            return None;
+        }
+        if !self.unjudged || !counted {
+            return None;
+        }
+        (self.unjudged, self.armed) = (false, true);
+        self.ineffective = self.ineffective.saturating_add(1);
+        let hopeless = self.ineffective >= MOST_INEFFECTIVE && !self.suspended;
+        hopeless.then(|| self.suspend(pressure))
+    }
+
+    fn suspend(&mut self, pressure: &Pressure) -> Output {
+        self.suspended = true;
+        let (tokens, threshold) = (pressure.tokens(), self.level(pressure));
+        Output::Notify(Notice::Suspended { tokens, threshold })
+    }
+
+    /// From where on the trigger fires.
+    fn level(&self, pressure: &Pressure) -> u64 {
+        self.policy.room(pressure).map_or(u64::MAX, |room| self.policy.level(room))
+    }
+
+    fn compacted(&mut self, now: Timestamp, reason: &CompactionReason) {
+        self.succeeded_at = Some(now);
+        self.breaker.succeeded();
+        self.unjudged = true;
+        if matches!(reason, CompactionReason::Manual { .. }) {
+            (self.ineffective, self.suspended) = (0, false);
+        }
+    }
+
+    fn failed(&mut self, now: Timestamp, reason: &CompactionReason) -> Option<Output> {
+        self.armed = true;
+        if matches!(reason, CompactionReason::Manual { .. }) {
+            return None;
+        }
+        self.breaker.failed(now);
+        let open = self.breaker.check(now).err()?;
+        let (failures, until) = (open.failures, open.until);
+        Some(Output::Notify(Notice::Paused { failures, until }))
+    }
+
+    /// A clock that was set back ends the cooldown: better early than never.
+    fn cools_down(&self, now: Timestamp) -> bool {
+        self.succeeded_at
+            .is_some_and(|at| now >= at && now.0.saturating_sub(at.0) < self.policy.cooldown_ms)
+    }
+
+    /// The pressure with the window that the provider stated, if that is less.
+    fn known(&self, pressure: Pressure) -> Pressure {
+        let stated = self.stated.map(ContextWindow::new);
+        let window = [pressure.window, stated].into_iter().flatten().min();
+        Pressure { window, ..pressure }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auto::{Target, Threshold, UnknownUsage};
+
+    const WINDOW: u64 = 200_000;
+
+    fn machine(policy: AutoPolicy) -> AutoCompactor {
+        AutoCompactor::new(policy).unwrap()
+    }
+
+    fn reported(tokens: u64) -> Pressure {
+        let window = Some(ContextWindow::new(WINDOW));
+        Pressure { window, reported: Some(tokens), newest: 100, ..Pressure::default() }
+    }
+
+    /// What a fresh machine says before a request.
+    fn fresh(policy: AutoPolicy, pressure: Pressure) -> Option<Output> {
+        machine(policy).handle(Timestamp(0), Input::BeforeSend(pressure))
+    }
+
+    fn fires(policy: AutoPolicy, pressure: Pressure) -> bool {
+        matches!(fresh(policy, pressure), Some(Output::Compact { .. }))
+    }
+
+    fn send(auto: &mut AutoCompactor, second: u64, tokens: u64) -> Option<Output> {
+        auto.handle(Timestamp(second * 1_000), Input::BeforeSend(reported(tokens)))
+    }
+
+    fn compact(reason: CompactionReason) -> Option<Output> {
+        Some(Output::Compact { reason, target: Some(WINDOW / 2) })
+    }
+
+    const THRESHOLD: CompactionReason = CompactionReason::Threshold;
+
+    #[test]
+    fn the_soft_trigger_fires_at_its_threshold_and_not_before() {
+        let threshold = |threshold| AutoPolicy { threshold, ..AutoPolicy::default() };
+        let rows = [
+            (AutoPolicy::default(), 159_999, false),
+            (AutoPolicy::default(), 160_000, true),
+            (threshold(Threshold::Tokens(150_000)), 149_999, false),
+            (threshold(Threshold::Tokens(150_000)), 150_000, true),
+            (threshold(Threshold::Tokens(150_000)), 190_000, true),
+            (threshold(Threshold::Remaining(20_000)), 179_999, false),
+            (threshold(Threshold::Remaining(20_000)), 180_000, true),
+            (AutoPolicy { output_reserve: 100_000, ..AutoPolicy::default() }, 79_999, false),
+            (AutoPolicy { output_reserve: 100_000, ..AutoPolicy::default() }, 80_000, true),
+            (AutoPolicy { enabled: false, ..AutoPolicy::default() }, 199_999, false),
+        ];
+        for (policy, tokens, expected) in rows {
+            assert_eq!(fires(policy, reported(tokens)), expected, "{tokens} under {policy:?}");
+        }
+    }
+
+    #[test]
+    fn the_overhead_form_compares_strictly_and_goes_by_estimates() {
+        // Share of the window, window, overhead, messages; source: the context budget of agents
+        // that estimate four characters a token.
+        let rows = [
+            (0.5, 200, 20, 50, false),
+            (0.5, 200, 40, 80, true),
+            (0.5, 200, 0, 100, false),
+            (0.25, 200, 60, 1, true),
+            (0.5, 200, 15, 90, true),
+            (0.5, 200, 100, 0, true),
+        ];
+        for (share, window, overhead, thread, expected) in rows {
+            let threshold = Threshold::MessagesOver(share);
+            let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
+            let window = Some(ContextWindow::new(window));
+            let pressure = Pressure { window, overhead, thread, ..Pressure::default() };
+            assert_eq!(policy.is_over(&pressure), expected, "{share} {overhead} {thread}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_usage_waits_unless_the_policy_estimates() {
+        let unknown = Pressure { reported: None, thread: 170_000, ..reported(0) };
+        let estimate =
+            AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() };
+        assert!(!fires(AutoPolicy::default(), unknown));
+        assert!(fires(estimate, unknown));
+        assert!(!fires(estimate, Pressure { window: None, ..unknown }));
+    }
+
+    #[test]
+    fn what_is_pending_and_what_came_since_count() {
+        let policy = AutoPolicy::default();
+        assert!(fires(policy, Pressure { since: 1_000, ..reported(159_000) }));
+        assert!(fires(policy, Pressure { pending: 1_000, ..reported(159_000) }));
+        assert!(!fires(policy, Pressure { pending: 999, ..reported(159_000) }));
+        assert!(fires(policy, Pressure { thread: 150_000, overhead: 10_000, ..reported(5) }));
+    }
+
+    #[test]
+    fn it_fires_once_a_crossing_and_rests_after_a_success() {
+        let mut auto = machine(AutoPolicy::default());
+        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
+        assert_eq!(send(&mut auto, 1, 170_000), None, "it has said so");
+        auto.handle(Timestamp(2_000), Input::Compacted { reason: THRESHOLD });
+        assert_eq!(send(&mut auto, 3, 50_000), None);
+        assert_eq!(send(&mut auto, 61, 170_000), None, "59 seconds after the success");
+        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
+    }
+
+    #[test]
+    fn a_stale_count_does_not_fire_twice() {
+        let mut auto = machine(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() });
+        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
+        auto.handle(Timestamp(1_000), Input::Compacted { reason: THRESHOLD });
+        let uncounted = Pressure { reported: None, thread: 165_000, ..reported(0) };
+        assert_eq!(auto.handle(Timestamp(2_000), Input::BeforeSend(uncounted)), None);
+    }
+
+    #[test]
+    fn two_compactions_that_do_not_help_suspend_it_until_something_does() {
+        let mut auto = machine(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() });
+        for second in 0..2 {
+            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
+            auto.handle(Timestamp(second * 1_000), Input::Compacted { reason: THRESHOLD });
+        }
+        let suspended = Notice::Suspended { tokens: 170_000, threshold: 160_000 };
+        assert_eq!(send(&mut auto, 2, 170_000), Some(Output::Notify(suspended)));
+        assert_eq!(send(&mut auto, 3, 180_000), None);
+        let manual = CompactionReason::Manual { focus: None };
+        auto.handle(Timestamp(4_000), Input::Compacted { reason: manual });
+        assert_eq!(send(&mut auto, 5, 60_000), None);
+        assert_eq!(send(&mut auto, 6, 160_000), compact(THRESHOLD));
+    }
+
+    #[test]
+    fn failures_pause_it_and_the_pause_ends() {
+        let mut auto = machine(AutoPolicy::default());
+        for second in 0..2 {
+            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
+            let failed = Input::Failed { reason: THRESHOLD };
+            assert_eq!(auto.handle(Timestamp(second * 1_000), failed), None);
+        }
+        assert_eq!(send(&mut auto, 2, 170_000), compact(THRESHOLD));
+        let failed = auto.handle(Timestamp(2_000), Input::Failed { reason: THRESHOLD });
+        let paused = Notice::Paused { failures: 3, until: Timestamp(62_000) };
+        assert_eq!(failed, Some(Output::Notify(paused)));
+        assert_eq!(send(&mut auto, 61, 170_000), None);
+        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
+    }
+
+    #[test]
+    fn what_cannot_fit_is_compacted_whatever_the_policy_says_or_refused_with_numbers() {
+        let policy = AutoPolicy { enabled: false, ..AutoPolicy::default() };
+        let mut auto = machine(policy);
+        let over = CompactionReason::Overflow;
+        for _ in 0..2 {
+            assert_eq!(send(&mut auto, 0, 200_001), compact(over.clone()));
+            auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
+        }
+        let refused = Output::CannotFit { floor: 100, tokens: 200_001, limit: WINDOW };
+        assert_eq!(send(&mut auto, 0, 200_001), Some(refused));
+        auto.handle(Timestamp(0), Input::TurnEnded(reported(200_001)));
+        assert_eq!(send(&mut auto, 0, 200_001), compact(over), "another turn, another try");
+
+        let huge = Pressure { thread: 1, overhead: 150_000, newest: 60_000, ..reported(210_001) };
+        let refused = Output::CannotFit { floor: 210_000, tokens: 210_001, limit: WINDOW };
+        assert_eq!(fresh(policy, huge), Some(refused));
+    }
+
+    #[test]
+    fn a_provider_that_refuses_is_believed() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = Pressure { thread: 120_000, ..reported(90_000) };
+        let refused = Input::Overflowed { pressure, limit: Some(100_000) };
+        let output = auto.handle(Timestamp(0), refused.clone());
+        let reason = CompactionReason::Overflow;
+        assert_eq!(output, Some(Output::Compact { reason, target: Some(50_000) }));
+        auto.handle(Timestamp(0), refused.clone());
+        let third = auto.handle(Timestamp(0), refused);
+        let numbers = Output::CannotFit { floor: 100, tokens: 120_000, limit: 100_000 };
+        assert_eq!(third, Some(numbers));
+    }
+
+    #[test]
+    fn a_smaller_window_is_a_model_switch() {
+        let mut auto = machine(AutoPolicy::default());
+        assert_eq!(send(&mut auto, 0, 90_000), None);
+        let small = Pressure { window: Some(ContextWindow::new(100_000)), ..reported(90_000) };
+        let output = auto.handle(Timestamp(1_000), Input::BeforeSend(small));
+        let reason = CompactionReason::ModelSwitch;
+        assert_eq!(output, Some(Output::Compact { reason, target: Some(50_000) }));
+    }
+
+    #[test]
+    fn overhead_over_the_threshold_suspends_it_at_once() {
+        let pressure = Pressure { overhead: 165_000, thread: 200, ..reported(166_000) };
+        let suspended = Notice::Suspended { tokens: 166_000, threshold: 160_000 };
+        assert_eq!(fresh(AutoPolicy::default(), pressure), Some(Output::Notify(suspended)));
+    }
+
+    #[test]
+    fn a_finished_turn_is_compacted_only_if_the_policy_says_so() {
+        let after_turn = AutoPolicy { after_turn: true, ..AutoPolicy::default() };
+        for (policy, expected) in [(AutoPolicy::default(), None), (after_turn, compact(THRESHOLD))]
+        {
+            let input = Input::TurnEnded(reported(170_000));
+            assert_eq!(machine(policy).handle(Timestamp(0), input), expected);
+        }
+    }
+
+    #[test]
+    fn a_share_that_is_none_is_refused() {
+        for found in [80.0, -0.1, f64::NAN] {
+            let threshold = Threshold::Fraction(found);
+            let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
+            assert!(AutoCompactor::new(policy).is_err());
+            let target = Target::Fraction(found);
+            assert!(AutoPolicy { target, ..AutoPolicy::default() }.check().is_err());
+        }
+    }
+
+    #[test]
+    fn the_target_stays_under_the_threshold_and_leaves_room_for_what_stands_around() {
+        let threshold = Threshold::Tokens(40_000);
+        let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
+        let pressure = Pressure { overhead: 5_000, pending: 1_000, ..reported(45_000) };
+        let expected = Output::Compact { reason: THRESHOLD, target: Some(39_999 - 6_000) };
+        assert_eq!(fresh(policy, pressure), Some(expected));
+    }
+}

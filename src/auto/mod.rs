@@ -1,0 +1,31 @@
+//! When to compact without being asked.
+//!
+//! [`AutoCompactor`] is a machine: it is told how full the context is before every request, and
+//! what came of each compaction, and says what to do. It has no clock; the time is handed in.
+//!
+//! Two checks stand apart. The **soft trigger** follows an [`AutoPolicy`]: it fires early, once a
+//! crossing, never twice without progress, and rests after failures. The **hard check** stands
+//! before every request, whatever the policy says: what the window cannot hold is compacted now, or
+//! refused with numbers.
+//!
+//! ```
+//! use threadfold::{ContextWindow, message::Timestamp};
+//! use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
+//!
+//! let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+//! let window = Some(ContextWindow::new(200_000));
+//! let calm = Pressure { window, reported: Some(159_999), ..Pressure::default() };
+//! assert_eq!(auto.handle(Timestamp(0), Input::BeforeSend(calm)), None);
+//! let full = Pressure { reported: Some(160_000), ..calm };
+//! let output = auto.handle(Timestamp(1), Input::BeforeSend(full));
+//! assert!(matches!(output, Some(Output::Compact { .. })));
+//! # Ok::<(), threadfold::auto::PolicyError>(())
+//! ```
+
+mod compactor;
+mod policy;
+mod pressure;
+
+pub use compactor::{AutoCompactor, Input, Notice, Output};
+pub use policy::{AutoPolicy, PolicyError, Target, Threshold, UnknownUsage};
+pub use pressure::Pressure;
