@@ -151,6 +151,9 @@ fn compact(
 }
 
 fn cannot_shrink(error: &StrategyError) -> bool {
+    if let StrategyError::NoRung { rungs } = error {
+        return rungs.iter().filter_map(|rung| rung.failure.as_ref()).all(cannot_shrink);
+    }
     matches!(
         error,
         StrategyError::NothingToCompact { .. }

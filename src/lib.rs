@@ -26,17 +26,19 @@
 //! | replace ranges, plan edits, know what is legal | [`compact`](mod@compact), [`legality`] |
 //! | estimate tokens, or bring my own counter | [`tokens`] |
 //! | read and write a provider's bodies and errors | [`wire`] |
-//! | keep a live thread with its index | [`log::Thread`] |
+//! | keep a live thread with its index, its log, what was spent | [`log`] |
 //! | choose or write a way to compact | [`strategy`] |
+//! | know when to compact | [`auto`] |
 //! | plug in a provider | [`model`] |
-//! | run a strategy | [`mod@drive`] |
+//! | keep logs and what compactions archive | [`store`] |
+//! | run a strategy, or a whole compaction | [`mod@drive`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
 //! | edit files with scripts, as models do | [`edl`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`tokens`] and [`wire`] are pure functions over them; [`log`] and [`strategy`] are machines without a clock;
-//! [`model`] holds the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
+//! [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`] and [`auto`] are machines without a clock;
+//! [`model`] and [`store`] hold the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
 //! # Features
@@ -44,10 +46,12 @@
 //! | feature | adds |
 //! |---|---|
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
+//! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
 //!
 //! # What it does not do
 //!
-//! It opens no connection, holds no key, spawns no task and reads no clock. Token counts are
+//! It opens no connection, holds no key, spawns no task and reads no clock. It touches no file, but
+//! for those of a [`JsonlStore`](store::JsonlStore) that a host opens. Token counts are
 //! estimates until a host brings a [`TokenCounter`].
 
 #![forbid(unsafe_code)]
@@ -69,9 +73,10 @@ pub mod wire;
 
 pub use async_trait::async_trait;
 pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
-pub use log::Thread;
+pub use log::{EventLog, Thread};
 pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
+pub use store::{Archive, ThreadStore};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub use tokens::TokenCounter;
 pub use wire::WireFormat;
