@@ -13,8 +13,10 @@ use threadfold::{
     Request, StrategyRegistry, Turn, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Done, Models},
     legality,
-    log::{CompactionFailure, Event, RungReport},
-    message::{CompactionId, CompactionReason, Delta, ModelErrorKind, Timestamp},
+    log::{
+        CompactionFailure, Event, HostEvent, LocalNotice, PromptAuthor, RungReport, SystemPrompt,
+    },
+    message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
     model::ModelError,
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
     strategy::{
@@ -373,6 +375,29 @@ fn trimming_is_kept_in_log_and_store_too() {
     let mut kept = Kept::begun();
     kept.compact(&TrimToolResults::default(), Models::default()).unwrap();
     kept.assert_whole();
+    let stored = kept.stored();
     let again = kept.compact(&TrimToolResults::default(), Models::default()).unwrap_err();
     assert!(again.to_string().starts_with("nothing to compact"), "{again}");
+    assert_eq!(kept.stored(), stored, "what does nothing is no event");
+}
+
+#[test]
+fn only_messages_are_sent_whatever_else_is_in_the_log() {
+    let mut kept = Kept::begun();
+    let messages = kept.messages();
+    let host = HostEvent { kind: "approval".into(), data: Json::parse("\"secret\"").unwrap() };
+    for event in [
+        Event::LocalNotice(LocalNotice { text: "secret".into() }),
+        Event::Host(host),
+        Event::SystemPromptSet(SystemPrompt { text: "secret".into(), by: PromptAuthor::User }),
+    ] {
+        kept.journal.append(Timestamp(kept.now), event).unwrap();
+    }
+    let fails = HostileModel::new([Misbehaviour::Fails]);
+    kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
+    assert_eq!(kept.journal.log().replay().unwrap(), messages);
+    let model = Recorded::new(ExtractiveModel);
+    kept.compact(&Summarize::default(), Models::one(&model)).unwrap();
+    assert!(!model.take().contains("secret"));
+    kept.assert_whole();
 }

@@ -26,7 +26,7 @@ pub struct Conversation<'a> {
 #[non_exhaustive]
 pub enum CompactionError {
     /// The strategy gave up, or its proposal was refused. The log has one event more, which says
-    /// so; everything else is as it was.
+    /// so; everything else is as it was. Where there was nothing to compact the log is, too.
     #[error(transparent)]
     Strategy(#[from] DriveError),
     /// The archive could not be written. The log has one event more, which says so; everything else
@@ -152,6 +152,10 @@ pub async fn compact(
     let snapshot = conversation.snapshot();
     let driven = match propose(strategy, &snapshot, &brief, models, observe).await {
         Ok(driven) => driven,
+        // What does nothing is no event.
+        Err(failed) if failed.error.is_nothing_to_compact() && failed.calls == 0 => {
+            return Err(failed.into());
+        }
         Err(failed) => {
             conversation.note(&brief, failure(id, strategy, &brief, &failed)).await?;
             return Err(failed.into());

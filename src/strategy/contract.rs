@@ -218,6 +218,29 @@ impl Proposal {
 }
 
 impl StrategyError {
+    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    #[must_use]
+    pub fn is_nothing_to_compact(&self) -> bool {
+        let idle = |rung: &Rung| {
+            rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
+        };
+        match self {
+            Self::NothingToCompact { .. } => true,
+            Self::NoRung { rungs } => rungs.iter().all(idle),
+            Self::NeedsModel
+            | Self::TooLong { .. }
+            | Self::Model(_)
+            | Self::BlankSummary { .. }
+            | Self::CalledTool { .. }
+            | Self::Incomplete { .. }
+            | Self::Plan(_)
+            | Self::Rejected(_)
+            | Self::Run(_)
+            | Self::Fold(_)
+            | Self::TooManyCalls { .. } => false,
+        }
+    }
+
     /// Whether the model could not hold what it was to read.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
