@@ -29,7 +29,8 @@
 //! | keep a live thread with its index, its log, what was spent | [`log`] |
 //! | choose or write a way to compact | [`strategy`] |
 //! | know when to compact | [`auto`] |
-//! | plug in a provider | [`model`] |
+//! | run the loop of model and tools | [`turn`] |
+//! | plug in a provider or a tool | [`model`] |
 //! | keep logs and what compactions archive | [`store`] |
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
@@ -37,7 +38,7 @@
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`] and [`auto`] are machines without a clock;
+//! [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
 //! [`model`] and [`store`] hold the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
@@ -69,6 +70,7 @@ pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod tokens;
+pub mod turn;
 pub mod wire;
 
 pub use async_trait::async_trait;

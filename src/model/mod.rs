@@ -9,13 +9,17 @@
 //! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
 
 mod agent;
+mod clock;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
 mod sleep;
+mod tool;
 
 pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
+pub use clock::{Clock, StdClock};
 pub use model::{Model, turn_of};
 pub use sleep::{Sleeper, StdSleeper};
+pub use tool::{Tool, ToolContext, ToolFailure, ToolOutput};
 
 pub use crate::message::{ModelError, ModelErrorKind};
 

@@ -1,0 +1,292 @@
+//! The agent loop as a machine: model, tools, model, until the turn is over.
+//!
+//! [`TurnMachine`] knows neither models nor tools. It is told what the model answered and what each
+//! call gave, in whatever order, and says what is next. Every call gets exactly one result, in the
+//! order of the calls, in one user message; so no turn ever ends with a call that nobody answered.
+//!
+//! ```
+//! use threadfold::{Message, Role, message::{Json, StopReason, ToolResult, ToolUse, Turn}};
+//! use threadfold::turn::{TurnMachine, TurnStep};
+//!
+//! let mut turn = TurnMachine::new(8);
+//! assert_eq!(turn.step(), TurnStep::CallModel);
+//! let call = ToolUse::new("t1", "read", Json::parse("{}")?);
+//! let asks = Message::new(Role::Assistant, vec![call.into()]);
+//! turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+//! assert!(matches!(turn.step(), TurnStep::CallTools(calls) if calls.len() == 1));
+//! let results = turn.handle_result(0, ToolResult::text("t1", "hello"))?;
+//! assert!(results.is_some());
+//! assert_eq!(turn.step(), TurnStep::CallModel);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::message::{ContentBlock, Message, Role, StopReason, Text, ToolResult, ToolUse, Turn};
+
+/// What a call gets that was not carried out because the turn had its rounds.
+const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
+
+/// What a call gets whose answer was broken off or declined by the model itself.
+const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
+
+/// One turn of an agent: from what the user says to the answer that asks for nothing more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnMachine {
+    rounds: u32,
+    max_rounds: u32,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Model,
+    Tools { calls: Vec<ToolUse>, results: Vec<Option<ToolResult>> },
+    Finished(Finished),
+}
+
+/// What is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TurnStep<'a> {
+    /// Ask the model.
+    CallModel,
+    /// Carry these calls out, at once or one after the other.
+    CallTools(&'a [ToolUse]),
+    /// The turn is over.
+    Finished(&'a Finished),
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finished {
+    /// Why the model stopped.
+    pub stop_reason: StopReason,
+    /// How many answers the turn had.
+    pub rounds: u32,
+    /// Whether it ended because it had as many as it may have.
+    pub capped: bool,
+}
+
+/// What the machine was told makes no sense where it stands. It is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TurnError {
+    /// An answer of the model came that nobody asked for.
+    #[error("an answer of the model arrived that was not asked for")]
+    UnexpectedAnswer,
+    /// A result came while no tool was called.
+    #[error("a result for {id} arrived while no call was open")]
+    UnexpectedResult {
+        /// The call that it names.
+        id: Text,
+    },
+    /// A result came for a call that there is not, or that has one.
+    #[error("a result for {id} arrived at place {call}, where no call of that id is open")]
+    NoSuchCall {
+        /// The place among the calls.
+        call: usize,
+        /// The call that it names.
+        id: Text,
+    },
+}
+
+impl TurnMachine {
+    /// Returns a turn that begins with a question to the model and has at most so many answers of
+    /// it. Zero counts as one.
+    #[must_use]
+    pub fn new(max_rounds: u32) -> Self {
+        Self { rounds: 0, max_rounds: max_rounds.max(1), state: State::Model }
+    }
+
+    /// Returns what is next. Asking twice gives the same.
+    #[must_use]
+    pub fn step(&self) -> TurnStep<'_> {
+        match &self.state {
+            State::Model => TurnStep::CallModel,
+            State::Tools { calls, .. } => TurnStep::CallTools(calls),
+            State::Finished(finished) => TurnStep::Finished(finished),
+        }
+    }
+
+    /// How many answers there were.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Takes the answer of the model. The caller appends it to the thread, and behind it the user
+    /// message that this returns, if any: results for calls that are not to be carried out.
+    ///
+    /// A paused answer goes on. Calls are carried out only if the model stopped for them, or ended
+    /// as if it had; calls of an answer that was cut off, declined or aborted are not.
+    ///
+    /// # Errors
+    ///
+    /// [`TurnError::UnexpectedAnswer`].
+    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, TurnError> {
+        let State::Model = self.state else { return Err(TurnError::UnexpectedAnswer) };
+        self.rounds = self.rounds.saturating_add(1);
+        let calls: Vec<ToolUse> = turn.message.tool_uses().cloned().collect();
+        let stop_reason = turn.stop_reason.clone();
+        let capped = self.rounds >= self.max_rounds;
+        let meant = is_meant(&stop_reason);
+        let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());
+        let finished = Finished { stop_reason, rounds: self.rounds, capped: capped && goes_on };
+        if goes_on && !capped {
+            self.state = match calls.is_empty() {
+                true => State::Model,
+                false => State::Tools { results: vec![None; calls.len()], calls },
+            };
+            return Ok(None);
+        }
+        self.state = State::Finished(finished);
+        let word = if meant { NO_ROUND } else { NOT_MEANT };
+        Ok(refused(&calls, word))
+    }
+
+    /// Takes the result of one call, by its place among the calls of the step, in whatever order.
+    /// Returns the user message with all results, in the order of the calls, once the last is in.
+    ///
+    /// # Errors
+    ///
+    /// [`TurnError::UnexpectedResult`], [`TurnError::NoSuchCall`].
+    pub fn handle_result(
+        &mut self,
+        call: usize,
+        result: ToolResult,
+    ) -> Result<Option<Message>, TurnError> {
+        let id = result.tool_use_id.clone();
+        let State::Tools { calls, results } = &mut self.state else {
+            return Err(TurnError::UnexpectedResult { id });
+        };
+        let fits = calls.get(call).is_some_and(|call| call.id == id);
+        match results.get_mut(call) {
+            Some(place @ None) if fits => *place = Some(result),
+            Some(_) | None => return Err(TurnError::NoSuchCall { call, id }),
+        }
+        if results.iter().any(Option::is_none) {
+            return Ok(None);
+        }
+        let results = results.drain(..).flatten().map(ContentBlock::from);
+        let message = Message::new(Role::User, results.collect());
+        self.state = State::Model;
+        Ok(Some(message))
+    }
+}
+
+/// Whether calls in an answer that ended so are to be carried out. Some servers report the end of
+/// the turn although they call.
+fn is_meant(stop_reason: &StopReason) -> bool {
+    match stop_reason {
+        StopReason::ToolUse
+        | StopReason::EndTurn
+        | StopReason::StopSequence
+        | StopReason::PauseTurn
+        | StopReason::Other(_) => true,
+        StopReason::MaxTokens
+        | StopReason::Refusal
+        | StopReason::ContextWindowExceeded
+        | StopReason::Aborted => false,
+    }
+}
+
+/// Returns the message that answers these calls with an error in these words; `None` for no calls.
+///
+/// ```
+/// use threadfold::{message::{Json, ToolUse}, turn};
+///
+/// let calls = [ToolUse::new("t1", "read", Json::parse("{}")?)];
+/// let message = turn::refused(&calls, "cancelled").ok_or("a call gives a message")?;
+/// assert!(message.tool_results().all(|result| result.is_error));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn refused(calls: &[ToolUse], words: &str) -> Option<Message> {
+    let result = |call: &ToolUse| ContentBlock::from(ToolResult::error(call.id.clone(), words));
+    let results: Vec<ContentBlock> = calls.iter().map(result).collect();
+    (!results.is_empty()).then(|| Message::new(Role::User, results))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Json;
+
+    fn answer(ids: &[&str], stop_reason: StopReason) -> Turn {
+        let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
+        let mut content = vec![ContentBlock::text("Well.")];
+        content.extend(ids.iter().map(call));
+        Turn::new(Message::new(Role::Assistant, content), stop_reason, None)
+    }
+
+    fn result(id: &str) -> ToolResult {
+        ToolResult::text(id, format!("result of {id}"))
+    }
+
+    #[test]
+    fn results_stand_in_the_order_of_the_calls_whatever_comes_first() {
+        let mut turn = TurnMachine::new(3);
+        turn.handle_turn(&answer(&["a", "b", "a"], StopReason::ToolUse)).unwrap();
+        assert_eq!(turn.handle_result(2, result("a")), Ok(None));
+        assert_eq!(turn.handle_result(1, result("b")), Ok(None));
+        let message = turn.handle_result(0, result("a")).unwrap().unwrap();
+        let ids: Vec<&str> =
+            message.tool_results().map(|result| result.tool_use_id.as_str()).collect();
+        assert_eq!(ids, ["a", "b", "a"]);
+        assert_eq!(turn.step(), TurnStep::CallModel);
+    }
+
+    #[test]
+    fn how_an_answer_ends_says_what_is_next() {
+        let rows = [
+            (StopReason::EndTurn, vec![], "finished", false),
+            (StopReason::EndTurn, vec!["a"], "tools", false),
+            (StopReason::ToolUse, vec!["a"], "tools", false),
+            (StopReason::ToolUse, vec![], "finished", false),
+            (StopReason::PauseTurn, vec![], "model", false),
+            (StopReason::MaxTokens, vec![], "finished", false),
+            (StopReason::MaxTokens, vec!["a"], "finished", true),
+            (StopReason::Refusal, vec!["a"], "finished", true),
+            (StopReason::Aborted, vec!["a"], "finished", true),
+            (StopReason::ContextWindowExceeded, vec![], "finished", false),
+        ];
+        for (stop_reason, calls, next, answered) in rows {
+            let mut turn = TurnMachine::new(9);
+            let results = turn.handle_turn(&answer(&calls, stop_reason.clone())).unwrap();
+            let step = match turn.step() {
+                TurnStep::CallModel => "model",
+                TurnStep::CallTools(_) => "tools",
+                TurnStep::Finished(_) => "finished",
+            };
+            assert_eq!((step, results.is_some()), (next, answered), "{stop_reason:?} {calls:?}");
+        }
+    }
+
+    #[test]
+    fn at_the_cap_open_calls_are_answered_and_the_turn_ends() {
+        let mut turn = TurnMachine::new(1);
+        let results = turn.handle_turn(&answer(&["a"], StopReason::ToolUse)).unwrap().unwrap();
+        assert!(results.tool_results().all(|result| result.is_error));
+        let finished = Finished { stop_reason: StopReason::ToolUse, rounds: 1, capped: true };
+        assert_eq!(turn.step(), TurnStep::Finished(&finished));
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_refused_and_changes_nothing() {
+        let mut turn = TurnMachine::new(3);
+        let unexpected = TurnError::UnexpectedResult { id: "a".into() };
+        assert_eq!(turn.handle_result(0, result("a")), Err(unexpected));
+        turn.handle_turn(&answer(&["a", "b"], StopReason::ToolUse)).unwrap();
+        let before = turn.clone();
+        let again = turn.handle_turn(&answer(&[], StopReason::EndTurn));
+        assert_eq!(again, Err(TurnError::UnexpectedAnswer));
+        for (call, id) in [(0, "b"), (2, "a"), (9, "x")] {
+            let none = TurnError::NoSuchCall { call, id: id.into() };
+            assert_eq!(turn.handle_result(call, result(id)), Err(none));
+        }
+        assert_eq!(turn, before);
+        turn.handle_result(0, result("a")).unwrap();
+        let twice = TurnError::NoSuchCall { call: 0, id: "a".into() };
+        assert_eq!(turn.handle_result(0, result("a")), Err(twice));
+    }
+}
