@@ -147,33 +147,58 @@ pub async fn compact(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Done, CompactionError> {
-    let id = conversation.journal.log().next_compaction();
-    let brief = Brief { compaction: Some(id), ..brief.clone() };
+    let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot();
-    let driven = match propose(strategy, &snapshot, &brief, models, observe).await {
-        Ok(driven) => driven,
-        // What does nothing is no event.
-        Err(failed) if failed.error.is_nothing_to_compact() && failed.calls == 0 => {
-            return Err(failed.into());
-        }
-        Err(failed) => {
-            conversation.note(&brief, failure(id, strategy, &brief, &failed)).await?;
-            return Err(failed.into());
-        }
-    };
-    if let Err(error) = conversation.archive(id, &driven).await {
-        let mut record =
-            CompactionFailure::new(id, brief.reason.clone(), strategy.name(), error.to_string());
-        record.usage = driven.usage;
-        conversation.note(&brief, record).await?;
-        return Err(CompactionError::Archive(error));
-    }
-    let done = conversation.commit(id, strategy, &brief, driven)?;
-    conversation.journal.flush().await?;
-    Ok(done)
+    let outcome = propose(strategy, &snapshot, &brief, models, observe).await;
+    conversation.finish(strategy.name(), &brief, outcome).await
 }
 
 impl Conversation<'_> {
+    /// The number that the next compaction has.
+    #[must_use]
+    pub fn next_compaction(&self) -> CompactionId {
+        self.journal.log().next_compaction()
+    }
+
+    /// Ends a compaction that was proposed with this brief for the [`snapshot`](Self::snapshot) of
+    /// this conversation: archives, commits and stores, or notes why it came to nothing.
+    /// [`compact`] is this behind [`propose`], for hosts that do something of their own in between.
+    ///
+    /// The future may be dropped at any point, as that of [`compact`].
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`]. Each says what is left as it was.
+    pub async fn finish(
+        &mut self,
+        strategy: &str,
+        brief: &Brief,
+        outcome: Result<Driven, DriveError>,
+    ) -> Result<Done, CompactionError> {
+        let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
+        let driven = match outcome {
+            Ok(driven) => driven,
+            // What does nothing is no event.
+            Err(failed) if failed.error.is_nothing_to_compact() && failed.calls == 0 => {
+                return Err(failed.into());
+            }
+            Err(failed) => {
+                self.note(brief, failure(id, strategy, brief, &failed)).await?;
+                return Err(failed.into());
+            }
+        };
+        if let Err(error) = self.archive(id, &driven).await {
+            let words = error.to_string();
+            let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
+            record.usage = driven.usage;
+            self.note(brief, record).await?;
+            return Err(CompactionError::Archive(error));
+        }
+        let done = self.commit(id, strategy, brief, driven)?;
+        self.journal.flush().await?;
+        Ok(done)
+    }
+
     async fn archive(&self, id: CompactionId, driven: &Driven) -> Result<(), ArchiveError> {
         let Some(archive) = self.archive else { return Ok(()) };
         // Without entries too: a crash may have left some under this number.
@@ -184,7 +209,7 @@ impl Conversation<'_> {
     fn commit(
         &mut self,
         id: CompactionId,
-        strategy: &dyn CompactionStrategy,
+        strategy: &str,
         brief: &Brief,
         driven: Driven,
     ) -> Result<Done, CompactionError> {
@@ -195,7 +220,7 @@ impl Conversation<'_> {
         let report =
             CompactReport::new(thread.size(), &after, &proposal.plan, thread.counter().as_ref());
         let mut record =
-            CompactionRecord::new(id, brief.reason.clone(), strategy.name(), proposal.plan.clone());
+            CompactionRecord::new(id, brief.reason.clone(), strategy, proposal.plan.clone());
         record.report = report.clone();
         record.usage = usage;
         record.rungs = proposal.rungs.iter().map(Rung::report).collect();
@@ -218,12 +243,12 @@ impl Conversation<'_> {
 
 fn failure(
     id: CompactionId,
-    strategy: &dyn CompactionStrategy,
+    strategy: &str,
     brief: &Brief,
     failed: &DriveError,
 ) -> CompactionFailure {
-    let mut record =
-        CompactionFailure::new(id, brief.reason.clone(), strategy.name(), failed.error.to_string());
+    let words = failed.error.to_string();
+    let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
     record.usage = failed.usage;
     if let StrategyError::NoRung { rungs } = &failed.error {
         record.rungs = rungs.iter().map(Rung::report).collect();
