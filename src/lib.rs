@@ -22,6 +22,7 @@
 //!
 //! | I want to ... | use ... |
 //! |---|---|
+//! | embed an agent thread that never overflows | [`session::Session`] |
 //! | hold a thread: messages, blocks, requests, answers | [`message`] |
 //! | replace ranges, plan edits, know what is legal | [`compact`](mod@compact), [`legality`] |
 //! | estimate tokens, or bring my own counter | [`tokens`] |
@@ -39,7 +40,7 @@
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
 //! [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
-//! [`model`] and [`store`] hold the traits of hosts; [`mod@drive`] and `testing` are thin async loops.
+//! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
 //! # Features
@@ -65,6 +66,7 @@ pub mod log;
 pub mod message;
 pub mod model;
 pub mod render;
+pub mod session;
 pub mod store;
 pub mod strategy;
 #[cfg(feature = "testing")]
@@ -78,6 +80,7 @@ pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality
 pub use log::{EventLog, Thread};
 pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
+pub use session::Session;
 pub use store::{Archive, ThreadStore};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub use tokens::TokenCounter;

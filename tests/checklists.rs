@@ -1,21 +1,17 @@
 //! What two systems do that this crate unites, row by row, and the test that shows it here.
 //!
 //! The rows are those that a re-implementation has to meet to say that it has the feature. A row
-//! whose test is gone fails; what is not there yet says so.
+//! whose test is gone fails.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
 
-/// A file and a test in it; or why there is none.
-enum Shown {
-    By(&'static str, &'static str),
-    NotYet(&'static str),
-}
-use Shown::{By, NotYet};
+/// A file and a test in it.
+struct By(&'static str, &'static str);
 
 /// Threads as logs of events, with token accounting and a registry of strategies.
-const EVENT_SOURCED_THREADS: &[(&str, &[Shown])] = &[
+const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
     (
         "append-only log, complete history, derived view",
         &[
@@ -106,9 +102,38 @@ const EVENT_SOURCED_THREADS: &[(&str, &[Shown])] = &[
             By("src/auto/compactor.rs", "a_provider_that_refuses_is_believed"),
         ],
     ),
-    ("auto: a failure never breaks the turn", &[NotYet("there is no session yet")]),
-    ("the command, with start and end on every path", &[NotYet("there is no session yet")]),
-    ("an observer apart from the engine", &[NotYet("there is no session yet")]),
+    (
+        "auto: a failure never breaks the turn; before sending and on overflow",
+        &[
+            By(
+                "tests/sessions.rs",
+                "a_compaction_that_fails_ahead_of_need_does_not_break_the_turn",
+            ),
+            By(
+                "tests/sessions.rs",
+                "the_thread_is_compacted_before_the_prompt_that_would_be_too_much",
+            ),
+            By(
+                "tests/sessions.rs",
+                "a_provider_that_refuses_the_length_is_asked_again_after_a_compaction",
+            ),
+        ],
+    ),
+    (
+        "the command: the exact word, intercepted, with start and end on every path",
+        &[
+            By("src/session/command.rs", "only_the_word_itself_is_a_command"),
+            By("tests/sessions.rs", "the_command_compacts_and_asks_the_model_nothing_else"),
+            By("tests/sessions.rs", "a_command_that_comes_to_nothing_says_so_on_every_path"),
+        ],
+    ),
+    (
+        "an observer apart from the engine; numbers safe for zero",
+        &[
+            By("tests/flows.rs", "whoever_drives_sees_the_summary_as_it_is_written"),
+            By("src/compact/report.rs", "nothing_before_is_no_division_by_zero"),
+        ],
+    ),
     (
         "every event comes back from its stored form, times too",
         &[By("tests/event_log/stored.rs", "every_kind_of_event_comes_back_with_its_time")],
@@ -116,7 +141,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[Shown])] = &[
 ];
 
 /// Batches that are folded one in the light of the other, archived, and shown by their ends.
-const FOLDED_BATCHES: &[(&str, &[Shown])] = &[
+const FOLDED_BATCHES: &[(&str, &[By])] = &[
     (
         "every setting with its default, checked",
         &[
@@ -225,7 +250,14 @@ const FOLDED_BATCHES: &[(&str, &[Shown])] = &[
         "archived batches are searched by thread, the omitted ones too",
         &[By("tests/stores.rs", "our_archives_conform")],
     ),
-    ("the tool without parameters", &[NotYet("there is no session yet")]),
+    (
+        "the tool without parameters: numbers, zeros, the history of the next request, failures",
+        &[
+            By("tests/sessions.rs", "the_model_has_its_thread_compacted_in_the_middle_of_its_work"),
+            By("tests/sessions.rs", "within_its_budget_the_tool_does_nothing_and_says_zeros"),
+            By("tests/sessions.rs", "the_tool_says_why_it_failed"),
+        ],
+    ),
     (
         "the last resort keeps earlier summaries, what the user typed last, order and pairs",
         &[
@@ -243,14 +275,9 @@ const FOLDED_BATCHES: &[(&str, &[Shown])] = &[
 #[test]
 fn every_row_is_shown_by_a_test_that_is_there() {
     for (row, shown) in EVENT_SOURCED_THREADS.iter().chain(FOLDED_BATCHES) {
-        for shown in *shown {
-            match shown {
-                By(file, test) => {
-                    let source = fs::read_to_string(file).unwrap();
-                    assert!(source.contains(&format!("fn {test}(")), "{row}: no {test} in {file}");
-                }
-                NotYet(reason) => println!("{row}: not yet, {reason}"),
-            }
+        for By(file, test) in *shown {
+            let source = fs::read_to_string(file).unwrap();
+            assert!(source.contains(&format!("fn {test}(")), "{row}: no {test} in {file}");
         }
     }
 }

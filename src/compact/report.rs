@@ -101,3 +101,14 @@ impl fmt::Display for CompactReport {
         write!(f, " ({} %)", tokens.saturating_mul(100) / before.tokens)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_before_is_no_division_by_zero() {
+        let report = CompactReport::default();
+        assert_eq!(report.to_string(), "0 to 0 messages, about 0 to 0 tokens: 0 saved");
+    }
+}

@@ -99,13 +99,7 @@ pub async fn propose(
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Driven, DriveError> {
     let mut attempt = strategy.begin(thread, brief);
-    let driven = drive(attempt.as_mut(), models, observe).await?;
-    match thread.accept(&driven.proposal.plan, brief) {
-        Ok(_) => Ok(driven),
-        Err(rejection) => {
-            Err(DriveError { error: rejection.into(), usage: driven.usage, calls: driven.calls })
-        }
-    }
+    drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
 
 /// Runs one attempt to its end. The future may be dropped at any point; the attempt can be driven
@@ -200,6 +194,30 @@ async fn ask(
         }
     }
     Err(model::cut_short())
+}
+
+impl Driven {
+    /// Returns this if its plan passes the acceptance check.
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`], with what was spent, if it does not.
+    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
+        match thread.accept(&self.proposal.plan, brief) {
+            Ok(_) => Ok(self),
+            Err(rejection) => {
+                Err(DriveError { error: rejection.into(), usage: self.usage, calls: self.calls })
+            }
+        }
+    }
+}
+
+impl DriveError {
+    /// Returns the error of an attempt that asked nobody.
+    #[must_use]
+    pub fn new(error: StrategyError) -> Self {
+        Self { error, usage: Usage::default(), calls: 0 }
+    }
 }
 
 impl<'a> Models<'a> {

@@ -42,6 +42,13 @@ impl ThreadId {
     }
 }
 
+impl Default for ThreadId {
+    /// `main`, for whoever has only one.
+    fn default() -> Self {
+        Self("main".into())
+    }
+}
+
 impl FromStr for ThreadId {
     type Err = ThreadIdError;
 

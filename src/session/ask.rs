@@ -1,0 +1,75 @@
+//! What can be asked of a session: a stream of events comes of it.
+
+use std::sync::Arc;
+
+use super::{
+    error::SessionError,
+    event::SessionEvent,
+    events::{Events, Reply},
+    session::Session,
+    work::Asked,
+};
+use crate::message::{Message, Role, Text};
+
+impl Session {
+    /// Says something to the agent and returns what happens, until it has come to its answer and no
+    /// queued message waits. A [command](super::Command) is carried out instead.
+    ///
+    /// Nothing happens before the first event is asked for. The stream may be dropped at any point.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, testing::ScriptedModel};
+    /// use threadfold::session::{Session, SessionEvent};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let mut events = session.send("Hi.");
+    /// let mut answer = String::new();
+    /// while let Some(event) = block_on(events.next()) {
+    ///     if let SessionEvent::TextDelta { text } = event? {
+    ///         answer.push_str(&text);
+    ///     }
+    /// }
+    /// assert_eq!(answer, "Hello!");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
+        self.events(Asked::parse(text.into()))
+    }
+
+    /// As [`send`](Self::send), for a message of any content. It is never a command, and always the
+    /// user's, whatever role it came with.
+    pub fn send_message(&mut self, mut message: Message) -> Events<'_> {
+        if message.role != Role::User {
+            message.make_mut().role = Role::User;
+        }
+        self.events(Asked::Message(message))
+    }
+
+    /// Compacts the thread now, with what the summary should attend to, and asks the model nothing
+    /// else. What `/compact` does.
+    pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
+        self.events(Asked::Compact { focus })
+    }
+
+    fn events(&mut self, asked: Asked) -> Events<'_> {
+        let shared = Arc::clone(&self.shared);
+        shared.begin();
+        Events::of(shared, move |mut emit| async move {
+            if let Err(error) = self.work(asked, &mut emit).await {
+                emit.error(error).await;
+            }
+        })
+    }
+}
+
+const _: () = {
+    const fn send<T: Send>() {}
+    const fn unpin<T: Unpin>() {}
+    send::<Events<'static>>();
+    unpin::<Events<'static>>();
+    send::<Result<Reply, SessionError>>();
+    send::<SessionEvent>();
+};

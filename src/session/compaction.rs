@@ -1,0 +1,298 @@
+//! Compactions of a session: when, and how they are told.
+
+use std::pin::pin;
+
+use futures::{
+    FutureExt, StreamExt,
+    channel::mpsc,
+    future::{self, Either},
+};
+
+use super::{
+    error::SessionError,
+    event::{CompactionEvent, SessionEvent, notice_line},
+    events::Emit,
+    session::{Begun, Session},
+};
+use crate::{
+    auto::{Input, Output, Pressure},
+    drive::{self, CompactionError, Conversation, Done, DriveError, DriveEvent, Driven, Models},
+    log::{CompactionFailure, ContextCount, Event},
+    message::{CompactionId, CompactionReason, Delta, Message, Role, Text},
+    model::AgentModel,
+    strategy::{Attempt, Brief, Snapshot, Step},
+};
+
+/// Where a request is about to go out.
+#[derive(Clone, Copy)]
+pub(super) enum Before<'a> {
+    /// A prompt is appended first.
+    Prompt(&'a Message),
+    /// The agent goes on with what is there.
+    Continuing,
+}
+
+/// What happens during a compaction, without its frame.
+enum Piece {
+    Progress { done: usize, total: usize },
+    Summary(Text),
+}
+
+impl Session {
+    /// The tokens that the next request would have: what the provider counted last and an estimate
+    /// of what came since, or an estimate of all.
+    #[must_use]
+    pub fn context_tokens(&self) -> u64 {
+        self.pressure(0).tokens()
+    }
+
+    /// How full the context is, with so many tokens to come.
+    pub(super) fn pressure(&self, pending: u64) -> Pressure {
+        let thread = self.agent.thread();
+        let usage = thread.context_usage();
+        let reported = match usage.counted {
+            ContextCount::Reported(tokens) => Some(tokens),
+            ContextCount::Estimated(_) | ContextCount::Unknown => None,
+        };
+        Pressure {
+            window: self.agent.context_window(),
+            reported,
+            since: usage.pending,
+            thread: thread.size().tokens,
+            overhead: self.overhead,
+            pending,
+            newest: self.newest(),
+        }
+    }
+
+    /// Estimated tokens at the end of the thread that no compaction can take: a call and its
+    /// results, or what was typed last.
+    fn newest(&self) -> u64 {
+        let thread = self.agent.thread();
+        let counter = thread.counter();
+        let mut tokens = 0_u64;
+        for message in thread.messages().iter().rev() {
+            tokens = tokens.saturating_add(counter.message(message));
+            // Results stand behind their calls, which stay with them.
+            let answers = message.role == Role::User && message.tool_results().next().is_some();
+            if !answers {
+                break;
+            }
+        }
+        tokens
+    }
+
+    /// Does what has to be done before a request goes out: compacts ahead of need, compacts what
+    /// the window cannot hold, or refuses it.
+    pub(super) async fn guard(
+        &mut self,
+        before: Before<'_>,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        let mut tried = None;
+        loop {
+            let next = match before {
+                Before::Prompt(prompt) => Some(prompt),
+                Before::Continuing => None,
+            };
+            let counter = self.agent.thread().counter();
+            let pending = next.map_or(0, |prompt| counter.message(prompt));
+            let pressure = self.pressure(pending);
+            let input = match before {
+                Before::Prompt(_) => Input::BeforeSend(pressure),
+                Before::Continuing => Input::BeforeContinue(pressure),
+            };
+            match self.auto.handle(self.clock.now(), input) {
+                None => return Ok(()),
+                Some(Output::Notify(notice)) => {
+                    emit.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
+                    return Ok(());
+                }
+                Some(Output::CannotFit { floor, tokens, limit }) => {
+                    return Err(SessionError::CannotFit { floor, tokens, limit, tried });
+                }
+                Some(Output::Compact { reason, target }) => {
+                    let needed = reason != CompactionReason::Threshold;
+                    let done = self.compact_for(reason, target, next.cloned(), emit).await?;
+                    tried = done.err().map(|error| error.to_string().into());
+                    if !needed {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compacts once, with all of its events, and tells the machine how it went. The outer result
+    /// is that of the session, the inner one that of the compaction.
+    pub(super) async fn compact_for(
+        &mut self,
+        reason: CompactionReason,
+        target: Option<u64>,
+        next_prompt: Option<Message>,
+        emit: &mut Emit,
+    ) -> Result<Result<Done, CompactionError>, SessionError> {
+        let id = self.journal.log().next_compaction();
+        let now = self.clock.now();
+        let brief = Brief { compaction: Some(id), reason, next_prompt, target, now };
+        let snapshot = self.snapshot();
+        let mut attempt = self.strategy.begin(&snapshot, &brief);
+        if let Step::Failed(error) = attempt.step()
+            && error.is_nothing_to_compact()
+        {
+            // What does nothing is no compaction: it has no number, no events, and is not logged.
+            let error = DriveError::new(error.clone());
+            let notice = self.auto.handle(now, Input::Failed { reason: brief.reason });
+            tell(notice, emit).await;
+            return Ok(Err(error.into()));
+        }
+        let begun = self.begin_compaction(id, &brief, emit).await;
+        let outcome = self.drive(attempt.as_mut(), id, emit).await;
+        let outcome = outcome.and_then(|driven| driven.accepted(&snapshot, &brief));
+        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
+        if let Some(archive) = &self.archive {
+            conversation = conversation.with_archive(archive.as_ref());
+        }
+        let done = conversation.finish(&begun.strategy, &brief, outcome).await;
+        self.begun = None;
+        let (thread, at) = (self.thread_id().clone(), self.clock.now());
+        let reason = brief.reason;
+        let (event, input) = match &done {
+            Ok(Done { report, usage, .. }) => {
+                let (report, usage) = (report.clone(), *usage);
+                let event = CompactionEvent::Completed { id, thread, at, report, usage };
+                (event, Input::Compacted { reason })
+            }
+            Err(error) => {
+                let error = error.to_string().into();
+                (CompactionEvent::Failed { id, thread, at, error }, Input::Failed { reason })
+            }
+        };
+        let notice = self.auto.handle(at, input);
+        emit.event(SessionEvent::Compaction(event)).await;
+        tell(notice, emit).await;
+        match done {
+            // What was done is done; that it could not be stored is the session's trouble.
+            Err(CompactionError::Store(error)) => Err(error.into()),
+            done => Ok(done),
+        }
+    }
+
+    async fn begin_compaction(
+        &mut self,
+        id: CompactionId,
+        brief: &Brief,
+        emit: &mut Emit,
+    ) -> Begun {
+        let reason = brief.reason.clone();
+        let strategy: Text = self.strategy.name().into();
+        let begun = Begun { id, reason: reason.clone(), strategy: strategy.clone() };
+        self.begun = Some(begun.clone());
+        let (thread, at) = (self.thread_id().clone(), brief.now);
+        let started = CompactionEvent::Started { id, thread, at, reason, strategy };
+        emit.event(SessionEvent::Compaction(started)).await;
+        begun
+    }
+
+    /// Drives an attempt and tells what happens meanwhile.
+    async fn drive(
+        &self,
+        attempt: &mut dyn Attempt,
+        id: CompactionId,
+        emit: &mut Emit,
+    ) -> Result<Driven, DriveError> {
+        let conversation = AgentModel(self.agent.as_ref());
+        let models = Models {
+            conversation: Some(&conversation),
+            fast: self.fast.as_deref(),
+            sleeper: Some(self.sleeper.as_ref()),
+        };
+        let (sender, mut pieces) = mpsc::unbounded();
+        let mut observe = move |event: DriveEvent<'_>| {
+            // The receiver lives as long as this does.
+            let _ = piece(event).map(|piece| sender.unbounded_send(piece));
+        };
+        let mut driving = pin!(drive::drive(attempt, models, &mut observe).fuse());
+        let outcome = loop {
+            // What was told is passed on before the work goes on.
+            let told = match future::select(pieces.next(), &mut driving).await {
+                Either::Left((told, _)) => told,
+                Either::Right((outcome, _)) => break outcome,
+            };
+            if let Some(piece) = told {
+                emit.event(SessionEvent::Compaction(piece.event(id))).await;
+            }
+        };
+        while let Ok(piece) = pieces.try_recv() {
+            emit.event(SessionEvent::Compaction(piece.event(id))).await;
+        }
+        outcome
+    }
+
+    /// What a strategy sees of the session now.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let log = self.journal.log();
+        let snapshot = Snapshot::of(self.agent.thread())
+            .with_context(self.system.clone(), self.specs.clone())
+            .with_window(self.agent.context_window());
+        match log.projection() {
+            Ok(projection) => snapshot.with_times(projection.times(log)),
+            Err(_) => snapshot,
+        }
+    }
+
+    /// Tells the end of a compaction whose stream was dropped, and notes it.
+    pub(super) async fn end_begun(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
+        let Some(Begun { id, reason, strategy }) = self.begun.take() else { return Ok(()) };
+        let (thread, at) = (self.thread_id().clone(), self.clock.now());
+        // It may have been carried out before the stream was dropped.
+        let event = match self.journal.log().compaction(id) {
+            Some(record) => {
+                let (report, usage) = (record.report.clone(), record.usage);
+                CompactionEvent::Completed { id, thread, at, report, usage }
+            }
+            None if id < self.journal.log().next_compaction() => {
+                let error = "it came to nothing".into();
+                CompactionEvent::Failed { id, thread, at, error }
+            }
+            None => {
+                let failure = CompactionFailure::new(id, reason, strategy, "cancelled");
+                self.journal.append(at, Event::CompactionFailed(Box::new(failure)))?;
+                CompactionEvent::Cancelled { id, thread, at }
+            }
+        };
+        emit.event(SessionEvent::Compaction(event)).await;
+        Ok(())
+    }
+}
+
+impl Piece {
+    fn event(self, id: CompactionId) -> CompactionEvent {
+        match self {
+            Self::Progress { done, total } => CompactionEvent::Progress { id, done, total },
+            Self::Summary(text) => CompactionEvent::SummaryDelta { id, text },
+        }
+    }
+}
+
+fn piece(event: DriveEvent<'_>) -> Option<Piece> {
+    match event {
+        DriveEvent::Called { progress, .. } => {
+            Some(Piece::Progress { done: progress.done, total: progress.total })
+        }
+        DriveEvent::Delta(Delta::Text { text }) => Some(Piece::Summary(text.clone())),
+        DriveEvent::Delta(
+            Delta::Thinking { .. }
+            | Delta::ToolUse { .. }
+            | Delta::ToolInput { .. }
+            | Delta::Turn { .. },
+        ) => None,
+    }
+}
+
+/// Passes on what the machine wants told.
+async fn tell(output: Option<Output>, emit: &mut Emit) {
+    if let Some(Output::Notify(notice)) = output {
+        emit.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
+    }
+}

@@ -1,0 +1,142 @@
+//! A turn in flight: a stream of events, or awaited whole.
+
+use std::{
+    fmt,
+    future::IntoFuture,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures::{
+    FutureExt, SinkExt, Stream, StreamExt,
+    channel::mpsc,
+    future::{self, BoxFuture},
+    stream::{self, BoxStream},
+};
+
+use super::{error::SessionError, event::SessionEvent, handle::Shared};
+use crate::message::{StopReason, Usage};
+
+/// What a turn does, as it happens. Dropping it cancels the turn, at whatever point; the session
+/// can be used again at once.
+///
+/// It is a [`Stream`], has a [`next`](Self::next) of its own, and can be awaited for the [`Reply`].
+pub struct Events<'a> {
+    work: Option<BoxStream<'a, Result<SessionEvent, SessionError>>>,
+    shared: Arc<Shared>,
+}
+
+/// What came of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The text of the last answer; for a command, the line that says how it went.
+    pub text: String,
+    /// Why the model stopped; `None` where none was asked.
+    pub stop_reason: Option<StopReason>,
+    /// What all answers cost together.
+    pub usage: Usage,
+}
+
+/// Where the work of a turn puts its events. One event is taken before the next is made, so
+/// whoever drops the stream behind an event knows that nothing came after it.
+pub(super) struct Emit(mpsc::Sender<Result<SessionEvent, SessionError>>);
+
+impl Emit {
+    /// Hands an event over. Where nobody listens any more the work is about to be dropped.
+    pub(super) async fn event(&mut self, event: SessionEvent) {
+        let _ = self.0.send(Ok(event)).await;
+    }
+
+    pub(super) async fn error(&mut self, error: SessionError) {
+        let _ = self.0.send(Err(error)).await;
+    }
+}
+
+impl<'a> Events<'a> {
+    /// Returns the events of work that is done as they are asked for.
+    pub(super) fn of<F, W>(shared: Arc<Shared>, work: F) -> Self
+    where
+        F: FnOnce(Emit) -> W,
+        W: Future<Output = ()> + Send + 'a,
+    {
+        let (sender, receiver) = mpsc::channel(0);
+        let work = work(Emit(sender)).into_stream().filter_map(|()| future::ready(None));
+        Self { work: Some(stream::select(receiver, work).boxed()), shared }
+    }
+
+    /// Returns the next event; `None` behind the last one.
+    pub async fn next(&mut self) -> Option<Result<SessionEvent, SessionError>> {
+        StreamExt::next(self).await
+    }
+}
+
+impl Stream for Events<'_> {
+    type Item = Result<SessionEvent, SessionError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.work.is_some() && self.shared.take_abort(context) {
+            // Dropping the work cancels it.
+            self.work = None;
+            self.shared.end();
+            return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
+        }
+        let Some(work) = &mut self.work else { return Poll::Ready(None) };
+        let event = work.poll_next_unpin(context);
+        if matches!(event, Poll::Ready(None)) {
+            self.work = None;
+            self.shared.end();
+        }
+        event
+    }
+}
+
+impl Drop for Events<'_> {
+    fn drop(&mut self) {
+        self.shared.end();
+    }
+}
+
+impl<'a> IntoFuture for Events<'a> {
+    type Output = Result<Reply, SessionError>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    /// Waits for the end of the turn.
+    fn into_future(mut self) -> Self::IntoFuture {
+        async move {
+            let mut reply =
+                Reply { text: String::new(), stop_reason: None, usage: Usage::default() };
+            let mut notice = None;
+            while let Some(event) = self.next().await {
+                match event? {
+                    SessionEvent::TextDelta { text } => reply.text.push_str(&text),
+                    SessionEvent::Notice { text } => notice = Some(text),
+                    // What comes behind calls or a new message is another answer.
+                    SessionEvent::ToolStarted { .. } | SessionEvent::QueuedMessage { .. } => {
+                        reply.text.clear();
+                    }
+                    SessionEvent::TurnEnded { stop_reason, usage, .. } => {
+                        reply.stop_reason = Some(stop_reason);
+                        reply.usage += usage;
+                    }
+                    SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
+                    SessionEvent::ThinkingDelta { .. }
+                    | SessionEvent::ToolFinished { .. }
+                    | SessionEvent::Compaction(_) => {}
+                }
+            }
+            if let (None, Some(line)) = (&reply.stop_reason, notice) {
+                reply.text = line.to_string();
+            }
+            Ok(reply)
+        }
+        .boxed()
+    }
+}
+
+impl fmt::Debug for Events<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("over", &self.work.is_none()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,89 @@
+//! Talking to a session while a turn borrows it.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Context,
+};
+
+use futures::task::AtomicWaker;
+
+use crate::message::Text;
+
+/// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    shared: Arc<Shared>,
+}
+
+/// What a session and its handles share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    queue: Mutex<VecDeque<Text>>,
+    /// Whether a turn goes on.
+    busy: AtomicBool,
+    abort: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl SessionHandle {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Queues a message. It begins a turn of its own when the one at work is over, in order with
+    /// the others; queued while nothing goes on it waits for the next turn.
+    pub fn queue(&self, text: impl Into<Text>) {
+        self.shared.lock().push_back(text.into());
+    }
+
+    /// How many messages wait.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.shared.lock().len()
+    }
+
+    /// Takes all messages back that wait, such as to put them into the input again.
+    #[must_use]
+    pub fn take_queued(&self) -> Vec<Text> {
+        self.shared.lock().drain(..).collect()
+    }
+
+    /// Ends the turn that goes on, if one does: its stream yields
+    /// [`Aborted`](super::SessionEvent::Aborted) and nothing more.
+    pub fn abort(&self) {
+        if self.shared.busy.load(Ordering::Acquire) {
+            self.shared.abort.store(true, Ordering::Release);
+            self.shared.waker.wake();
+        }
+    }
+}
+
+impl Shared {
+    /// A turn begins: what was meant for the one before is over.
+    pub(super) fn begin(&self) {
+        self.abort.store(false, Ordering::Release);
+        self.busy.store(true, Ordering::Release);
+    }
+
+    pub(super) fn end(&self) {
+        self.busy.store(false, Ordering::Release);
+    }
+
+    pub(super) fn next_queued(&self) -> Option<Text> {
+        self.lock().pop_front()
+    }
+
+    /// Whether somebody aborted. Registers to be woken if somebody does.
+    pub(super) fn take_abort(&self, context: &Context<'_>) -> bool {
+        self.waker.register(context.waker());
+        self.abort.swap(false, Ordering::AcqRel)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Text>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,85 @@
+//! The session: what it holds, and what can be asked of it.
+
+use std::sync::Arc;
+
+use super::handle::{SessionHandle, Shared};
+use crate::{
+    auto::AutoCompactor,
+    log::EventLog,
+    message::{
+        CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, SharedVec, Text,
+        ThreadId, ToolSpec,
+    },
+    model::{Agent, Clock, Model, Sleeper, Tool},
+    store::{Archive, Journal},
+    strategy::CompactionStrategy,
+};
+
+/// An agent thread that never overflows. See the [module](super) for what holds.
+#[derive(Debug)]
+pub struct Session {
+    pub(super) agent: Box<dyn Agent>,
+    pub(super) journal: Journal,
+    pub(super) archive: Option<Arc<dyn Archive>>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) specs: SharedVec<ToolSpec>,
+    pub(super) system: Messages,
+    pub(super) reminder: Option<Text>,
+    pub(super) strategy: Arc<dyn CompactionStrategy>,
+    pub(super) fast: Option<Arc<dyn Model>>,
+    pub(super) auto: AutoCompactor,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) sleeper: Arc<dyn Sleeper>,
+    pub(super) ids: CheckpointIds,
+    pub(super) max_rounds: u32,
+    /// Estimated tokens of system prompt and tools.
+    pub(super) overhead: u64,
+    /// A compaction that began and has no end among the events yet.
+    pub(super) begun: Option<Begun>,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// A compaction that began.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    pub(super) id: CompactionId,
+    pub(super) reason: CompactionReason,
+    pub(super) strategy: Text,
+}
+
+impl Session {
+    /// What talks to the session while a turn goes on.
+    #[must_use]
+    pub fn handle(&self) -> SessionHandle {
+        SessionHandle::new(Arc::clone(&self.shared))
+    }
+
+    /// The messages that the model sees next.
+    #[must_use]
+    pub fn messages(&self) -> &Messages {
+        self.agent.messages()
+    }
+
+    /// Everything that happened.
+    #[must_use]
+    pub fn log(&self) -> &EventLog {
+        self.journal.log()
+    }
+
+    /// The thread.
+    #[must_use]
+    pub fn thread_id(&self) -> &ThreadId {
+        self.journal.log().thread_id()
+    }
+
+    /// The window of the model, where it is known.
+    #[must_use]
+    pub fn window(&self) -> Option<ContextWindow> {
+        self.agent.context_window()
+    }
+}
+
+const _: () = {
+    const fn send<T: Send>() {}
+    send::<Session>();
+};

@@ -1,0 +1,594 @@
+//! Whole sessions against scripted and hostile models, with a fixed clock and seed. They look at the
+//! requests that the model received and at the log that was stored.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use futures::{Stream, executor::block_on, task::noop_waker};
+use serde_json::{Value, json};
+use threadfold::{
+    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Turn, Usage, async_trait,
+    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
+    legality,
+    log::Event,
+    message::{Json, ModelErrorKind, StopReason, Text, Timestamp, ToolSpec, ToolUse},
+    model::{Clock, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
+    store::{Journal, MemoryStore, ThreadStore},
+    strategy::{KeepRecent, Summarize},
+    testing::{Answer, ScriptedModel, WakefulSleeper},
+};
+
+/// A clock that goes on by a second with every look.
+#[derive(Debug, Default)]
+struct Ticking(AtomicU64);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1_000, Ordering::Relaxed))
+    }
+}
+
+/// A tool that says what it was given, after having been pending so often.
+#[derive(Debug)]
+struct Echo {
+    name: &'static str,
+    polls: usize,
+}
+
+#[async_trait]
+impl Tool for Echo {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(self.name, "Says what it was given.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        for _ in 0..self.polls {
+            pending_once().await;
+        }
+        if call.input.as_str().contains("fail") {
+            return Err("it failed as asked".into());
+        }
+        Ok(ToolOutput::from(format!("{} {}", self.name, call.input.as_str())))
+    }
+}
+
+async fn pending_once() {
+    let mut waited = false;
+    futures::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+struct Bench {
+    session: Session,
+    model: ScriptedModel,
+    store: Arc<MemoryStore>,
+}
+
+const THREAD: &str = "thread-1";
+
+fn bench<A: Into<Answer>>(
+    script: impl IntoIterator<Item = A>,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    within(200_000, script, build)
+}
+
+fn within<A: Into<Answer>>(
+    window: u64,
+    script: impl IntoIterator<Item = A>,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    let (model, store) = (ScriptedModel::new(script), Arc::new(MemoryStore::default()));
+    let agent = ModelAgent::new(Arc::new(model.clone())).with_window(ContextWindow::new(window));
+    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
+    let builder = Session::builder(agent)
+        .journal(journal)
+        .clock(Arc::new(Ticking::default()))
+        .sleeper(Arc::new(WakefulSleeper::default()))
+        .tool(Arc::new(Echo { name: "slow", polls: 3 }))
+        .tool(Arc::new(Echo { name: "quick", polls: 0 }));
+    Bench { session: build(builder).build().unwrap(), model, store }
+}
+
+fn calls(calls: &[(&str, &str, &str)]) -> Message {
+    let call = |(id, name, input): &(&str, &str, &str)| {
+        ContentBlock::from(ToolUse::new(*id, *name, Json::parse(input).unwrap()))
+    };
+    Message::new(Role::Assistant, calls.iter().map(call).collect())
+}
+
+/// What comes of saying something.
+fn say(session: &mut Session, text: impl Into<Text>) -> Result<Reply, SessionError> {
+    block_on(session.send(text).into_future())
+}
+
+/// Everything that happens until the end.
+fn events(session: &mut Session, text: &str) -> Vec<Result<SessionEvent, SessionError>> {
+    let mut stream = session.send(text);
+    let mut events = Vec::new();
+    while let Some(event) = block_on(stream.next()) {
+        events.push(event);
+    }
+    events
+}
+
+fn compactions(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {
+    let compaction = |event: &Result<SessionEvent, SessionError>| match event {
+        Ok(SessionEvent::Compaction(event)) => Some(event.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(compaction).collect()
+}
+
+impl Bench {
+    /// Thread, log and store tell of the same, and nothing in it is illegal.
+    fn assert_whole(&self) {
+        let (log, messages) = (self.session.log(), self.session.messages());
+        assert_eq!(log.replay().unwrap(), messages[..]);
+        let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
+        assert_eq!(stored.events(), log.events());
+        for request in self.model.requests() {
+            assert_eq!(legality::violations(&request.messages), []);
+        }
+    }
+
+    fn last_request(&self) -> Request {
+        self.model.requests().pop().unwrap()
+    }
+
+    fn last_sent(&self) -> String {
+        serde_json::to_string(&self.last_request().messages).unwrap()
+    }
+}
+
+fn policy() -> AutoPolicy {
+    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
+}
+
+#[test]
+fn a_message_is_answered_and_both_are_kept() {
+    let mut bench = bench(["Hello!"], |builder| builder.system("Be kind.").reminder("Be short."));
+    let reply = say(&mut bench.session, "Hi.").unwrap();
+    assert_eq!((reply.text.as_str(), reply.stop_reason), ("Hello!", Some(StopReason::EndTurn)));
+    let request = bench.last_request();
+    assert_eq!(request.system[0], Message::system("Be kind."));
+    assert_eq!(request.tools.len(), 2);
+    let kinds: Vec<&str> = request.messages[0].content.iter().map(ContentBlock::kind).collect();
+    assert_eq!(kinds, ["text", "system_reminder", "checkpoint"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn every_call_gets_one_result_in_the_order_of_the_calls() {
+    let asked = calls(&[
+        ("a", "slow", "{\"n\":1}"),
+        ("b", "quick", "{\"n\":2}"),
+        ("c", "missing", "{}"),
+        ("d", "quick", "{\"fail\":true}"),
+        ("e", "quick", "[]"),
+    ]);
+    let mut bench = bench([Answer::from(asked), "Done.".into()], |builder| builder);
+    let events = events(&mut bench.session, "Go.");
+    let finished = events.iter().filter_map(|event| match event {
+        Ok(SessionEvent::ToolFinished { id, .. }) => Some(id.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        finished.collect::<Vec<_>>().last().map(String::as_str),
+        Some("a"),
+        "the slow one comes last"
+    );
+    let request = bench.last_request();
+    let results: Vec<(String, bool, String)> = request
+        .messages
+        .iter()
+        .flat_map(|message| message.tool_results())
+        .map(|result| {
+            let text = result.content[0].as_text().unwrap();
+            (result.tool_use_id.to_string(), result.is_error, text.to_string())
+        })
+        .collect();
+    let result = |id: &str, is_error, text: &str| (id.to_owned(), is_error, text.to_owned());
+    assert_eq!(results[0], result("a", false, "slow {\"n\":1}"));
+    assert_eq!(results[1], result("b", false, "quick {\"n\":2}"));
+    let missing = "There is no tool missing; there are slow, quick.";
+    assert_eq!(results[2], result("c", true, missing));
+    assert_eq!(results[3], result("d", true, "it failed as asked"));
+    assert!(results[4].1 && results[4].2.starts_with("The input of the call cannot be read: "));
+    let kinds = request.messages[2].content.iter().map(ContentBlock::kind);
+    assert_eq!(
+        kinds.collect::<Vec<_>>().last().copied(),
+        Some("checkpoint"),
+        "results carry one too"
+    );
+    bench.assert_whole();
+}
+
+/// A session with a past of so many rounds, each of about a hundred tokens.
+fn with_past(bench: &mut Bench, rounds: usize) {
+    for round in 0..rounds {
+        let text = format!("Old question {round}: {}", "word ".repeat(20));
+        say(&mut bench.session, text).unwrap();
+    }
+}
+
+fn past(rounds: usize) -> Vec<Answer> {
+    (0..rounds).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect()
+}
+
+#[test]
+fn the_command_compacts_and_asks_the_model_nothing_else() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let asked = bench.model.requests().len();
+    let events = events(&mut bench.session, "/compact the numbers");
+    assert_eq!(bench.model.requests().len(), asked + 1, "the summary, and no answer");
+    assert!(bench.last_sent().contains("the numbers"));
+    let told = compactions(&events);
+    assert!(matches!(told.first(), Some(CompactionEvent::Started { .. })), "{told:?}");
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
+    assert!(text.starts_with("Compacted: 16 to "), "{text}");
+    let last = &bench.session.log().events().last().unwrap().event;
+    assert!(matches!(last, Event::LocalNotice(notice) if notice.text == *text));
+    let typed = serde_json::to_string(bench.session.messages()).unwrap();
+    assert!(!typed.contains("/compact") && typed.contains("They talked."));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_command_that_comes_to_nothing_says_so_on_every_path() {
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    let mut script = past(8);
+    script.push(Answer::Error(error));
+    let summarize = Summarize { messages: 2, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    let events = events(&mut bench.session, "/compact");
+    assert_eq!(compactions(&events), [], "there is nothing to compact, so nothing begins");
+    assert!(matches!(events.last(), Some(Ok(SessionEvent::Notice { .. }))), "{events:?}");
+    with_past(&mut bench, 8);
+    let before = bench.session.messages().clone();
+    let events = self::events(&mut bench.session, "/compact");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
+    assert_eq!(text, "Not compacted: the model call failed: the lamp is out.");
+    assert_eq!(*bench.session.messages(), before);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_prompt_behind_the_command_is_sent_after_it() {
+    let mut script = past(8);
+    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "@compact What is two and two?").unwrap();
+    assert_eq!(reply.text, "Four.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && !sent.contains("Old answer 0"), "{sent}");
+    assert!(sent.contains("What is two and two?") && !sent.contains("@compact"));
+    bench.assert_whole();
+}
+
+#[test]
+fn the_thread_is_compacted_before_the_prompt_that_would_be_too_much() {
+    let mut script = past(8);
+    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 200, ..Summarize::default() };
+    let threshold = Threshold::Tokens(1_000);
+    let policy = AutoPolicy { threshold, ..policy() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+    with_past(&mut bench, 8);
+    let events = events(&mut bench.session, "What is two and two?");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    let requests = bench.model.requests();
+    let asked = serde_json::to_string(&requests[requests.len() - 2]).unwrap();
+    assert!(asked.contains("What is two and two?"), "the summary is for the next prompt");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && sent.contains("What is two and two?"), "{sent}");
+    assert!(!sent.contains("Old answer 0"), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
+    let mut script = past(8);
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    script.extend([Answer::Error(error), Answer::from("Four.")]);
+    let summarize = Summarize { messages: 2, summary_tokens: 200, ..Summarize::default() };
+    let policy = AutoPolicy { threshold: Threshold::Tokens(1_000), ..policy() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+    with_past(&mut bench, 8);
+    let events = events(&mut bench.session, "What is two and two?");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    assert!(matches!(events.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{events:?}");
+    assert!(bench.last_sent().contains("Old answer 0"));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
+    let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None };
+    let mut script = past(8);
+    script.extend([
+        Answer::Error(ModelError::new(overflow, "prompt is too long")),
+        Answer::from("Four."),
+    ]);
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(keep)));
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "What is two and two?").unwrap();
+    assert_eq!(reply.text, "Four.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("two and two") && !sent.contains("Old answer 0"), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
+    let mut bench = within(1_000, Vec::<Answer>::new(), |builder| builder);
+    let long = "word ".repeat(2_000);
+    let error = say(&mut bench.session, long).unwrap_err();
+    let SessionError::CannotFit { floor, tokens, limit, .. } = error else { panic!("{error}") };
+    assert!(floor > limit && tokens > limit && limit == 1_000, "{floor} {tokens} {limit}");
+    assert_eq!(bench.model.requests().len(), 0);
+    assert_eq!(bench.session.messages().len(), 0);
+    bench.assert_whole();
+}
+
+/// The results that the model was sent for the tool, as JSON.
+fn stats(bench: &Bench) -> Value {
+    let request = bench.last_request();
+    let results = request.messages.iter().flat_map(|message| message.tool_results());
+    let last = results.last().unwrap();
+    serde_json::from_str(last.content[0].as_text().unwrap()).unwrap()
+}
+
+#[test]
+fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
+    let mut script = past(8);
+    script.extend([
+        Answer::from(calls(&[("c", "compact_context", "{}"), ("q", "quick", "{}")])),
+        "They talked.".into(),
+        "Going on.".into(),
+    ]);
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 50, ..Summarize::default() };
+    let policy =
+        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        builder.compaction_tool().strategy(Arc::new(summarize)).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "Work.").unwrap();
+    assert_eq!(reply.text, "Going on.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && !sent.contains("Old answer 0"), "{sent}");
+    let request = bench.last_request();
+    let results = request.messages.iter().flat_map(|message| message.tool_results());
+    let results: Vec<(&str, bool, &str)> = results
+        .map(|result| {
+            let text = result.content[0].as_text().unwrap();
+            (result.tool_use_id.as_str(), result.is_error, text.as_str())
+        })
+        .collect();
+    let [("c", false, stats), ("q", false, "quick {}")] = results.as_slice() else {
+        panic!("{results:?}")
+    };
+    let stats: Value = serde_json::from_str(stats).unwrap();
+    assert_eq!(stats["batchesCreated"], 1);
+    assert!(stats["messagesCompressed"].as_u64().unwrap() >= 10, "{stats}");
+    let tokens = |field: &str| stats[field].as_u64().unwrap();
+    assert!(tokens("tokensEstimateAfter") < tokens("tokensEstimateBefore"), "{stats}");
+    bench.assert_whole();
+}
+
+#[test]
+fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
+    let script = [Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
+    let mut bench = bench(script, SessionBuilder::compaction_tool);
+    say(&mut bench.session, "Work.").unwrap();
+    let stats = stats(&bench);
+    assert_eq!((&stats["messagesCompressed"], &stats["batchesCreated"]), (&json!(0), &json!(0)));
+    assert_eq!(stats["tokensEstimateBefore"], stats["tokensEstimateAfter"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn the_tool_says_why_it_failed() {
+    let mut script = past(8);
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    script.extend([
+        Answer::from(calls(&[("c", "compact_context", "{}")])),
+        Answer::Error(error),
+        "Never mind.".into(),
+    ]);
+    let summarize = Summarize { messages: 2, summary_tokens: 50, ..Summarize::default() };
+    let policy =
+        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        builder.compaction_tool().strategy(Arc::new(summarize)).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    say(&mut bench.session, "Work.").unwrap();
+    let failed = json!({"success": false, "output": "the model call failed: the lamp is out"});
+    assert_eq!(stats(&bench), failed);
+    bench.assert_whole();
+}
+
+#[test]
+fn queued_messages_are_sent_when_the_turn_is_over() {
+    let mut bench = bench(["One.", "Two.", "Three."], |builder| builder);
+    let handle = bench.session.handle();
+    handle.queue("second");
+    handle.queue("third");
+    let reply = say(&mut bench.session, "first").unwrap();
+    assert_eq!((reply.text.as_str(), handle.queued()), ("Three.", 0));
+    let typed: Vec<String> = bench
+        .session
+        .messages()
+        .iter()
+        .filter(|message| message.is_typed())
+        .map(|message| message.content[0].as_text().unwrap().to_string())
+        .collect();
+    assert_eq!(typed, ["first", "second", "third"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn an_abort_ends_the_turn_and_the_next_one_works() {
+    let asked = calls(&[("a", "slow", "{}")]);
+    let mut bench = bench([Answer::from(asked), "Fine.".into()], |builder| builder);
+    let handle = bench.session.handle();
+    let mut stream = bench.session.send("Go.");
+    loop {
+        let event = block_on(stream.next()).unwrap().unwrap();
+        if matches!(event, SessionEvent::ToolStarted { .. }) {
+            break;
+        }
+    }
+    handle.abort();
+    assert_eq!(block_on(stream.next()).unwrap().unwrap(), SessionEvent::Aborted);
+    assert!(block_on(stream.next()).is_none());
+    drop(stream);
+    handle.abort();
+    let reply = say(&mut bench.session, "Again.").unwrap();
+    assert_eq!(reply.text, "Fine.", "an abort of nothing does not last");
+    let sent = bench.last_sent();
+    assert!(sent.contains("Cancelled before it was done."), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_compaction_is_taken_back() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let before = bench.session.messages().clone();
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    let id = told.last().unwrap().id();
+    assert!(bench.session.messages().len() < before.len());
+    block_on(bench.session.undo_compaction(id)).unwrap();
+    assert_eq!(*bench.session.messages(), before);
+    assert!(block_on(bench.session.undo_compaction(id)).is_err());
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_is_taken_up_again_from_its_store() {
+    let Bench { session, store, .. } = {
+        let mut bench = bench(["Hello!"], |builder| builder);
+        say(&mut bench.session, "Hi.").unwrap();
+        bench
+    };
+    let messages = session.messages().clone();
+    drop(session);
+    let model = ScriptedModel::new(["Yes."]);
+    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
+    let mut session = Session::builder(ModelAgent::new(Arc::new(model.clone())))
+        .journal(journal)
+        .build()
+        .unwrap();
+    assert_eq!(*session.messages(), messages);
+    say(&mut session, "Still there?").unwrap();
+    assert_eq!(model.requests()[0].messages[..2], messages[..2]);
+    let bench = Bench { session, model, store };
+    bench.assert_whole();
+}
+
+/// Polls a stream so often, or to its end; says whether it ended.
+fn poll(stream: &mut (impl Stream + Unpin), times: usize) -> bool {
+    let waker = noop_waker();
+    let mut context = Context::from_waker(&waker);
+    for _ in 0..times {
+        if let Poll::Ready(None) = Pin::new(&mut *stream).poll_next(&mut context) {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn a_stream_may_be_dropped_at_every_await() {
+    let script = || {
+        let mut script = past(8);
+        script.extend([
+            Answer::from("They talked."),
+            Answer::from(calls(&[("a", "slow", "{}"), ("b", "quick", "{}")])),
+            Answer::from(calls(&[("c", "slow", "{}")])),
+            Answer::from("Done."),
+        ]);
+        // What is left over answers what comes after the drop.
+        script.extend((0..8).map(|_| Answer::from("Fine.")));
+        script
+    };
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 200, ..Summarize::default() };
+    let policy = AutoPolicy { threshold: Threshold::Tokens(1_000), cooldown_ms: 0, ..policy() };
+    let mut ended = false;
+    let mut polls = 0;
+    let mut cancelled = 0;
+    while !ended {
+        let mut bench =
+            bench(script(), |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+        with_past(&mut bench, 8);
+        let mut stream = bench.session.send("Work.");
+        ended = poll(&mut stream, polls);
+        drop(stream);
+        assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
+
+        // The script may be at a summary or a call; whatever it says next, the session works.
+        let after = events(&mut bench.session, "And now?");
+        assert!(after.iter().all(Result::is_ok), "after {polls} polls: {after:?}");
+        assert!(matches!(after.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{after:?}");
+        let told = compactions(&after);
+        let is_cancelled =
+            |event: &CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
+        cancelled += told.iter().filter(|event| is_cancelled(event)).count();
+        if told.iter().any(is_cancelled) {
+            assert!(is_cancelled(&told[0]), "it comes first: {told:?}");
+        }
+        bench.assert_whole();
+        polls += 1;
+    }
+    assert!(polls > 20, "{polls} polls");
+    assert!(cancelled > 3, "{cancelled} cancelled compactions");
+}
+
+#[test]
+fn what_was_spent_is_told() {
+    let answer = Message::assistant("Hello!");
+    let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(70, 5)));
+    let mut bench = bench([Answer::Turn(turn)], |builder| builder);
+    let reply = say(&mut bench.session, "Hi.").unwrap();
+    assert_eq!(reply.usage, Usage::new(70, 5));
+    assert_eq!(bench.session.context_tokens(), 75);
+}
