@@ -1,0 +1,162 @@
+//! An agent works through a long task in a small window, and its thread never overflows.
+//!
+//! `cargo run --example session`
+//!
+//! The agent is a script that reads file after file, as coding agents do; no network, no key. What
+//! the session does is real: it runs the tools, watches how full the context is, compacts before
+//! the next request would be too long, and keeps a log of it all.
+
+use std::{error::Error, io, sync::Arc};
+
+use futures::executor::block_on;
+use serde_json::json;
+use terminal::{Style, first_line, thousands};
+use threadfold::{
+    ContextWindow, Message, ModelAgent, Role, Session, StrategyRegistry, async_trait,
+    auto::{AutoPolicy, UnknownUsage},
+    legality,
+    log::Event,
+    message::{ToolSpec, ToolUse},
+    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    session::{CompactionEvent, SessionEvent},
+    strategy::StrategyConfig,
+    testing::{Answer, ExtractiveModel, ScriptedModel},
+};
+
+mod terminal;
+
+const WINDOW: ContextWindow = ContextWindow::new(5_000);
+
+const FILES: [&str; 12] = [
+    "src/lexer.rs",
+    "src/token.rs",
+    "src/parser.rs",
+    "src/ast.rs",
+    "src/types.rs",
+    "src/check.rs",
+    "src/lower.rs",
+    "src/emit.rs",
+    "src/error.rs",
+    "src/main.rs",
+    "tests/parse.rs",
+    "README.md",
+];
+
+/// Reads files that are made up: some lines each.
+#[derive(Debug)]
+struct Read;
+
+#[async_trait]
+impl Tool for Read {
+    fn spec(&self) -> ToolSpec {
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+        ToolSpec::new("read", "Reads a file.", schema)
+    }
+
+    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        let input = call.input.json()?.to_value()?;
+        let path = input["path"].as_str().ok_or("a path is needed")?;
+        let line = |number| format!("/* {path}:{number} */ fn part_{number}() {{ todo!() }}\n");
+        Ok(ToolOutput::from((1..=40).map(line).collect::<String>()))
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let style = Style::of(&io::stdout());
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script()))).with_window(WINDOW);
+    // The past is summed up as text, by a model of its own: here one that picks sentences.
+    let config: StrategyConfig = serde_json::from_str(
+        r#"{"ladder": {"rungs": [
+            {"summarize": {"range": "text", "messages": 4, "summary_tokens": 600}}, "digest"
+        ]}}"#,
+    )?;
+    let mut session = Session::builder(agent)
+        .system("You are a careful engineer.")
+        .tool(Arc::new(Read))
+        .strategy(StrategyRegistry::default().build(&config)?)
+        .fast_model(Arc::new(ExtractiveModel))
+        .policy(AutoPolicy {
+            unknown_usage: UnknownUsage::Estimate,
+            cooldown_ms: 0,
+            ..AutoPolicy::default()
+        })
+        .build()?;
+
+    println!("{}", style.heading("A long task in a small window"));
+    println!(
+        "The window holds {} tokens; the task reads more than that.\n",
+        thousands(WINDOW.tokens())
+    );
+    let prompt = "Read every file and tell me which parts are missing. Do not change anything.";
+    println!("{} {prompt}\n", style.bold("user     "));
+    let mut said = String::new();
+    let mut events = session.send(prompt);
+    while let Some(event) = block_on(events.next()) {
+        show(style, event?, &mut said);
+    }
+    drop(events);
+    println!("{} {said}\n", style.bold("assistant"));
+    close(style, &session);
+    Ok(())
+}
+
+/// What the agent says: a file at a time, and an answer at the end.
+fn script() -> Vec<Answer> {
+    let round = |(number, path): (usize, &&str)| {
+        let words = format!("File {} of {}: I look at {path}.", number + 1, FILES.len());
+        let call = ToolUse::new(format!("call_{number}"), "read", json!({ "path": path }));
+        let content = vec![threadfold::ContentBlock::text(words), call.into()];
+        Answer::from(Message::new(Role::Assistant, content))
+    };
+    let answer = "I have read all twelve files. Every part in them is still to be written.";
+    FILES.iter().enumerate().map(round).chain([Answer::from(answer)]).collect()
+}
+
+fn show(style: Style, event: SessionEvent, said: &mut String) {
+    match event {
+        SessionEvent::TextDelta { text } => said.push_str(&text),
+        SessionEvent::ToolStarted { name, .. } => {
+            println!("{} {}", style.cyan(format!("{name:>9}")), style.dim(first_line(said, 60)));
+            said.clear();
+        }
+        SessionEvent::Compaction(event) => compaction(style, event),
+        SessionEvent::Notice { text } => println!("{} {text}", style.yellow("   notice")),
+        _ => {}
+    }
+}
+
+fn compaction(style: Style, event: CompactionEvent) {
+    match event {
+        CompactionEvent::Started { strategy, .. } => {
+            println!("{} the thread is getting long: {strategy}", style.yellow("  compact"));
+        }
+        CompactionEvent::Completed { report, .. } => {
+            let meter = |tokens| style.meter(tokens, WINDOW.tokens());
+            println!("          {}", meter(report.before.tokens));
+            println!("          {}", meter(report.after.tokens));
+        }
+        CompactionEvent::Failed { error, .. } => {
+            println!("{} {error}", style.red("   failed"));
+        }
+        _ => {}
+    }
+}
+
+fn close(style: Style, session: &Session) {
+    let compacted =
+        |event: &&threadfold::log::LoggedEvent| matches!(event.event, Event::Compacted(_));
+    println!("{}", style.heading("What is left"));
+    println!(
+        "{} events in the log, {} of them compactions; {} messages in the thread, {} violations.",
+        session.log().len(),
+        session.log().iter().filter(compacted).count(),
+        session.messages().len(),
+        legality::violations(session.messages()).len(),
+    );
+    println!("\n  {}", style.meter(session.context_tokens(), WINDOW.tokens()));
+    let rule = "Do not change anything";
+    let kept = session.messages().iter().any(|message| {
+        message.content.iter().filter_map(|block| block.as_text()).any(|text| text.contains(rule))
+    });
+    println!("  What the user asked for is still there, word for word: {kept}.");
+}
