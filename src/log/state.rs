@@ -237,21 +237,18 @@ impl State {
     }
 
     /// What a plan that fits puts in place of what, as pieces.
-    fn swaps(&mut self, log: &[LoggedEvent], record: &CompactionRecord) -> Vec<Swap> {
+    fn swaps(&self, log: &[LoggedEvent], record: &CompactionRecord) -> Vec<Swap> {
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
-        let made: Vec<_> = splices
-            .map(|(number, splice)| {
-                let source = Maker::Compaction { standing, splice: number };
-                (splice.at.clone(), self.made(log, splice, source))
-            })
-            .collect();
-        let swap = |(at, made)| Swap { at, comes: self.thread.gather(made) };
-        made.into_iter().map(swap).collect()
+        let swap = |(number, splice): (usize, &Splice)| {
+            let source = Maker::Compaction { standing, splice: number };
+            Swap { at: splice.at.clone(), comes: self.made(log, splice, source) }
+        };
+        splices.map(swap).collect()
     }
 
     /// The messages that come in a splice, each with its source.
-    fn made(&self, log: &[LoggedEvent], splice: &Splice, new: Maker) -> Vec<Piece> {
+    fn made(&self, log: &[LoggedEvent], splice: &Splice, new: Maker) -> Pieces {
         let messages = splice.build(|index| self.message(log, index));
         let sources = splice.insert.iter().map(|insert| match insert {
             Insert::Message { .. } => new,
@@ -271,7 +268,7 @@ impl State {
         }
         let mut swaps = top.swaps;
         for (at, made) in marked {
-            let comes = self.thread.gather([Piece::Made(made)]);
+            let comes = Pieces::from_iter([Piece::Made(made)]);
             swaps.push(Swap { at: at..at + 1, comes });
         }
         self.thread.swap(swaps);
