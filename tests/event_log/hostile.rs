@@ -196,3 +196,48 @@ fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
     compact(&mut log, vec![splice(0..len, &["all"])]);
     assert_eq!(log.covered(CompactionId(1)), Some(vec![0..2 * count as u64]));
 }
+
+#[test]
+fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
+    // A result of many pieces, of which thousands of plans say that it stays.
+    let pieces = (0..40_000).map(|_| threadfold::ContentBlock::text("")).collect();
+    let result = threadfold::message::ToolResult::new("t1", pieces);
+    let mut log = log_of(&[]);
+    let message = Message::new(threadfold::Role::User, vec![result.into()]);
+    log.append(Timestamp(0), Event::MessageAppended(message)).unwrap();
+    for _ in 0..4_000 {
+        let kept = threadfold::compact::Insert::Part { message: 0, blocks: vec![0] };
+        compact(&mut log, vec![threadfold::compact::Splice { at: 0..1, insert: vec![kept] }]);
+    }
+    let messages = log.replay().unwrap();
+    let Event::MessageAppended(came) = &log.events()[0].event else { unreachable!() };
+    assert!(messages[0].ptr_eq(came));
+}
+
+#[test]
+fn places_of_reasoning_are_handed_down_in_the_time_of_the_fewer() {
+    // Were the heap moved from each compaction to the one below, this would take a minute.
+    let count = 30_000;
+    let thought = threadfold::message::Thinking::new("hm", None);
+    let answer = Message::new(threadfold::Role::Assistant, vec![thought.into()]);
+    let mut log = log_of(&["a", "b"]);
+    compact(&mut log, vec![splice(0..1, &["A"])]);
+    // Compactions that do nothing, each with an answer behind it, and a heap behind the last.
+    for _ in 0..count {
+        let id = log.next_compaction();
+        let before = 2 + id.0 as usize - 1;
+        let plan = threadfold::Plan::from_splices(before, vec![]);
+        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
+        log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
+        log.append(Timestamp(0), Event::MessageAppended(answer.clone())).unwrap();
+    }
+    for _ in 0..9 * count {
+        log.append(Timestamp(0), Event::MessageAppended(answer.clone())).unwrap();
+    }
+    for id in (1..=count).rev().map(CompactionId) {
+        let _ = log.undo(Timestamp(0), id).unwrap();
+    }
+    let _ = log.undo(Timestamp(0), CompactionId(0)).unwrap();
+    let marked = log.replay().unwrap();
+    assert_eq!(marked.iter().filter(|message| message.prefix_rewritten).count() as u64, 10 * count);
+}
