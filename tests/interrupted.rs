@@ -25,7 +25,7 @@ use threadfold::{
         Archive, ArchiveError, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError,
         ThreadStore, Visible,
     },
-    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent},
+    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
     testing::{ExtractiveModel, FailingStore, ScriptedModel, notation},
     tokens::ByteEstimate,
 };
@@ -404,4 +404,115 @@ fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
     let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
     assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
     assert_eq!(kept.visible(), []);
+}
+
+/// An archive whose writes fail when everything is written.
+#[derive(Debug, Default)]
+struct Failing(MemoryArchive);
+
+#[async_trait]
+impl Archive for Failing {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), ArchiveError> {
+        self.0.write(thread, compaction, entries).await?;
+        Err(ArchiveError::medium("a shelf", std::io::Error::other("it fell down")))
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+        self.0.list(thread, visible).await
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, ArchiveError> {
+        self.0.search(thread, query, limit, visible).await
+    }
+
+    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), ArchiveError> {
+        self.0.delete(thread, id).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+        self.0.delete_thread(thread).await
+    }
+}
+
+#[test]
+fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
+    let mut kept = Kept::new();
+    let (before, archive) = (kept.journal.log().clone(), Failing::default());
+    let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
+    let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
+    let mut conversation =
+        Conversation::new(&mut kept.agent, &mut kept.journal).with_archive(&archive);
+    let (models, mut observe) = (Models::one(&ExtractiveModel), |_: drive::DriveEvent<'_>| {});
+    let brief = Brief::default();
+    let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
+    let error = block_on(compacted).unwrap_err();
+    assert!(matches!(error, CompactionError::Archive(_)), "{error:?}");
+
+    assert_eq!(kept.agent.messages()[..], before.replay().unwrap());
+    assert_eq!(stored(&*kept.store), *kept.journal.log());
+    let [event] = kept.journal.log().since(before.len()) else { panic!() };
+    let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
+    assert_eq!(failure.error, "a shelf: it fell down");
+    assert_eq!(block_on(archive.list(&id(), &Visible::from(kept.journal.log()))).unwrap(), []);
+    let rungs: Vec<(&str, bool, usize)> = failure
+        .rungs
+        .iter()
+        .map(|rung| (rung.strategy.as_str(), rung.failure.is_none(), rung.calls))
+        .collect();
+    assert!(matches!(rungs[..], [("keep-recent", false, 0), ("fold-batches", true, 1..)]));
+    let done = block_on(kept.compact(&fold(), &ExtractiveModel)).unwrap();
+    assert_eq!(done.id, CompactionId(1));
+}
+
+#[test]
+fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
+    type Change = fn(&mut Kept);
+    let changes: [(Change, &str); 4] = [
+        (
+            |kept| kept.agent.push(Message::user("beside the log")),
+            "thread and log differ from message 18 on",
+        ),
+        (|kept| kept.agent.truncate(17), "thread and log differ from message 17 on"),
+        (
+            |kept| {
+                kept.agent.truncate(17);
+                kept.agent.push(Message::assistant("another one"));
+            },
+            "thread and log differ from message 17 on",
+        ),
+        (
+            |kept| {
+                let line = r#"{"seq":18,"at":0,"event":{"message_appended":{"role":"nobody"}}}"#;
+                let event = serde_json::from_str(line).unwrap();
+                block_on(kept.store.append(&id(), 18, &[event])).unwrap();
+                kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
+            },
+            "the message of event 18 cannot be read, so nothing can follow it",
+        ),
+    ];
+    for (change, reason) in changes {
+        let mut kept = Kept::new();
+        change(&mut kept);
+        let (thread, log) = (kept.agent.messages().clone(), kept.journal.log().clone());
+        let model = ScriptedModel::new(["A summary.", "A summary."]);
+        let error = block_on(kept.compact(&fold(), &model)).unwrap_err();
+        assert_eq!(error.to_string(), reason);
+        assert_eq!(model.requests().len(), 0, "{reason}");
+        assert_eq!((kept.agent.messages(), kept.journal.log()), (&thread, &log), "{reason}");
+    }
 }
