@@ -1,12 +1,7 @@
 //! Futures that are dropped at every await, stores that fail, writers that interleave: what is left
 //! is consistent, and the next call goes on.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic"
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::{
     future::Future,

@@ -91,8 +91,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Conflict`] if another writer appended to the thread; any other [`StoreError`]
-    /// of the store. The log keeps what is not stored.
+    /// [`StoreError::Conflict`] if another writer appended to the thread, or what was stored is not
+    /// all there any more; any other [`StoreError`] of the store. The log keeps what is not stored.
     pub async fn flush(&mut self) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         let thread = self.log.thread_id().clone();
