@@ -326,11 +326,14 @@ fn later_compactions_see_the_summary_and_never_the_raw_originals() {
 /// The texts of the summaries in a thread.
 fn summaries(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|message| &message.content);
-    let texts = blocks.filter_map(|block| match block {
-        ContentBlock::Summary(summary) => Some(summary.text.to_string()),
-        _ => None,
-    });
-    texts.collect()
+    let text = |block: &ContentBlock| {
+        if let ContentBlock::Summary(summary) = block {
+            Some(summary.text.to_string())
+        } else {
+            None
+        }
+    };
+    blocks.filter_map(text).collect()
 }
 
 /// No long line of a summary is in the next request twice.

@@ -529,7 +529,8 @@ fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
 
     let options = CompactOptions::default();
     let plan = thread.plan(&[Replacement::new("They counted.")], &options).unwrap();
-    let record = CompactionRecord::new(compaction, CompactionReason::default(), "x", plan);
+    let mut record = CompactionRecord::new(compaction, CompactionReason::default(), "x", plan);
+    record.archived = entries.len();
     log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
     assert_eq!(listed(&log), entries);
     let _ = log.undo(Timestamp(3), compaction).unwrap();

@@ -281,8 +281,14 @@ impl Insert {
 
 /// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
 /// what stood before it once, so the part is marked. What the answer cost and why it ended stand
-/// on the last part only, so that they count once.
+/// on the last part only, so that they count once. Where nothing is left out and nothing marked, it
+/// is the message itself: the blocks of a big one would be copied for every plan that keeps it.
 pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
+    let marks = !source.prefix_rewritten && source.content.iter().any(ContentBlock::is_reasoning);
+    // Ascending and within range, so as many are all.
+    if is_last && !marks && blocks.len() == source.content.len() {
+        return source.clone();
+    }
     let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
     let content: Vec<ContentBlock> = kept.cloned().collect();
     let reasons = content.iter().any(ContentBlock::is_reasoning);

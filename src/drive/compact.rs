@@ -3,7 +3,7 @@
 use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
 use crate::{
     compact::{CompactReport, StalePlan},
-    log::{AppendError, CompactionFailure, CompactionRecord, Event},
+    log::{AppendError, CompactionFailure, CompactionRecord, Event, ReplayError},
     message::{CompactionId, ContextWindow, Messages, SharedVec, ToolSpec, Usage},
     model::ProviderThread,
     store::{Archive, ArchiveError, Journal, StoreError},
@@ -33,10 +33,18 @@ pub enum CompactionError {
     /// is as it was, and what the archive may have got is invisible.
     #[error("nothing was compacted, because the archive could not be written: {0}")]
     Archive(#[source] ArchiveError),
-    /// The thread is not the one that the log tells of. Both are as they were.
-    #[error("the thread is not the one of its log: {0}")]
+    /// The thread is not the one that the log tells of: it was changed beside it. Both are as they
+    /// were, and no model was asked.
+    #[error("thread and log differ from message {message} on")]
+    Diverged {
+        /// The first message that differs, or that only one of the two has.
+        message: usize,
+    },
+    /// The plan does not fit the thread. Thread and log are as they were.
+    #[error("the plan does not fit the thread: {0}")]
     Stale(#[from] StalePlan),
-    /// The log refused the event: the thread was changed beside it. Both are as they were.
+    /// The log refused the event, because a message in it cannot be read or another event has the
+    /// number of the compaction. Thread and log are as they were.
     #[error(transparent)]
     Log(#[from] AppendError),
     /// What happened is in thread and log, but not yet in the store; the next write brings it there.
@@ -147,6 +155,7 @@ pub async fn compact(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Done, CompactionError> {
+    conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot();
     let outcome = propose(strategy, &snapshot, &brief, models, observe).await;
@@ -191,12 +200,27 @@ impl Conversation<'_> {
             let words = error.to_string();
             let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
             record.usage = driven.usage;
+            record.rungs = driven.proposal.rungs.iter().map(Rung::report).collect();
             self.note(brief, record).await?;
             return Err(CompactionError::Archive(error));
         }
         let done = self.commit(id, strategy, brief, driven)?;
         self.journal.flush().await?;
         Ok(done)
+    }
+
+    /// Returns whether thread and log tell of the same messages. They share them, so this compares
+    /// handles; what is asked of a model for another thread would be paid for nothing.
+    fn check(&self) -> Result<(), CompactionError> {
+        let replayed = self.journal.log().replay();
+        let log =
+            replayed.map_err(|ReplayError::Message { seq }| AppendError::Unreadable { seq })?;
+        let thread = self.thread.messages();
+        let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
+        if same == log.len().max(thread.len()) {
+            return Ok(());
+        }
+        Err(CompactionError::Diverged { message: same })
     }
 
     async fn archive(&self, id: CompactionId, driven: &Driven) -> Result<(), ArchiveError> {

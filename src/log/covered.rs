@@ -42,7 +42,13 @@ impl EventLog {
     pub fn covered(&self, id: CompactionId) -> Option<Vec<Range<u64>>> {
         let standing = &self.state().standing;
         let top = standing.iter().position(|standing| standing.id == id)?;
-        let mut walk = Walk { log: self, seen: HashSet::new(), open: Vec::new(), runs: Vec::new() };
+        let mut walk = Walk {
+            log: self,
+            seen: HashSet::new(),
+            asked: HashSet::new(),
+            open: Vec::new(),
+            runs: Vec::new(),
+        };
         walk.open_all(top, standing.get(top)?);
         while let Some(splice) = walk.open.pop() {
             walk.enter(splice);
@@ -74,6 +80,8 @@ type At = (usize, usize);
 struct Walk<'a> {
     log: &'a EventLog,
     seen: HashSet<At>,
+    /// The splices of which a new message was met, so that those before are looked for once.
+    asked: HashSet<At>,
     open: Vec<At>,
     runs: Vec<Range<usize>>,
 }
@@ -128,6 +136,9 @@ impl Walk<'_> {
 
     /// Opens the splice that a message came in, and those before it that bring no new message.
     fn open_group(&mut self, number: usize, splice: usize) {
+        if !self.asked.insert((number, splice)) {
+            return;
+        }
         let Some(standing) = self.log.state().standing.get(number) else { return };
         let splices = self.splices(standing).get(..splice).unwrap_or_default();
         let before = splices.iter().rev().take_while(|splice| !brings_new(splice)).count();

@@ -100,7 +100,8 @@ pub struct CompactionRecord {
     /// What was tried, in order; the last is what did it. Empty where a strategy stands alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
-    /// How many entries of the archive belong to it. They count only while this event stands.
+    /// How many entries of the archive belong to it. They are seen only while this event stands, and
+    /// none are if it says that there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: usize,
 }

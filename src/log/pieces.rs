@@ -2,8 +2,9 @@
 //!
 //! A log holds every message already, so a thread that it stands for needs no list of its own: a
 //! thread that was never compacted is one run, a compacted one a summary and a run. Pieces stand
-//! in a tree that is balanced by drawn weights, so that a plan costs its splices and not the
-//! length of the thread, however often a thread is compacted and put back.
+//! in a tree whose sides differ by one in height at most, so that a plan costs its splices and not
+//! the length of the thread, however often a thread is compacted and put back. No weights are drawn
+//! for it: whoever writes a log could foresee them, and make it as deep as it is long.
 
 use std::ops::Range;
 
@@ -13,7 +14,6 @@ use crate::message::Message;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pieces {
     root: Link,
-    weights: Weights,
 }
 
 /// Some neighbouring messages.
@@ -55,8 +55,8 @@ struct Node {
     piece: Piece,
     /// How many messages are in it and below it.
     len: usize,
-    /// No node below has a greater one.
-    weight: u64,
+    /// How many nodes are on the longest way down, this one among them.
+    height: u8,
     left: Link,
     right: Link,
 }
@@ -70,23 +70,13 @@ impl Pieces {
     /// Puts a piece behind the others.
     pub(super) fn push(&mut self, piece: Piece) {
         if piece.len() > 0 && !extend(&mut self.root, &piece) {
-            let leaf = self.weights.leaf(piece);
-            self.root = merge(self.root.take(), leaf);
+            self.root = Some(join(self.root.take(), Node::leaf(piece), None));
         }
     }
 
     /// Drops all messages from this one on.
     pub(super) fn truncate(&mut self, len: usize) {
-        self.root = self.split(len).0;
-    }
-
-    /// Returns pieces that may come into this thread. Their weights are drawn with its own.
-    pub(super) fn gather(&mut self, pieces: impl IntoIterator<Item = Piece>) -> Self {
-        let mut root = None;
-        for piece in pieces {
-            root = merge(root, self.weights.leaf(piece));
-        }
-        Self { root, weights: Weights::default() }
+        self.root = split(self.root.take(), len).0;
     }
 
     /// Carries swaps out, which are in order and in range, and returns what went for each.
@@ -94,11 +84,10 @@ impl Pieces {
         // From the back, so that the places before are still those of the plan.
         let mut went: Vec<Pieces> = Vec::with_capacity(swaps.len());
         for Swap { at, comes } in swaps.into_iter().rev() {
-            let (rest, behind) = self.split(at.end);
-            self.root = rest;
-            let (before, gone) = self.split(at.start);
-            went.push(Self { root: gone, weights: Weights::default() });
-            self.root = merge(merge(before, comes.root), behind);
+            let (rest, behind) = split(self.root.take(), at.end);
+            let (before, gone) = split(rest, at.start);
+            went.push(Self { root: gone });
+            self.root = concat(concat(before, comes.root), behind);
         }
         went.reverse();
         went
@@ -135,9 +124,13 @@ impl Pieces {
         }
         None
     }
+}
 
-    fn split(&mut self, at: usize) -> (Link, Link) {
-        split(self.root.take(), at, &mut self.weights)
+impl FromIterator<Piece> for Pieces {
+    fn from_iter<I: IntoIterator<Item = Piece>>(pieces: I) -> Self {
+        let mut all = Self::default();
+        pieces.into_iter().for_each(|piece| all.push(piece));
+        all
     }
 }
 
@@ -155,10 +148,21 @@ fn len(link: &Link) -> usize {
     link.as_ref().map_or(0, |node| node.len)
 }
 
+fn height(link: &Link) -> u8 {
+    link.as_ref().map_or(0, |node| node.height)
+}
+
 impl Node {
-    fn measured(mut self: Box<Self>) -> Link {
-        self.len = len(&self.left) + self.piece.len() + len(&self.right);
-        Some(self)
+    fn leaf(piece: Piece) -> Box<Self> {
+        Box::new(Self { len: piece.len(), piece, height: 1, left: None, right: None })
+    }
+
+    /// The node above these two, whose heights differ by one at most.
+    fn above(mut self: Box<Self>, left: Link, right: Link) -> Box<Self> {
+        self.len = len(&left) + self.piece.len() + len(&right);
+        self.height = height(&left).max(height(&right)).saturating_add(1);
+        (self.left, self.right) = (left, right);
+        self
     }
 }
 
@@ -180,71 +184,97 @@ fn extend(link: &mut Link, piece: &Piece) -> bool {
 }
 
 /// Returns what stands before a message, and the rest.
-fn split(link: Link, at: usize, weights: &mut Weights) -> (Link, Link) {
+fn split(link: Link, at: usize) -> (Link, Link) {
     let Some(mut node) = link else { return (None, None) };
-    let before = len(&node.left);
+    let (left, right) = (node.left.take(), node.right.take());
+    let before = len(&left);
     let end = before + node.piece.len();
     if at <= before {
-        let (front, back) = split(node.left.take(), at, weights);
-        node.left = back;
-        (front, node.measured())
+        let (front, back) = split(left, at);
+        (front, Some(join(back, node, right)))
     } else if at >= end {
-        let (front, back) = split(node.right.take(), at - end, weights);
-        node.right = front;
-        (node.measured(), back)
+        let (front, back) = split(right, at - end);
+        (Some(join(left, node, front)), back)
     } else {
-        let (left, right) = (node.left.take(), node.right.take());
-        let (front, back) = weights.halves(node.piece, at - before);
-        (merge(left, front), merge(back, right))
+        let (front, back) = halves(node.piece, at - before);
+        let front = front.map(|front| join(left, Node::leaf(front), None));
+        (front, Some(join(None, Node::leaf(back), right)))
+    }
+}
+
+/// Divides a piece. Only runs have a place within them.
+fn halves(piece: Piece, at: usize) -> (Option<Piece>, Piece) {
+    match piece {
+        Piece::Run(run) => {
+            let middle = run.start.saturating_add(at).min(run.end);
+            (Some(Piece::Run(run.start..middle)), Piece::Run(middle..run.end))
+        }
+        Piece::Made(made) => (None, Piece::Made(made)),
     }
 }
 
 /// Returns the pieces of both, one behind the other.
-fn merge(left: Link, right: Link) -> Link {
+fn concat(left: Link, right: Link) -> Link {
     match (left, right) {
         (None, link) | (link, None) => link,
-        (Some(mut left), Some(mut right)) => {
-            if left.weight >= right.weight {
-                left.right = merge(left.right.take(), Some(right));
-                left.measured()
-            } else {
-                right.left = merge(Some(left), right.left.take());
-                right.measured()
-            }
+        (Some(left), right) => {
+            let (rest, last) = without_last(left);
+            Some(join(rest, last, right))
         }
     }
 }
 
-/// Where weights come from: a mixed counter, so that the same log makes the same tree.
-#[derive(Clone, Debug, Default)]
-struct Weights(u64);
-
-impl Weights {
-    fn leaf(&mut self, piece: Piece) -> Link {
-        let len = piece.len();
-        (len > 0).then(|| {
-            let weight = self.draw();
-            Box::new(Node { piece, len, weight, left: None, right: None })
-        })
-    }
-
-    fn halves(&mut self, piece: Piece, at: usize) -> (Link, Link) {
-        match piece {
-            Piece::Run(run) => {
-                let middle = run.start.saturating_add(at).min(run.end);
-                let front = self.leaf(Piece::Run(run.start..middle));
-                (front, self.leaf(Piece::Run(middle..run.end)))
-            }
-            Piece::Made(made) => (None, self.leaf(Piece::Made(made))),
+/// Takes the last piece out.
+fn without_last(mut node: Box<Node>) -> (Link, Box<Node>) {
+    match node.right.take() {
+        None => (node.left.take(), node),
+        Some(right) => {
+            let (rest, last) = without_last(right);
+            let left = node.left.take();
+            (Some(join(left, node, rest)), last)
         }
     }
+}
 
-    /// The output function of SplitMix64.
-    fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+/// Returns both sides with a node between them, in the time of the difference of their heights.
+fn join(left: Link, middle: Box<Node>, right: Link) -> Box<Node> {
+    match (left, right) {
+        (Some(mut top), right) if top.height > height(&right).saturating_add(1) => {
+            let (left, between) = (top.left.take(), top.right.take());
+            balanced(left, top, Some(join(between, middle, right)))
+        }
+        (left, Some(mut top)) if top.height > height(&left).saturating_add(1) => {
+            let (between, right) = (top.left.take(), top.right.take());
+            balanced(Some(join(left, middle, between)), top, right)
+        }
+        (left, right) => middle.above(left, right),
+    }
+}
+
+/// Returns a node over two sides whose heights differ by two at most, turned so that they do not.
+fn balanced(left: Link, node: Box<Node>, right: Link) -> Box<Node> {
+    match (left, right) {
+        (Some(mut top), right) if top.height > height(&right).saturating_add(1) => {
+            match (top.left.take(), top.right.take()) {
+                (outer, Some(mut inner)) if inner.height > height(&outer) => {
+                    let (before, behind) = (inner.left.take(), inner.right.take());
+                    let (top, node) = (top.above(outer, before), node.above(behind, right));
+                    inner.above(Some(top), Some(node))
+                }
+                (outer, inner) => top.above(outer, Some(node.above(inner, right))),
+            }
+        }
+        (left, Some(mut top)) if top.height > height(&left).saturating_add(1) => {
+            match (top.left.take(), top.right.take()) {
+                (Some(mut inner), outer) if inner.height > height(&outer) => {
+                    let (before, behind) = (inner.left.take(), inner.right.take());
+                    let (node, top) = (node.above(left, before), top.above(behind, outer));
+                    inner.above(Some(node), Some(top))
+                }
+                (inner, outer) => top.above(Some(node.above(left, inner)), outer),
+            }
+        }
+        (left, right) => node.above(left, right),
     }
 }
 
@@ -267,21 +297,39 @@ mod tests {
         Piece::Made(Made { message: Message::user(""), source: Maker::Arrival(number) })
     }
 
+    /// The height of a tree of which every node is checked.
     fn depth(link: &Link) -> usize {
-        link.as_ref().map_or(0, |node| 1 + depth(&node.left).max(depth(&node.right)))
+        let Some(node) = link else { return 0 };
+        let (left, right) = (depth(&node.left), depth(&node.right));
+        assert!(left.abs_diff(right) <= 1, "{left} and {right}");
+        assert_eq!(usize::from(node.height), 1 + left.max(right));
+        assert_eq!(node.len, len(&node.left) + node.piece.len() + len(&node.right));
+        1 + left.max(right)
+    }
+
+    /// The output function of SplitMix64 over a counter.
+    struct Dice(u64);
+
+    impl Dice {
+        fn draw(&mut self) -> u64 {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        }
     }
 
     #[test]
     fn pieces_are_swapped_as_the_elements_of_a_vector_are() {
         let (mut pieces, mut vector) = (Pieces::default(), Vec::new());
-        let mut dice = Weights(7);
+        let mut dice = Dice(7);
         let mut below = |end: usize| (dice.draw() % (end as u64 + 1)) as usize;
         for number in 0..3_000 {
             pieces.push(Piece::Run(number..number + 1));
             vector.push(number);
             let (one, other) = (below(vector.len()), below(vector.len()));
             let at = one.min(other)..one.max(other).min(one.min(other) + 5);
-            let comes = pieces.gather((0..below(3)).map(|more| made(number + more)));
+            let comes: Pieces = (0..below(3)).map(|more| made(number + more)).collect();
             let more = numbers(&comes);
             let went = pieces.swap(vec![Swap { at: at.clone(), comes }]).remove(0);
             let gone: Vec<usize> = vector.splice(at.clone(), more).collect();
@@ -296,6 +344,7 @@ mod tests {
                 vector.truncate(vector.len() / 2);
             }
             assert_eq!(pieces.len(), vector.len());
+            depth(&pieces.root);
         }
         assert_eq!(numbers(&pieces), vector);
         for (index, number) in vector.into_iter().enumerate() {
@@ -319,14 +368,14 @@ mod tests {
             pieces.push(made(number));
         }
         for round in 0..10_000 {
-            let comes = pieces.gather([made(round)]);
+            let comes = Pieces::from_iter([made(round)]);
             let at = round % 100..50_000 - round % 77;
             let mut went = pieces.swap(vec![Swap { at: at.clone(), comes }]);
             let back = went.remove(0);
             pieces.swap(vec![Swap { at: at.start..at.start + 1, comes: back }]);
         }
         assert_eq!(numbers(&pieces), (0..50_000).collect::<Vec<_>>());
-        // The binary logarithm is 16; a tree of drawn weights is about twice as deep.
-        assert!(depth(&pieces.root) < 64, "{}", depth(&pieces.root));
+        // The binary logarithm is 16; such a tree is at most half as deep again.
+        assert!(depth(&pieces.root) < 24, "{}", depth(&pieces.root));
     }
 }

@@ -4,7 +4,10 @@
 //! left out and noted, because a stored log may be anything; what may be appended is asked
 //! beforehand and is strict.
 
-use std::{collections::HashMap, ops::Range};
+use std::{
+    collections::{HashMap, VecDeque},
+    ops::Range,
+};
 
 use serde::Deserialize;
 
@@ -57,7 +60,7 @@ pub(super) struct Standing {
     /// What it put where, in places of the thread that it left, and what had been there.
     pub(super) swaps: Vec<Swap>,
     /// Messages that came since with reasoning, as places of the thread while this stands on top.
-    signed: Vec<usize>,
+    signed: VecDeque<usize>,
     /// Whether messages that it left were dropped from the end.
     reached: bool,
 }
@@ -193,7 +196,7 @@ impl State {
             && message.content.iter().any(ContentBlock::is_reasoning);
         let place = self.thread.len();
         if let Some(top) = self.standing.last_mut().filter(|_| signed) {
-            top.signed.push(place);
+            top.signed.push_back(place);
         }
         let number = self.arrivals.len();
         self.arrivals.push(seq);
@@ -232,26 +235,24 @@ impl State {
         let back = places.into_iter().zip(went).map(|(at, comes)| Swap { at, comes }).collect();
         let (id, after) = (record.id, self.thread.len());
         self.enter(id, seq, Fate::Stands);
-        let standing = Standing { id, seq, after, swaps: back, signed: Vec::new(), reached: false };
+        let standing =
+            Standing { id, seq, after, swaps: back, signed: VecDeque::new(), reached: false };
         self.standing.push(standing);
     }
 
     /// What a plan that fits puts in place of what, as pieces.
-    fn swaps(&mut self, log: &[LoggedEvent], record: &CompactionRecord) -> Vec<Swap> {
+    fn swaps(&self, log: &[LoggedEvent], record: &CompactionRecord) -> Vec<Swap> {
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
-        let made: Vec<_> = splices
-            .map(|(number, splice)| {
-                let source = Maker::Compaction { standing, splice: number };
-                (splice.at.clone(), self.made(log, splice, source))
-            })
-            .collect();
-        let swap = |(at, made)| Swap { at, comes: self.thread.gather(made) };
-        made.into_iter().map(swap).collect()
+        let swap = |(number, splice): (usize, &Splice)| {
+            let source = Maker::Compaction { standing, splice: number };
+            Swap { at: splice.at.clone(), comes: self.made(log, splice, source) }
+        };
+        splices.map(swap).collect()
     }
 
     /// The messages that come in a splice, each with its source.
-    fn made(&self, log: &[LoggedEvent], splice: &Splice, new: Maker) -> Vec<Piece> {
+    fn made(&self, log: &[LoggedEvent], splice: &Splice, new: Maker) -> Pieces {
         let messages = splice.build(|index| self.message(log, index));
         let sources = splice.insert.iter().map(|insert| match insert {
             Insert::Message { .. } => new,
@@ -267,11 +268,11 @@ impl State {
         let marked = self.marked(log, &top);
         if let Some(below) = self.standing.last_mut().filter(|_| top.swaps.is_empty()) {
             // Nothing moved, and what would be marked is left to the next one that is undone.
-            below.signed.extend(top.signed);
+            hand_down(top.signed, &mut below.signed);
         }
         let mut swaps = top.swaps;
         for (at, made) in marked {
-            let comes = self.thread.gather([Piece::Made(made)]);
+            let comes = Pieces::from_iter([Piece::Made(made)]);
             swaps.push(Swap { at: at..at + 1, comes });
         }
         self.thread.swap(swaps);
@@ -283,13 +284,13 @@ impl State {
     /// The messages that came since a compaction and whose reasoning was signed for what it left,
     /// marked, with their places: what stands before them is rewritten when it is undone.
     pub(super) fn marked(&self, log: &[LoggedEvent], top: &Standing) -> Vec<(usize, Made)> {
-        let signed = if top.swaps.is_empty() { &[] } else { top.signed.as_slice() };
+        let signed = Some(&top.signed).filter(|_| !top.swaps.is_empty());
         let mark = |place: &usize| {
             let mut message = self.message(log, *place)?.clone();
             message.make_mut().prefix_rewritten = true;
             Some((*place, Made { message, source: self.maker(*place)? }))
         };
-        signed.iter().filter_map(mark).collect()
+        signed.into_iter().flatten().filter_map(mark).collect()
     }
 
     fn take_malformed(&mut self, seq: u64, unread: &UnreadEvent) {
@@ -314,6 +315,18 @@ impl State {
     fn skip(&mut self, seq: u64, reason: SkipReason) {
         self.skipped.push(Skipped { seq, reason });
     }
+}
+
+/// Puts places behind the others, in the time of the fewer: they may be handed down often.
+fn hand_down(mut places: VecDeque<usize>, below: &mut VecDeque<usize>) {
+    if places.len() <= below.len() {
+        below.append(&mut places);
+        return;
+    }
+    for place in below.drain(..).rev() {
+        places.push_front(place);
+    }
+    *below = places;
 }
 
 /// The number in a record that cannot be read.

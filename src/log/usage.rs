@@ -4,11 +4,13 @@
 //! spent and nothing of the context. How full the context is says the *last* call alone, and only
 //! until something before it is rewritten.
 
+use std::{cell::LazyCell, collections::HashSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, LoggedEvent};
 use crate::{
-    message::{ContextWindow, Message, Role, Usage},
+    message::{CompactionId, ContextWindow, Message, Role, Usage},
     tokens::{Calibrated, TokenCounter},
 };
 
@@ -108,18 +110,22 @@ pub fn context_usage(
     messages: &[Message],
     counter: &dyn TokenCounter,
 ) -> ContextUsage {
+    let idle = LazyCell::new(|| events.iter().filter_map(idle).collect::<HashSet<_>>());
     // Behind the last rewrite there are only appends, so what they brought is the end of the thread.
     let mut since = 0_usize;
     for logged in events.iter().rev() {
         let (before, after) = messages.split_at(messages.len().saturating_sub(since));
         let counted = match effect(&logged.event) {
             Effect::Nothing => continue,
+            Effect::Undone(id) if idle.contains(&id) => continue,
             Effect::Appended(None) => {
                 since += 1;
                 continue;
             }
             Effect::Appended(Some(tokens)) => ContextCount::Reported(tokens),
-            Effect::Rewritten => ContextCount::Estimated(counter.messages(before)),
+            Effect::Undone(_) | Effect::Rewritten => {
+                ContextCount::Estimated(counter.messages(before))
+            }
         };
         return ContextUsage { counted, pending: counter.messages(after) };
     }
@@ -252,6 +258,16 @@ enum Effect {
     Appended(Option<u64>),
     /// What was counted before no longer holds.
     Rewritten,
+    /// Nor does it here, unless this compaction changed nothing.
+    Undone(CompactionId),
+}
+
+/// The number of a compaction that changed nothing.
+fn idle(logged: &LoggedEvent) -> Option<CompactionId> {
+    if let Event::Compacted(record) = &logged.event {
+        return record.plan.is_empty().then_some(record.id);
+    }
+    None
 }
 
 fn effect(event: &Event) -> Effect {
@@ -260,7 +276,8 @@ fn effect(event: &Event) -> Effect {
         Event::Truncated(cut) if cut.len < cut.from => Effect::Rewritten,
         Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
         // What cannot be read may have been a rewrite, and an estimate is never far off.
-        Event::CompactionUndone(_) | Event::Malformed(_) => Effect::Rewritten,
+        Event::Malformed(_) => Effect::Rewritten,
+        Event::CompactionUndone(undone) => Effect::Undone(undone.id),
         Event::Truncated(_)
         | Event::Compacted(_)
         | Event::SystemPromptSet(_)

@@ -16,7 +16,10 @@ const MOST_WORDS: usize = 64;
 
 /// The compactions that a log holds and that are not undone. Entries of others are not seen.
 ///
-/// `Visible::from(&log)` is what stands in a log; from an iterator of numbers it can be made too.
+/// `Visible::from(&log)` is what stands in a log and has entries by its record
+/// ([`CompactionRecord::archived`]); from an iterator of numbers it can be made too.
+///
+/// [`CompactionRecord::archived`]: crate::log::CompactionRecord::archived
 ///
 /// ```
 /// use threadfold::{message::CompactionId, store::Visible};
@@ -55,9 +58,10 @@ impl FromIterator<CompactionId> for Visible {
 }
 
 impl From<&EventLog> for Visible {
-    /// Returns the compactions that stand in a log.
+    /// Returns the compactions that stand in a log and archived something. What is there under the
+    /// number of another one was left by a writer that died, and the number was given again.
     fn from(log: &EventLog) -> Self {
-        log.standing().map(|record| record.id).collect()
+        log.standing().filter(|record| record.archived > 0).map(|record| record.id).collect()
     }
 }
 

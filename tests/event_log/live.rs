@@ -1,5 +1,7 @@
 //! A live thread and its log side by side: after every step they say the same.
 
+use std::sync::Arc;
+
 use proptest::{collection::vec, prelude::*, sample::Index};
 use threadfold::{
     Message, Plan, Role, Thread,
@@ -9,7 +11,7 @@ use threadfold::{
         AppendError, CompactionFailure, CompactionRecord, Event, EventLog, Source, Truncated,
         UndoError,
     },
-    message::{CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
+    message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
 
@@ -163,6 +165,13 @@ fn says_the_same(session: &Session) {
     assert_eq!(log.replay().unwrap(), projection.messages);
     let ids: Vec<CompactionId> = log.standing().map(|record| record.id).collect();
     assert_eq!(ids, session.standing.iter().map(|standing| standing.id).collect::<Vec<_>>());
+    let counter = Arc::clone(thread.counter());
+    let restored = Thread::restored(projection.messages.clone(), log.events(), counter);
+    assert_eq!((restored.size(), restored.open_calls()), (thread.size(), thread.open_calls()));
+    assert_eq!(restored.context_usage(), thread.context_usage());
+    for id in thread.messages().iter().flat_map(|message| &message.content).filter_map(checkpoint) {
+        assert_eq!(restored.checkpoint(id), thread.checkpoint(id));
+    }
     for (message, source) in projection.messages.iter().zip(&projection.sources) {
         comes_from(log, message, *source);
     }
@@ -170,6 +179,10 @@ fn says_the_same(session: &Session) {
         let refused = UndoError::Covered { id: below.id, by: top.id };
         assert_eq!(log.undo_plan(below.id), Err(refused));
     }
+}
+
+fn checkpoint(block: &ContentBlock) -> Option<CheckpointId> {
+    if let ContentBlock::Checkpoint(checkpoint) = block { Some(checkpoint.id) } else { None }
 }
 
 /// The source of a message holds it, or all blocks of it in order.

@@ -255,3 +255,69 @@ fn a_session_loads_what_another_writer_stored() {
     assert_eq!(again.to_string(), "event 2 is next in the log, not event 1");
     assert_eq!(mine.since(9), []);
 }
+
+#[test]
+fn odd_json_in_any_place_is_stored_and_comes_back() {
+    let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
+    let odd = ["null", "\"\\ud800\"", "1e999", "-0", "{\"a\":1,\"a\":2}", "{\"\":[\"\\u0000\"]}"];
+    let pretty = "{\n  \"a\" : \"b\\n\u{2028}\" ,\r\n\t\"c\":[ ]\n}";
+    for text in odd.into_iter().chain([pretty, deep.as_str()]) {
+        let json = || Json::parse(text).unwrap();
+        let mut log = log_of(&[]);
+        let mut result = ToolResult::text("t1", "done");
+        result.extra = Extra::new("x", [("y", json()), ("y", json())]);
+        let blocks = vec![
+            ToolUse::new("t1", "f", json()).into(),
+            ToolUse::new("t2", "f", threadfold::message::ToolInput::from_text(text)).into(),
+            threadfold::message::Opaque::new("x", json()).into(),
+            threadfold::message::ServerToolUse::new("s1", "f", json()).into(),
+            threadfold::message::ServerToolResult::new("s1", "f", json()).into(),
+            result.into(),
+        ];
+        append(&mut log, Event::MessageAppended(Message::new(Role::Assistant, blocks)));
+        append(&mut log, Event::Host(HostEvent { kind: text.into(), data: json() }));
+        let message = log.replay().unwrap().remove(0);
+        let splices = vec![Splice { at: 0..1, insert: vec![Insert::Message { message }] }];
+        compact(&mut log, splices);
+        let read = EventLog::read(bytes(&log).as_slice()).unwrap();
+        assert_eq!((&read.log, read.torn), (&log, None));
+        assert_eq!(bytes(&read.log), bytes(&log));
+        assert_eq!(read.log.replay(), log.replay());
+        for event in &log {
+            let line = serde_json::to_string(event).unwrap();
+            assert_eq!(&serde_json::from_str::<LoggedEvent>(&line).unwrap(), event);
+        }
+    }
+    // One that this build does not know may have been read from something of many lines.
+    let event = "{\n\"seq\": 0, \"at\": 0, \"event\": { \"later\" :\n[ 1 ] } }";
+    let event: LoggedEvent = serde_json::from_str(event).unwrap();
+    let mut log = log_of(&[]);
+    log.append_logged(event).unwrap();
+    assert_eq!(EventLog::read(bytes(&log).as_slice()).unwrap().log, log);
+}
+
+#[test]
+fn numbers_at_their_ends_are_kept() {
+    let most = u64::MAX;
+    let lines = [
+        format!(
+            r#"{{"seq":0,"at":{most},"event":{{"message_appended":{{"role":"user","content":[]}}}}}}"#
+        ),
+        format!(
+            r#"{{"seq":1,"at":0,"event":{{"compaction_failed":{{"id":{most},"reason":{{"type":"threshold"}},"strategy":"s","error":"x"}}}}}}"#
+        ),
+        format!(
+            r#"{{"seq":2,"at":1,"event":{{"compacted":{{"id":0,"reason":{{"type":"threshold"}},"strategy":"s","plan":{{"version":1,"before":1,"splices":[]}},"usage":{{"input":{most},"output":{most}}},"archived":{most}}}}}}}"#
+        ),
+        format!(r#"{{"seq":3,"at":1,"event":{{"truncated":{{"from":{most},"len":0}}}}}}"#),
+        format!(r#"{{"seq":4,"at":1,"event":{{"truncated":{{"from":0,"len":{most}}}}}}}"#),
+    ];
+    let log = read(&format!("{HEADER}{}\n", lines.join("\n"))).unwrap().log;
+    assert_eq!(EventLog::read(bytes(&log).as_slice()).unwrap().log, log);
+    assert_eq!(log.replay(), Ok(vec![]));
+    assert_eq!(log.next_compaction(), CompactionId(1));
+    assert_eq!(threadfold::log::total_usage(log.events()).total().context_tokens(), most);
+    let last = format!(r#"{{"seq":{most},"at":1,"event":"x"}}"#);
+    let error = read(&format!("{HEADER}{}\n{last}\n", lines.join("\n"))).unwrap_err();
+    assert!(matches!(error, LogReadError::Seq { expected: 5, found: u64::MAX, .. }), "{error}");
+}
