@@ -153,9 +153,14 @@ impl Climb {
             let (strategy, usage, calls) = (strategy.clone(), *usage, *calls);
             match outcome {
                 Ok(proposal) => {
-                    self.tried.push(Rung { strategy, failure: None, usage, calls });
-                    let rungs = std::mem::take(&mut self.tried);
-                    self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
+                    let mut rungs = std::mem::take(&mut self.tried);
+                    // A ladder on a rung says itself what it tried, and what each try cost.
+                    if proposal.rungs.is_empty() {
+                        rungs.push(Rung { strategy, failure: None, usage, calls });
+                    }
+                    rungs.extend(proposal.rungs);
+                    let (plan, archive) = (proposal.plan, proposal.archive);
+                    self.at = At::Top(Ok(Proposal { plan, archive, rungs }));
                 }
                 Err(error) if self.is_settled(&error) => self.at = At::Top(Err(error)),
                 Err(error) => {
@@ -272,6 +277,33 @@ mod tests {
         let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None };
         climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
+        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+    }
+
+    #[test]
+    fn a_ladder_on_a_rung_keeps_what_it_tried_and_what_that_cost() {
+        let outer = Ladder::new([
+            Arc::new(Ladder::new([])) as Arc<dyn CompactionStrategy>,
+            Arc::new(two()),
+        ]);
+        let mut attempt = outer.begin(&thread(), &Brief::default());
+        let blank =
+            Turn::new(Message::assistant(" "), StopReason::EndTurn, Some(Usage::new(90, 1)));
+        attempt.handle(Ok(blank));
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let tried = [("ladder", false), ("summarize", false), ("keep-recent", true)];
+        assert_eq!(names(&proposal.rungs), tried);
+        let usage: Usage = proposal.rungs.iter().map(|rung| rung.usage).sum();
+        assert_eq!((usage, proposal.rungs[1].calls), (Usage::new(90, 1), 1));
+    }
+
+    #[test]
+    fn a_thread_too_long_for_every_rung_of_a_ladder_on_a_rung_is_read_in_pieces() {
+        let inner = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
+        let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
+            .with_too_long(Arc::new(Chunked::default()));
+        let small = thread().with_window(Some(ContextWindow::new(100)));
+        let climb = Climb::new(&outer, &small, &Brief::default());
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }
 

@@ -19,7 +19,7 @@ use crate::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
         snapshot::Snapshot,
-        tail,
+        tail, whole,
     },
 };
 
@@ -57,7 +57,8 @@ impl CompactionStrategy for Chunked {
             // A token has about three bytes, and the summary is not all that is left.
             options.summary_bytes = options.summary_bytes.min(target.saturating_mul(2));
         }
-        match CompactionRun::new(head, brief.next_prompt.clone(), options) {
+        let head: Vec<Message> = whole::messages(head).collect();
+        match CompactionRun::new(&head, brief.next_prompt.clone(), options) {
             Ok(run) => {
                 let run = match brief.reason.focus() {
                     Some(focus) => run.with_focus(focus.clone()),
