@@ -219,6 +219,13 @@ mod tests {
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())
     }
 
+    /// A thread that the window does not hold, but a piece of it.
+    fn too_long() -> Snapshot {
+        let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
+        let window = Some(ContextWindow::new(40_000));
+        Snapshot::new((0..40).map(said).collect::<Vec<_>>()).with_window(window)
+    }
+
     fn two() -> Ladder {
         let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
         Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>, Arc::new(keep)])
@@ -267,7 +274,7 @@ mod tests {
         let within = |tokens| thread().with_window(Some(ContextWindow::new(tokens)));
         let fits = Climb::new(&Ladder::default(), &within(6_000), &Brief::default());
         assert!(fits.tried.is_empty());
-        let climb = Climb::new(&Ladder::default(), &within(100), &Brief::default());
+        let climb = Climb::new(&Ladder::default(), &too_long(), &Brief::default());
         assert_eq!(names(&climb.tried), [("summarize", false)]);
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }
@@ -302,8 +309,7 @@ mod tests {
         let inner = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
         let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
             .with_too_long(Arc::new(Chunked::default()));
-        let small = thread().with_window(Some(ContextWindow::new(100)));
-        let climb = Climb::new(&outer, &small, &Brief::default());
+        let climb = Climb::new(&outer, &too_long(), &Brief::default());
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }
 
