@@ -7,6 +7,7 @@
 //! so are windows, limits and what a provider reported.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
 use std::collections::HashMap;
 

@@ -3,6 +3,7 @@
 //! The tests look at the requests that the model received and at what was stored.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
 use std::sync::{Arc, Mutex};
 

@@ -13,6 +13,7 @@
 //!     the generated threads have texts in several scripts, and a cut elsewhere would be a panic.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
 use std::sync::Arc;
 

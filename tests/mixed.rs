@@ -2,6 +2,7 @@
 //! twice.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::executor::block_on;
-use proptest::{collection, option, prelude::*, sample::select};
+use proptest::{collection, option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Model, Request, Role,
     drive::{self, Models},
@@ -92,11 +93,11 @@ fn compact(
 }
 
 fn summaries(thread: &[Message]) -> Vec<&Summary> {
-    let summary = |block| match block {
-        &ContentBlock::Summary(ref summary) => Some(summary),
-        _ => None,
-    };
     thread.iter().flat_map(|message| &message.content).filter_map(summary).collect()
+}
+
+fn summary(block: &ContentBlock) -> Option<&Summary> {
+    if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
 }
 
 fn view(batches: Vec<Batch>) -> Message {
