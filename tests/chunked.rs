@@ -14,14 +14,14 @@ use std::{
 use futures::{executor::block_on, task::noop_waker};
 use proptest::prelude::*;
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Model, Role, Turn, Usage,
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, Role, Turn, Usage,
     drive::{DriveEvent, Models, drive, propose},
     legality,
-    message::{ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
+    message::{CompactionReason, ModelErrorKind, StopReason, Summary, ToolInput, ToolUse},
     model::ModelError,
     render::ChunkBudget,
     strategy::{
-        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot,
+        Brief, ChunkOutcome, Chunked, CompactionRun, RunError, RunOptions, RunStep, Snapshot, Step,
         StrategyError,
     },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
@@ -455,6 +455,38 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
     assert_eq!(own.requests().len(), 0, "the fast model is asked where there is one");
     assert_eq!(waits.waits(), [Duration::from_secs(1)]);
     assert_eq!((progress[0], progress.last()), ((0, 6), Some(&(5, 6))));
+}
+
+#[test]
+fn every_request_fits_the_window_with_its_answer() {
+    let said = |number| Message::user(format!("{number}. {}", "Something was said. ".repeat(200)));
+    let thread: Vec<Message> = (0..60).map(said).collect();
+    for tokens in [8_000, 16_000, 64_000, 200_000] {
+        let window = Some(ContextWindow::new(tokens));
+        let thread = Snapshot::new(thread.clone()).with_window(window);
+        let brief = Brief {
+            reason: CompactionReason::Manual { focus: Some("the parser ".repeat(20).into()) },
+            next_prompt: Some(Message::user("And now? ".repeat(30))),
+            ..Brief::default()
+        };
+        let mut attempt = Chunked::default().begin(&thread, &brief);
+        let mut asked = 0;
+        while let Step::Call { request, .. } = attempt.step() {
+            let answer = request.max_output.unwrap();
+            let found = thread.counter().request(request) + answer;
+            assert!(found <= tokens, "{found} tokens for a window of {tokens}");
+            asked += 1;
+            // Edits as long as they may be.
+            let text = "what was said ".repeat(usize::try_from(answer).unwrap() / 8);
+            let done = request.messages.len() > 1;
+            attempt.handle(Ok(if done { says("Done.") } else { calls(vec![append("t1", &text)]) }));
+        }
+        assert!(asked >= 2, "{attempt:?}");
+    }
+    let tiny = Snapshot::new(thread).with_window(Some(ContextWindow::new(1_000)));
+    let attempt = Chunked::default().begin(&tiny, &Brief::default());
+    let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
+    assert!(error.is_too_long(), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The machine that says when.
 
 use super::{
-    policy::{AutoPolicy, PolicyError},
+    policy::{Aim, AutoPolicy, PolicyError},
     pressure::Pressure,
 };
 use crate::{
@@ -24,11 +24,19 @@ pub struct AutoCompactor {
     unjudged: bool,
     ineffective: u32,
     suspended: bool,
+    /// Whether it was said that what no compaction can take is over the threshold by itself.
+    overgrown: bool,
     succeeded_at: Option<Timestamp>,
-    /// Compactions of this turn that a request too long for the window called for.
-    reactive: u32,
-    /// What a provider said its window is, where that is less than was thought.
-    stated: Option<u64>,
+    /// Whether the last compaction came to nothing.
+    missed: bool,
+    /// Whether the last request was let through, and nobody said since that it was refused.
+    let_through: bool,
+    /// Compactions for the request that does not fit, since one was let through.
+    forced: u32,
+    /// Compactions of this turn after a refusal of the provider.
+    refused: u32,
+    /// What a provider said its window is, and what it was thought to be then.
+    stated: Option<(ContextWindow, Option<ContextWindow>)>,
     window: Option<ContextWindow>,
 }
 
@@ -40,7 +48,8 @@ pub enum Input {
     BeforeSend(Pressure),
     /// Tool results were appended, and the agent is about to go on.
     BeforeContinue(Pressure),
-    /// A turn is over.
+    /// A turn is over, however it ended: with an answer, an error, or by the user's wish. A new one
+    /// has all its tries again.
     TurnEnded(Pressure),
     /// The provider refused the request as too long.
     Overflowed {
@@ -76,7 +85,8 @@ pub enum Output {
     Compact {
         /// Why.
         reason: CompactionReason,
-        /// The most tokens that the thread should have afterwards, where the window is known.
+        /// The most tokens that the thread should have afterwards, where it is known what fits: the
+        /// policy's target, or more where that is out of reach or was missed.
         target: Option<u64>,
     },
     /// Tell whoever watches.
@@ -96,8 +106,9 @@ pub enum Output {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Compactions did not bring the context under the threshold. It rests until it is under it
-    /// for another reason, or a person compacts.
+    /// Compactions did not bring the context under the threshold; or what no compaction can take
+    /// is over it by itself. It rests until the context is under the threshold for another reason,
+    /// or a person compacts; in the latter case, until that part is smaller.
     Suspended {
         /// What the next request has.
         tokens: u64,
@@ -121,10 +132,11 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`].
     pub fn new(policy: AutoPolicy) -> Result<Self, PolicyError> {
         policy.check()?;
+        let longest = BreakerOptions::default().longest_pause_ms;
         let options = BreakerOptions {
             most_failures: policy.max_consecutive_failures,
             pause_ms: policy.failure_pause_ms,
-            ..BreakerOptions::default()
+            longest_pause_ms: longest.max(policy.failure_pause_ms),
         };
         Ok(Self {
             policy,
@@ -133,8 +145,12 @@ impl AutoCompactor {
             unjudged: false,
             ineffective: 0,
             suspended: false,
+            overgrown: false,
             succeeded_at: None,
-            reactive: 0,
+            missed: false,
+            let_through: false,
+            forced: 0,
+            refused: 0,
             stated: None,
             window: None,
         })
@@ -147,17 +163,24 @@ impl AutoCompactor {
     }
 
     /// Takes what happened and says what to do, if anything. What it says to compact is answered
-    /// with [`Input::Compacted`] or [`Input::Failed`].
+    /// with [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
-                self.before_request(now, pressure)
+                // The request before this one was answered, so there is progress.
+                if std::mem::take(&mut self.let_through) {
+                    self.forced = 0;
+                }
+                let output = self.before_request(now, pressure);
+                self.let_through = matches!(output, None | Some(Output::Notify(_)));
+                output
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
             Input::Overflowed { pressure, limit } => self.overflowed(pressure, limit),
             Input::Requested { focus, pressure } => {
                 let pressure = self.known(pressure);
-                let target = self.policy.target(&pressure);
+                let room = self.policy.room(&pressure);
+                let target = room.map(|room| self.policy.target(&pressure, room, Aim::Wanted));
                 Some(Output::Compact { reason: CompactionReason::Manual { focus }, target })
             }
             Input::Compacted { reason } => {
@@ -170,25 +193,30 @@ impl AutoCompactor {
 
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
+        let switched = self.switches_to(pressure.window);
         let pressure = self.known(pressure);
-        let switched = self
-            .window
-            .replace(pressure.window?)
-            .is_some_and(|window| pressure.window.is_some_and(|new| new < window));
         let limit = self.policy.room(&pressure)?;
         if pressure.tokens() > limit {
             let reason =
                 if switched { CompactionReason::ModelSwitch } else { CompactionReason::Overflow };
-            return Some(self.react(&pressure, limit, reason));
+            let tries = self.forced;
+            self.forced = tries.saturating_add(1);
+            return Some(self.react(&pressure, limit, tries, reason));
         }
         let reason =
             if switched { CompactionReason::ModelSwitch } else { CompactionReason::Threshold };
         self.trigger(now, &pressure, reason)
     }
 
+    /// Whether this window is smaller than that of the request before.
+    fn switches_to(&mut self, window: Option<ContextWindow>) -> bool {
+        let Some(window) = window else { return false };
+        self.window.replace(window).is_some_and(|before| window < before)
+    }
+
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let pressure = self.known(pressure);
-        self.reactive = 0;
+        (self.forced, self.refused, self.let_through) = (0, 0, false);
         if self.policy.after_turn {
             return self.trigger(now, &pressure, CompactionReason::Threshold);
         }
@@ -196,22 +224,40 @@ impl AutoCompactor {
     }
 
     fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
-        // What the provider says of its window counts, but never for more than was thought.
-        self.stated = [self.stated, limit.filter(|limit| *limit > 0)].into_iter().flatten().min();
+        self.let_through = false;
+        if let Some(limit) = limit.filter(|limit| *limit > 0).map(ContextWindow::new) {
+            let known = self.known(pressure).window;
+            self.stated = Some((known.map_or(limit, |known| known.min(limit)), pressure.window));
+        }
         let pressure = self.known(pressure);
-        let limit = self.policy.room(&pressure).unwrap_or_else(|| pressure.tokens());
-        Some(self.react(&pressure, limit, CompactionReason::Overflow))
+        // What was refused does not fit, whatever the window is thought to be.
+        let refused = pressure.tokens().saturating_sub(1);
+        let limit = self.policy.room(&pressure).map_or(refused, |room| room.min(refused));
+        let tries = self.refused;
+        self.refused = tries.saturating_add(1);
+        Some(self.react(&pressure, limit, tries, CompactionReason::Overflow))
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.
-    fn react(&mut self, pressure: &Pressure, limit: u64, reason: CompactionReason) -> Output {
+    fn react(
+        &mut self,
+        pressure: &Pressure,
+        limit: u64,
+        tries: u32,
+        reason: CompactionReason,
+    ) -> Output {
         let floor = pressure.floor();
-        if floor > limit || self.reactive >= self.policy.max_reactive {
+        let most = self.policy.max_reactive;
+        if floor > limit || tries >= most {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
-        self.reactive += 1;
         self.armed = false;
-        Output::Compact { reason, target: self.policy.target(pressure) }
+        let aim = match self.missed {
+            false => Aim::Wanted,
+            true if tries.saturating_add(1) < most => Aim::Halfway,
+            true => Aim::Fits,
+        };
+        Output::Compact { reason, target: Some(self.policy.target(pressure, limit, aim)) }
     }
 
     fn trigger(
@@ -230,12 +276,16 @@ impl AutoCompactor {
         if !self.policy.is_over(pressure) {
             return None;
         }
-        if pressure.floor() >= self.level(pressure) {
-            // What no compaction can take is over the threshold by itself.
-            return Some(self.suspend(pressure));
+        if self.policy.is_hopeless(pressure) {
+            // Said once. It is no verdict: the prompt that is newest now can be taken later.
+            let said = std::mem::replace(&mut self.overgrown, true);
+            return (!said).then(|| self.suspended(pressure));
         }
+        self.overgrown = false;
         self.armed = false;
-        Some(Output::Compact { reason, target: self.policy.target(pressure) })
+        let room = self.policy.room(pressure)?;
+        let aim = if self.missed { Aim::Halfway } else { Aim::Wanted };
+        Some(Output::Compact { reason, target: Some(self.policy.target(pressure, room, aim)) })
     }
 
     /// Looks at what the last compaction did, as soon as there is a count to go by.
@@ -244,6 +294,7 @@ impl AutoCompactor {
         if !self.policy.is_over(pressure) {
             self.armed = true;
             if counted {
+                (self.overgrown, self.missed) = (false, false);
                 (self.unjudged, self.ineffective, self.suspended) = (false, 0, false);
             }
             return None;
@@ -253,25 +304,21 @@ impl AutoCompactor {
         }
         (self.unjudged, self.armed) = (false, true);
         self.ineffective = self.ineffective.saturating_add(1);
-        let hopeless = self.ineffective >= MOST_INEFFECTIVE && !self.suspended;
-        hopeless.then(|| self.suspend(pressure))
+        let enough = self.ineffective >= MOST_INEFFECTIVE && !self.suspended;
+        self.suspended |= enough;
+        // A trigger that is switched off rests in any case.
+        (enough && self.policy.enabled).then(|| self.suspended(pressure))
     }
 
-    fn suspend(&mut self, pressure: &Pressure) -> Output {
-        self.suspended = true;
-        let (tokens, threshold) = (pressure.tokens(), self.level(pressure));
-        Output::Notify(Notice::Suspended { tokens, threshold })
-    }
-
-    /// From where on the trigger fires.
-    fn level(&self, pressure: &Pressure) -> u64 {
-        self.policy.room(pressure).map_or(u64::MAX, |room| self.policy.level(room))
+    fn suspended(&self, pressure: &Pressure) -> Output {
+        let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
+        Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })
     }
 
     fn compacted(&mut self, now: Timestamp, reason: &CompactionReason) {
         self.succeeded_at = Some(now);
         self.breaker.succeeded();
-        self.unjudged = true;
+        (self.unjudged, self.missed) = (true, false);
         if matches!(reason, CompactionReason::Manual { .. }) {
             (self.ineffective, self.suspended) = (0, false);
         }
@@ -282,6 +329,7 @@ impl AutoCompactor {
         if matches!(reason, CompactionReason::Manual { .. }) {
             return None;
         }
+        self.missed = true;
         self.breaker.failed(now);
         let open = self.breaker.check(now).err()?;
         let (failures, until) = (open.failures, open.until);
@@ -294,10 +342,13 @@ impl AutoCompactor {
             .is_some_and(|at| now >= at && now.0.saturating_sub(at.0) < self.policy.cooldown_ms)
     }
 
-    /// The pressure with the window that the provider stated, if that is less.
+    /// The pressure with the window that the provider stated, if that is less. What it stated of
+    /// another window than this one says nothing.
     fn known(&self, pressure: Pressure) -> Pressure {
-        let stated = self.stated.map(ContextWindow::new);
-        let window = [pressure.window, stated].into_iter().flatten().min();
+        let thought = pressure.window;
+        let stated = self.stated.filter(|(_, of)| *of == thought).map(|(window, _)| window);
+        let thought = thought.filter(|window| window.tokens() > 0);
+        let window = [thought, stated].into_iter().flatten().min();
         Pressure { window, ..pressure }
     }
 }
@@ -436,17 +487,19 @@ mod tests {
     #[test]
     fn failures_pause_it_and_the_pause_ends() {
         let mut auto = machine(AutoPolicy::default());
-        for second in 0..2 {
-            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
+        // What was missed once is tried half as far.
+        let again = Some(Output::Compact { reason: THRESHOLD, target: Some(129_999) });
+        for (second, expected) in [(0, compact(THRESHOLD)), (1, again.clone())] {
+            assert_eq!(send(&mut auto, second, 170_000), expected);
             let failed = Input::Failed { reason: THRESHOLD };
             assert_eq!(auto.handle(Timestamp(second * 1_000), failed), None);
         }
-        assert_eq!(send(&mut auto, 2, 170_000), compact(THRESHOLD));
+        assert_eq!(send(&mut auto, 2, 170_000), again);
         let failed = auto.handle(Timestamp(2_000), Input::Failed { reason: THRESHOLD });
         let paused = Notice::Paused { failures: 3, until: Timestamp(62_000) };
         assert_eq!(failed, Some(Output::Notify(paused)));
         assert_eq!(send(&mut auto, 61, 170_000), None);
-        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
+        assert_eq!(send(&mut auto, 62, 170_000), again);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
+use crate::message::ContextWindow;
 
 /// When the thread is compacted ahead of need, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +25,8 @@ pub struct AutoPolicy {
     pub max_consecutive_failures: u32,
     /// How long the first such pause is, in milliseconds. Every further failure doubles it.
     pub failure_pause_ms: u64,
-    /// How many compactions a turn may have that a request too long for the window called for.
+    /// How many compactions may be tried for one request that the window cannot hold, and how many
+    /// a turn may have for requests that the provider refused as too long.
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
@@ -121,18 +123,18 @@ impl AutoPolicy {
 
     /// Whether the soft trigger is over its threshold. Without a window or a count it never is.
     pub(super) fn is_over(&self, pressure: &Pressure) -> bool {
-        let Some(window) = self.room(pressure) else { return false };
+        let Some(level) = self.level(pressure) else { return false };
         if let Threshold::MessagesOver(share) = self.threshold {
             let all = pressure.window.map_or(0, |window| window.tokens());
             let around = self.output_reserve.saturating_add(pressure.overhead);
-            let room = part(all, share).checked_sub(around).filter(|room| *room > 0);
+            let room = down(all, share).checked_sub(around).filter(|room| *room > 0);
             return room.is_none_or(|room| pressure.messages() > room);
         }
         let tokens = match (pressure.reported, self.unknown_usage) {
             (None, UnknownUsage::Skip) => return false,
             (Some(_), _) | (None, UnknownUsage::Estimate) => pressure.tokens(),
         };
-        tokens >= self.level(window)
+        tokens >= level
     }
 
     /// Whether the soft trigger goes by estimates where nobody counts.
@@ -141,28 +143,50 @@ impl AutoPolicy {
             || self.unknown_usage == UnknownUsage::Estimate
     }
 
-    /// From how many tokens on the soft trigger fires.
-    pub(super) fn level(&self, window: u64) -> u64 {
-        match self.threshold {
-            // Rounded up: at 0.8 of 101, 81 tokens are over and 80 are not.
-            Threshold::Fraction(share) | Threshold::MessagesOver(share) => {
-                (window as f64 * share).ceil() as u64
-            }
-            Threshold::Tokens(tokens) => tokens,
-            Threshold::Remaining(tokens) => window.saturating_sub(tokens),
-        }
+    /// Whether the soft trigger fires however much is taken out of the thread.
+    pub(super) fn is_hopeless(&self, pressure: &Pressure) -> bool {
+        let least = Pressure { reported: Some(0), since: 0, thread: pressure.newest, ..*pressure };
+        self.is_over(&least)
     }
 
-    /// How many tokens the thread should have after a compaction, next to what stands around it.
-    pub(super) fn target(&self, pressure: &Pressure) -> Option<u64> {
-        let window = self.room(pressure)?;
-        let whole = match self.target {
-            Target::Fraction(share) => part(window, share),
+    /// From how many tokens of a whole request on the soft trigger fires.
+    pub(super) fn level(&self, pressure: &Pressure) -> Option<u64> {
+        let room = self.room(pressure)?;
+        Some(match self.threshold {
+            // Rounded up: at 0.8 of 101, 81 tokens are over and 80 are not.
+            Threshold::Fraction(share) => up(room, share),
+            Threshold::Tokens(tokens) => tokens,
+            Threshold::Remaining(tokens) => room.saturating_sub(tokens),
+            Threshold::MessagesOver(share) => {
+                let all = pressure.window.map_or(0, ContextWindow::tokens);
+                down(all, share).saturating_sub(self.output_reserve).saturating_add(1)
+            }
+        })
+    }
+
+    /// How many tokens the thread should have after a compaction, next to what stands around it,
+    /// where a request of so many fits.
+    pub(super) fn target(&self, pressure: &Pressure, fits: u64, aim: Aim) -> u64 {
+        let floor = pressure.floor();
+        let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
+        // A target at or over the threshold would fire again at once. Where the threshold cannot be
+        // met, what fits has to do.
+        let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
+        let most = if floor < silent { silent } else { fits };
+        let wanted = match self.target {
+            Target::Fraction(share) => down(room, share),
             Target::Tokens(tokens) => tokens,
         };
-        // A target at or over the threshold would fire again at once.
-        let whole = whole.min(self.level(window).saturating_sub(1));
-        Some(whole.saturating_sub(pressure.overhead).saturating_sub(pressure.pending))
+        let wanted = wanted.min(most);
+        let halfway = |from: u64| from.saturating_add(most.saturating_sub(from) / 2);
+        let whole = match aim {
+            // Nothing brings the thread below its newest turn.
+            Aim::Wanted if wanted <= floor => halfway(floor),
+            Aim::Wanted => wanted,
+            Aim::Halfway => halfway(wanted.max(floor)),
+            Aim::Fits => fits,
+        };
+        whole.saturating_sub(pressure.overhead).saturating_sub(pressure.pending)
     }
 
     /// What is left of the window beside the output reserve.
@@ -171,6 +195,27 @@ impl AutoPolicy {
     }
 }
 
-fn part(tokens: u64, share: f64) -> u64 {
-    (tokens as f64 * share) as u64
+/// How far a compaction is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// To the target of the policy, or as near as can be reached.
+    Wanted,
+    /// Half as far: the target was missed before.
+    Halfway,
+    /// So far that the request fits, and no further.
+    Fits,
+}
+
+fn down(tokens: u64, share: f64) -> u64 {
+    exact(tokens, share).floor() as u64
+}
+
+fn up(tokens: u64, share: f64) -> u64 {
+    exact(tokens, share).ceil() as u64
+}
+
+/// The share as it was written: 0.55 of 200,000 is 110,000, although the floats say a little more.
+fn exact(tokens: u64, share: f64) -> f64 {
+    let product = tokens as f64 * share;
+    if (product - product.round()).abs() < 1e-6 { product.round() } else { product }
 }

@@ -7,7 +7,7 @@ use crate::message::ContextWindow;
 /// Estimates are the caller's, calibrated if it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// What fits, where it is known. Without it nothing is too long.
+    /// What fits, where it is known: zero is as good as unknown. Without it nothing is too long.
     pub window: Option<ContextWindow>,
     /// Prompt and answer of the last call, as the provider counted them; `None` if it said nothing
     /// since the thread was last rewritten.
@@ -20,7 +20,8 @@ pub struct Pressure {
     pub overhead: u64,
     /// Estimate of what comes into the thread before the next request.
     pub pending: u64,
-    /// Estimate of what no compaction can take out of the thread: the newest turn.
+    /// Estimate of what no compaction can take out of the thread: what the user typed last and the
+    /// calls that are open. Results count with what trimming leaves of them.
     pub newest: u64,
 }
 

@@ -241,12 +241,17 @@ impl StrategyError {
         }
     }
 
-    /// Whether the model could not hold what it was to read.
+    /// Whether the model could not hold what it was to read; of a ladder, whether it was so on any
+    /// rung.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         match self {
             Self::TooLong { .. } => true,
             Self::Model(error) => error.is_overflow(),
+            Self::NoRung { rungs } => {
+                let too_long = |rung: &Rung| rung.failure.as_ref().is_some_and(Self::is_too_long);
+                rungs.iter().any(too_long)
+            }
             Self::NeedsModel
             | Self::NothingToCompact { .. }
             | Self::BlankSummary { .. }
@@ -256,7 +261,6 @@ impl StrategyError {
             | Self::Rejected(_)
             | Self::Run(_)
             | Self::Fold(_)
-            | Self::NoRung { .. }
             | Self::TooManyCalls { .. } => false,
         }
     }

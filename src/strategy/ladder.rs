@@ -153,9 +153,14 @@ impl Climb {
             let (strategy, usage, calls) = (strategy.clone(), *usage, *calls);
             match outcome {
                 Ok(proposal) => {
-                    self.tried.push(Rung { strategy, failure: None, usage, calls });
-                    let rungs = std::mem::take(&mut self.tried);
-                    self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
+                    let mut rungs = std::mem::take(&mut self.tried);
+                    // A ladder on a rung says itself what it tried, and what each try cost.
+                    if proposal.rungs.is_empty() {
+                        rungs.push(Rung { strategy, failure: None, usage, calls });
+                    }
+                    rungs.extend(proposal.rungs);
+                    let (plan, archive) = (proposal.plan, proposal.archive);
+                    self.at = At::Top(Ok(Proposal { plan, archive, rungs }));
                 }
                 Err(error) if self.is_settled(&error) => self.at = At::Top(Err(error)),
                 Err(error) => {
@@ -214,6 +219,13 @@ mod tests {
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())
     }
 
+    /// A thread that the window does not hold, but a piece of it.
+    fn too_long() -> Snapshot {
+        let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
+        let window = Some(ContextWindow::new(40_000));
+        Snapshot::new((0..40).map(said).collect::<Vec<_>>()).with_window(window)
+    }
+
     fn two() -> Ladder {
         let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
         Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>, Arc::new(keep)])
@@ -262,7 +274,7 @@ mod tests {
         let within = |tokens| thread().with_window(Some(ContextWindow::new(tokens)));
         let fits = Climb::new(&Ladder::default(), &within(6_000), &Brief::default());
         assert!(fits.tried.is_empty());
-        let climb = Climb::new(&Ladder::default(), &within(100), &Brief::default());
+        let climb = Climb::new(&Ladder::default(), &too_long(), &Brief::default());
         assert_eq!(names(&climb.tried), [("summarize", false)]);
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }
@@ -272,6 +284,32 @@ mod tests {
         let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None };
         climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
+        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+    }
+
+    #[test]
+    fn a_ladder_on_a_rung_keeps_what_it_tried_and_what_that_cost() {
+        let outer = Ladder::new([
+            Arc::new(Ladder::new([])) as Arc<dyn CompactionStrategy>,
+            Arc::new(two()),
+        ]);
+        let mut attempt = outer.begin(&thread(), &Brief::default());
+        let blank =
+            Turn::new(Message::assistant(" "), StopReason::EndTurn, Some(Usage::new(90, 1)));
+        attempt.handle(Ok(blank));
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let tried = [("ladder", false), ("summarize", false), ("keep-recent", true)];
+        assert_eq!(names(&proposal.rungs), tried);
+        let usage: Usage = proposal.rungs.iter().map(|rung| rung.usage).sum();
+        assert_eq!((usage, proposal.rungs[1].calls), (Usage::new(90, 1), 1));
+    }
+
+    #[test]
+    fn a_thread_too_long_for_every_rung_of_a_ladder_on_a_rung_is_read_in_pieces() {
+        let inner = Ladder::new([Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>]);
+        let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
+            .with_too_long(Arc::new(Chunked::default()));
+        let climb = Climb::new(&outer, &too_long(), &Brief::default());
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }
 

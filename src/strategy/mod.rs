@@ -35,6 +35,7 @@ mod summarize;
 mod tagged;
 mod tail;
 mod trim_tool_results;
+mod whole;
 
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;

@@ -4,8 +4,9 @@
 //! model knows it by, so that the provider's cache still holds it, and behind it one message that
 //! asks for the summary. Or it is the old part as text, for a model that need not know the tools;
 //! never both, because that would send the longest part of the thread twice. An earlier summary
-//! stands in the old part like everything else there, so it is folded into the new one. The end of the thread stays as it is; of the summarised part, what the
-//! user typed last stays word for word. The summary is a user message in its tag: no provider
+//! stands in the old part like everything else there, with the batches that it does not show, so it
+//! is folded into the new one. The end of the thread stays as it is; of the summarised part, what
+//! the user typed last stays word for word. The summary is a user message in its tag: no provider
 //! drops it, and the thread still begins with the user.
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::{
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     snapshot::Snapshot,
     tagged::tagged,
-    tail,
+    tail, whole,
 };
 use crate::{
     compact::{CompactOptions, Plan},
@@ -136,7 +137,8 @@ impl Summarize {
     }
 
     fn request(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
-        let mut messages: Vec<Message> = thread.messages().iter().take(cut).cloned().collect();
+        let mut messages: Vec<Message> =
+            whole::messages(thread.messages().iter().take(cut)).collect();
         messages.push(question(brief));
         Request {
             system: thread.system().clone(),
@@ -150,7 +152,8 @@ impl Summarize {
 
     fn request_as_text(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
         let range = thread.messages().get(..cut).unwrap_or_default();
-        let transcript = render(range, &RenderOptions::default());
+        let range: Vec<Message> = whole::messages(range).collect();
+        let transcript = render(&range, &RenderOptions::default());
         let transcript = Message::user(tagged("transcript", transcript.text()));
         Request {
             max_output: Some(self.summary_tokens),

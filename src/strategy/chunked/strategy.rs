@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     compact::{CompactOptions, Plan, Position, legality},
-    message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
+    message::{
+        ContentBlock, ContextWindow, Message, ModelError, ModelErrorKind, Role, Summary, Turn,
+    },
+    render::ChunkBudget,
     strategy::{
         attempt,
         brief::Brief,
@@ -19,19 +22,24 @@ use crate::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
         snapshot::Snapshot,
-        tail,
+        tail, whole,
     },
+    tokens,
 };
 
 /// What stands behind the summary when the agent was in the middle of its work and the user typed
 /// nothing: a request that ends with a summary alone asks for nothing.
 const CONTINUE: &str = "Please continue.";
 
+/// With less room than this for a chunk and the summary, in bytes, nothing is asked.
+const LEAST_ROOM: usize = 3_000;
+
 /// Folds the thread chunk by chunk into a summary by a small agent that edits it. For threads that
 /// no single request of the summariser can hold.
 ///
 /// Everything up to the last legal cut is summarised: calls that are still open stay behind it.
-/// What the user typed last stays word for word, unless the next prompt follows anyway.
+/// What the user typed last stays word for word, unless the next prompt follows anyway. Where the
+/// window of the conversation is known, every chunk is small enough for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chunked {
@@ -57,18 +65,64 @@ impl CompactionStrategy for Chunked {
             // A token has about three bytes, and the summary is not all that is left.
             options.summary_bytes = options.summary_bytes.min(target.saturating_mul(2));
         }
-        match CompactionRun::new(head, brief.next_prompt.clone(), options) {
+        let head: Vec<Message> = whole::messages(head).collect();
+        let options = match within_window(thread, brief, &head, options) {
+            Ok(options) => options,
+            Err(error) => return attempt::propose(Err::<Plan, _>(error)),
+        };
+        match begun(&head, brief, options) {
             Ok(run) => {
-                let run = match brief.reason.focus() {
-                    Some(focus) => run.with_focus(focus.clone()),
-                    None => run,
-                };
                 let (thread, brief) = (thread.clone(), brief.clone());
                 Box::new(Chunking { thread, brief, cut, run, outcome: None })
             }
             Err(error) => attempt::propose(Err::<Plan, _>(StrategyError::from(error))),
         }
     }
+}
+
+/// The run about these messages, with what the brief says.
+fn begun(
+    messages: &[Message],
+    brief: &Brief,
+    options: RunOptions,
+) -> Result<CompactionRun, RunError> {
+    let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
+    Ok(match brief.reason.focus() {
+        Some(focus) => run.with_focus(focus.clone()),
+        None => run,
+    })
+}
+
+/// Returns the options with chunk, summary and answers so small that a request with all of them fits
+/// the window, where that is known: not every provider refuses what it cannot hold, some cut it off.
+fn within_window(
+    thread: &Snapshot,
+    brief: &Brief,
+    head: &[Message],
+    options: RunOptions,
+) -> Result<RunOptions, StrategyError> {
+    let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
+    let counter = thread.counter();
+    let answer = options.answer_tokens.min(window / 8).max(1);
+    let run = begun(&[Message::user(".")], brief, options.clone())?;
+    let RunStep::Call { request, .. } = run.step() else { return Ok(options) };
+    // An edit stays in the conversation when the model is asked again. A tenth stays free, because
+    // counts are estimates.
+    let fixed = counter.request(request).saturating_add(answer.saturating_mul(2));
+    let room = (window - window / 10).saturating_sub(fixed);
+    let bytes_per_token = (tokens::text_bytes(head) / counter.messages(head).max(1)).clamp(1, 3);
+    let room = usize::try_from(room.saturating_mul(bytes_per_token)).unwrap_or(usize::MAX);
+    if room < LEAST_ROOM {
+        return Err(StrategyError::TooLong { tokens: fixed, window });
+    }
+    let most = room - room / 3;
+    let chunks = if options.chunks.max() > most {
+        ChunkBudget { target: most - most / 6, tolerance: most / 6 }
+    } else {
+        options.chunks
+    };
+    let summary_bytes = options.summary_bytes.min(room / 3);
+    Ok(RunOptions { chunks, summary_bytes, answer_tokens: answer, ..options })
 }
 
 #[derive(Debug)]

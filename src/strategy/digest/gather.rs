@@ -8,7 +8,10 @@ use super::{
     facts::{Command, Facts, File, Quote},
     read, scan,
 };
-use crate::message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse};
+use crate::{
+    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
+    strategy::whole,
+};
 
 /// How many characters of a line are kept.
 const LINE: usize = 200;
@@ -23,9 +26,9 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     // What a digest holds is older than all that stands beside it: what the user typed and stayed
     // before the digest came later than what the digest begins with.
     for summary in messages.iter().flat_map(|message| &message.content).filter_map(summary) {
-        match read::read(summary) {
+        match read::read(&summary.text) {
             Some(older) => walk.facts.absorb(older),
-            None => walk.facts.earlier.join(Quote::whole(summary.trim().to_owned())),
+            None => walk.facts.earlier.join(Quote::whole(whole::text(summary).trim().to_owned())),
         }
     }
     for (index, message) in messages.iter().enumerate() {
@@ -34,8 +37,8 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     walk.finish()
 }
 
-fn summary(block: &ContentBlock) -> Option<&Text> {
-    if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
+fn summary(block: &ContentBlock) -> Option<&Summary> {
+    if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
 }
 
 #[derive(Default)]

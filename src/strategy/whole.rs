@@ -1,0 +1,38 @@
+//! Earlier summaries in full, for whoever writes the next one.
+//!
+//! The text of a summary of batches shows the first and the last of them; the others are beside it
+//! as data. A strategy that puts another summary in its place has to be told of those too, or they
+//! would be gone from the thread with nobody having read them.
+
+use std::borrow::Cow;
+
+use super::fold_batches::FoldBatches;
+use crate::message::{ContentBlock, Message, Summary};
+
+/// Returns the text of a summary with all of its batches.
+pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
+    let hidden = |text: &str| !summary.text.contains(text.trim());
+    if !summary.batches.iter().any(|batch| hidden(&batch.text)) {
+        return Cow::Borrowed(&summary.text);
+    }
+    let all = FoldBatches { clip_first: usize::MAX, ..FoldBatches::default() };
+    Cow::Owned(all.view(&summary.batches))
+}
+
+/// Returns the messages with such texts. Those that show all they have are the same handles.
+pub(super) fn messages<'m>(
+    messages: impl IntoIterator<Item = &'m Message>,
+) -> impl Iterator<Item = Message> {
+    messages.into_iter().map(|message| {
+        let mut message = message.clone();
+        for place in 0..message.content.len() {
+            let Some(ContentBlock::Summary(summary)) = message.content.get(place) else { continue };
+            let Cow::Owned(text) = text(summary) else { continue };
+            let summary = Summary { text: text.into(), ..summary.clone() };
+            if let Some(block) = message.make_mut().content.get_mut(place) {
+                *block = summary.into();
+            }
+        }
+        message
+    })
+}
