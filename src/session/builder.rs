@@ -189,6 +189,7 @@ impl SessionBuilder {
             ids: CheckpointIds::new(self.seed),
             max_rounds: self.max_rounds,
             overhead,
+            in_turn: false,
             begun: None,
             shared: Arc::new(Shared::default()),
         })

@@ -18,10 +18,13 @@ use crate::{
     auto::{Input, Output, Pressure},
     drive::{self, CompactionError, Conversation, Done, DriveError, DriveEvent, Driven, Models},
     log::{CompactionFailure, ContextCount, Event},
-    message::{CompactionId, CompactionReason, Delta, Message, Role, Text},
+    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
     model::AgentModel,
     strategy::{Attempt, Brief, Snapshot, Step},
 };
+
+/// What is left of a long tool result at least, when nothing else helps.
+const TRIMMED_TOKENS: u64 = 120;
 
 /// Where a request is about to go out.
 #[derive(Clone, Copy)]
@@ -65,19 +68,23 @@ impl Session {
         }
     }
 
-    /// Estimated tokens at the end of the thread that no compaction can take: a call and its
-    /// results, or what was typed last.
+    /// Estimated tokens at the end of the thread that no compaction can take: what was typed last,
+    /// or a call and its results, of which the first lines stay where it has to be.
     fn newest(&self) -> u64 {
         let thread = self.agent.thread();
         let counter = thread.counter();
         let mut tokens = 0_u64;
         for message in thread.messages().iter().rev() {
-            tokens = tokens.saturating_add(counter.message(message));
+            let whole = counter.message(message);
             // Results stand behind their calls, which stay with them.
-            let answers = message.role == Role::User && message.tool_results().next().is_some();
-            if !answers {
-                break;
+            if message.tool_results().next().is_none() {
+                return tokens.saturating_add(whole);
             }
+            let results = message.tool_results().cloned().map(ContentBlock::from);
+            let results = results.map(|result| counter.block(&result));
+            let goes = results.map(|tokens| tokens.saturating_sub(TRIMMED_TOKENS));
+            let least = whole.saturating_sub(goes.fold(0, u64::saturating_add));
+            tokens = tokens.saturating_add(least);
         }
         tokens
     }
@@ -99,7 +106,8 @@ impl Session {
             let pending = next.map_or(0, |prompt| counter.message(prompt));
             let pressure = self.pressure(pending);
             let input = match before {
-                Before::Prompt(_) => Input::BeforeSend(pressure),
+                // Everything before the prompt may go.
+                Before::Prompt(_) => Input::BeforeSend(Pressure { newest: 0, ..pressure }),
                 Before::Continuing => Input::BeforeContinue(pressure),
             };
             match self.auto.handle(self.clock.now(), input) {
@@ -246,6 +254,11 @@ impl Session {
         let Some(Begun { id, reason, strategy }) = self.begun.take() else { return Ok(()) };
         let (thread, at) = (self.thread_id().clone(), self.clock.now());
         // It may have been carried out before the stream was dropped.
+        let input = match self.journal.log().compaction(id) {
+            Some(_) => Input::Compacted { reason: reason.clone() },
+            None => Input::Failed { reason: reason.clone() },
+        };
+        let notice = self.auto.handle(at, input);
         let event = match self.journal.log().compaction(id) {
             Some(record) => {
                 let (report, usage) = (record.report.clone(), record.usage);
@@ -262,6 +275,7 @@ impl Session {
             }
         };
         emit.event(SessionEvent::Compaction(event)).await;
+        tell(notice, emit).await;
         Ok(())
     }
 }

@@ -34,6 +34,8 @@ pub struct Session {
     pub(super) max_rounds: u32,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
+    /// Whether a turn began and has no end yet.
+    pub(super) in_turn: bool,
     /// A compaction that began and has no end among the events yet.
     pub(super) begun: Option<Begun>,
     pub(super) shared: Arc<Shared>,

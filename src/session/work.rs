@@ -54,6 +54,11 @@ impl Session {
     /// Does what was asked, and everything that was left by a turn that was dropped.
     pub(super) async fn work(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
         self.end_begun(emit).await?;
+        if std::mem::take(&mut self.in_turn) {
+            // The turn before was dropped.
+            let (now, pressure) = (self.clock.now(), self.pressure(0));
+            let _ = self.auto.handle(now, Input::TurnEnded(pressure));
+        }
         self.journal.flush().await?;
         match asked {
             Asked::Message(message) => self.turns(message, emit).await,
@@ -111,7 +116,9 @@ impl Session {
 
     async fn turn(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         self.answer_open_calls()?;
+        self.in_turn = true;
         let ended = self.rounds(message, emit).await;
+        self.in_turn = false;
         let (now, pressure) = (self.clock.now(), self.pressure(0));
         let after = self.auto.handle(now, Input::TurnEnded(pressure));
         if let (Ok(()), Some(Output::Compact { reason, target })) = (&ended, after) {
