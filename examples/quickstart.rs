@@ -23,7 +23,7 @@ use threadfold::{
 mod terminal;
 
 const THREAD: &[u8] = include_bytes!("data/coding-thread.json");
-const WINDOW: ContextWindow = ContextWindow::new(32_000);
+const WINDOW: ContextWindow = ContextWindow::new(40_000);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let style = Style::of(&io::stdout());
@@ -75,7 +75,7 @@ fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
         thousands(WINDOW.tokens())
     );
     println!("  {}", style.meter(agent.thread().counter().request(request), WINDOW.tokens()));
-    println!("\n  {}", style.red("The provider would refuse it: the prompt is too long."));
+    println!("\n  {}", style.red("A few turns more, and the provider would refuse it as too long."));
     println!("\nIt begins and ends like this:\n");
     let last = request.messages.len().saturating_sub(3);
     for (index, message) in request.messages.iter().enumerate() {
