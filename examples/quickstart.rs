@@ -75,7 +75,10 @@ fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
         thousands(WINDOW.tokens())
     );
     println!("  {}", style.meter(agent.thread().counter().request(request), WINDOW.tokens()));
-    println!("\n  {}", style.red("A few turns more, and the provider would refuse it as too long."));
+    println!(
+        "\n  {}",
+        style.red("A few turns more, and the provider would refuse it as too long.")
+    );
     println!("\nIt begins and ends like this:\n");
     let last = request.messages.len().saturating_sub(3);
     for (index, message) in request.messages.iter().enumerate() {
