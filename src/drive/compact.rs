@@ -3,7 +3,7 @@
 use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
 use crate::{
     compact::{CompactReport, StalePlan},
-    log::{AppendError, CompactionFailure, CompactionRecord, Event, ReplayError},
+    log::{AppendError, CompactionFailure, CompactionRecord, Event, EventLog, ReplayError, Thread},
     message::{CompactionId, ContextWindow, Messages, SharedVec, ToolSpec, Usage},
     model::ProviderThread,
     store::{Archive, ArchiveError, Journal, StoreError},
@@ -101,14 +101,9 @@ impl<'a> Conversation<'a> {
     /// What a strategy sees of it now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        let log = self.journal.log();
-        let snapshot = Snapshot::of(self.thread.thread())
+        logged_snapshot(self.thread.thread(), self.journal.log())
             .with_context(self.system.clone(), self.tools.clone())
-            .with_window(self.window);
-        match log.projection() {
-            Ok(projection) => snapshot.with_times(projection.times(log)),
-            Err(_) => snapshot,
-        }
+            .with_window(self.window)
     }
 }
 
@@ -262,6 +257,15 @@ impl Conversation<'_> {
         // the log keeps the note, and the next flush tries again and says what is wrong.
         let _ = self.journal.flush().await;
         Ok(())
+    }
+}
+
+/// Returns a snapshot of a thread, with the times at which its messages came as its log has them.
+pub(crate) fn logged_snapshot(thread: &Thread, log: &EventLog) -> Snapshot {
+    let snapshot = Snapshot::of(thread);
+    match log.projection() {
+        Ok(projection) => snapshot.with_times(projection.times(log)),
+        Err(_) => snapshot,
     }
 }
 

@@ -11,3 +11,5 @@ mod compact;
 
 pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propose};
 pub use compact::{CompactionError, Conversation, Done, compact};
+
+pub(crate) use compact::logged_snapshot;

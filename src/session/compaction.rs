@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     auto::{Input, Output, Pressure},
-    drive::{self, CompactionError, Conversation, Done, DriveError, DriveEvent, Driven, Models},
+    drive::{
+        self, CompactionError, Conversation, Done, DriveError, DriveEvent, Driven, Models,
+        logged_snapshot,
+    },
     log::{CompactionFailure, ContextCount, Event},
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
     model::AgentModel,
@@ -239,14 +242,9 @@ impl Session {
 
     /// What a strategy sees of the session now.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let log = self.journal.log();
-        let snapshot = Snapshot::of(self.agent.thread())
+        logged_snapshot(self.agent.thread(), self.journal.log())
             .with_context(self.system.clone(), self.specs.clone())
-            .with_window(self.agent.context_window());
-        match log.projection() {
-            Ok(projection) => snapshot.with_times(projection.times(log)),
-            Err(_) => snapshot,
-        }
+            .with_window(self.agent.context_window())
     }
 
     /// Tells the end of a compaction whose stream was dropped, and notes it.
