@@ -25,7 +25,7 @@ use threadfold::{
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize},
-    testing::{Answer, ScriptedModel, WakefulSleeper},
+    testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
 };
 
 /// A clock that goes on by a second with every look.
@@ -524,16 +524,19 @@ fn a_session_is_taken_up_again_from_its_store() {
     bench.assert_whole();
 }
 
-/// Polls a stream so often, or to its end; says whether it ended.
-fn poll(stream: &mut (impl Stream + Unpin), times: usize) -> bool {
+/// Polls a stream so often, or to its end; gives what came, and whether it ended.
+fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
     let waker = noop_waker();
     let mut context = Context::from_waker(&waker);
+    let mut items = Vec::new();
     for _ in 0..times {
-        if let Poll::Ready(None) = Pin::new(&mut *stream).poll_next(&mut context) {
-            return true;
+        match Pin::new(&mut *stream).poll_next(&mut context) {
+            Poll::Ready(None) => return (items, true),
+            Poll::Ready(Some(item)) => items.push(item),
+            Poll::Pending => {}
         }
     }
-    false
+    (items, false)
 }
 
 #[test]
@@ -561,7 +564,8 @@ fn a_stream_may_be_dropped_at_every_await() {
             bench(script(), |builder| builder.strategy(Arc::new(summarize)).policy(policy));
         with_past(&mut bench, 8);
         let mut stream = bench.session.send("Work.");
-        ended = poll(&mut stream, polls);
+        let (before, over) = poll(&mut stream, polls);
+        ended = over;
         drop(stream);
         assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
 
@@ -569,6 +573,14 @@ fn a_stream_may_be_dropped_at_every_await() {
         let after = events(&mut bench.session, "And now?");
         assert!(after.iter().all(Result::is_ok), "after {polls} polls: {after:?}");
         assert!(matches!(after.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{after:?}");
+        // Whoever hears of a beginning hears of one end, in this stream or the next.
+        let all = [compactions(&before), compactions(&after)].concat();
+        for id in all.iter().map(CompactionEvent::id) {
+            let of = || all.iter().filter(|event| event.id() == id);
+            let starts = of().filter(|event| matches!(event, CompactionEvent::Started { .. }));
+            let ends = of().filter(|event| event.is_end());
+            assert_eq!((starts.count(), ends.count()), (1, 1), "after {polls} polls: {all:?}");
+        }
         let told = compactions(&after);
         let is_cancelled =
             |event: &CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
@@ -581,6 +593,37 @@ fn a_stream_may_be_dropped_at_every_await() {
     }
     assert!(polls > 20, "{polls} polls");
     assert!(cancelled > 3, "{cancelled} cancelled compactions");
+}
+
+#[test]
+fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let model = ScriptedModel::new(script);
+    // Every turn writes its prompt and its answer; then comes the record of the compaction.
+    let faults = [vec![None; 16], vec![Some(0)]].concat();
+    let store = Arc::new(FailingStore::new(MemoryStore::default(), faults));
+    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+        .journal(journal)
+        .strategy(Arc::new(summarize))
+        .build()
+        .unwrap();
+    for round in 0..8 {
+        let text = format!("Old question {round}: {}", "word ".repeat(20));
+        say(&mut session, text).unwrap();
+    }
+    let events = events(&mut session, "/compact");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    assert!(matches!(events.last(), Some(Err(SessionError::Store(_)))), "{events:?}");
+    assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
+    // The next turn stores what is missing, whatever the model says to it.
+    let _ = say(&mut session, "Go on.");
+    let stored = block_on(store.load(&THREAD.parse().unwrap())).unwrap().log;
+    assert_eq!(stored.events(), &session.log().events()[..stored.events().len()]);
+    assert!(stored.standing().count() == 1, "the compaction is stored");
 }
 
 #[test]

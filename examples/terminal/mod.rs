@@ -109,9 +109,8 @@ pub(crate) fn outline(message: &Message, most: usize) -> String {
 
 /// Who speaks, in nine columns: a person's words are told from tool results and summaries.
 pub(crate) fn speaker(message: &Message) -> &'static str {
-    let summary = |block: &ContentBlock| matches!(block, ContentBlock::Summary(_));
     match message.role {
-        _ if message.content.iter().any(summary) => "summary",
+        _ if message.is_summary() => "summary",
         Role::System => "system",
         Role::User if message.is_typed() => "user",
         Role::User => "results",

@@ -165,28 +165,39 @@ impl Session {
             conversation = conversation.with_archive(archive.as_ref());
         }
         let done = conversation.finish(&begun.strategy, &brief, outcome).await;
-        self.begun = None;
-        let (thread, at) = (self.thread_id().clone(), self.clock.now());
-        let reason = brief.reason;
-        let (event, input) = match &done {
-            Ok(Done { report, usage, .. }) => {
-                let (report, usage) = (report.clone(), *usage);
-                let event = CompactionEvent::Completed { id, thread, at, report, usage };
-                (event, Input::Compacted { reason })
-            }
-            Err(error) => {
-                let error = error.to_string().into();
-                (CompactionEvent::Failed { id, thread, at, error }, Input::Failed { reason })
-            }
-        };
-        let notice = self.auto.handle(at, input);
-        emit.event(SessionEvent::Compaction(event)).await;
-        tell(notice, emit).await;
+        let words = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        self.end_compaction(begun, words, emit).await;
         match done {
             // What was done is done; that it could not be stored is the session's trouble.
             Err(CompactionError::Store(error)) => Err(error.into()),
             done => Ok(done),
         }
+    }
+
+    /// Tells how a compaction ended, as the log has it: a store that failed behind the commit does
+    /// not undo it. The end is kept until it was told.
+    async fn end_compaction(&mut self, begun: Begun, words: String, emit: &mut Emit) {
+        let (id, thread, at) = (begun.id, self.thread_id().clone(), self.clock.now());
+        let (event, input) = match self.journal.log().compaction(id) {
+            Some(record) => {
+                let (report, usage) = (record.report.clone(), record.usage);
+                let event = CompactionEvent::Completed { id, thread, at, report, usage };
+                (event, Input::Compacted { reason: begun.reason.clone() })
+            }
+            None => {
+                let event = CompactionEvent::Failed { id, thread, at, error: words.into() };
+                (event, Input::Failed { reason: begun.reason.clone() })
+            }
+        };
+        let notice = self.auto.handle(at, input);
+        self.tell_end(begun, event, emit).await;
+        tell(notice, emit).await;
+    }
+
+    async fn tell_end(&mut self, begun: Begun, event: CompactionEvent, emit: &mut Emit) {
+        self.begun = Some(Begun { end: Some(event.clone()), ..begun });
+        emit.event(SessionEvent::Compaction(event)).await;
+        self.begun = None;
     }
 
     async fn begin_compaction(
@@ -197,7 +208,7 @@ impl Session {
     ) -> Begun {
         let reason = brief.reason.clone();
         let strategy: Text = self.strategy.name().into();
-        let begun = Begun { id, reason: reason.clone(), strategy: strategy.clone() };
+        let begun = Begun { id, reason: reason.clone(), strategy: strategy.clone(), end: None };
         self.begun = Some(begun.clone());
         let (thread, at) = (self.thread_id().clone(), brief.now);
         let started = CompactionEvent::Started { id, thread, at, reason, strategy };
@@ -247,32 +258,36 @@ impl Session {
             .with_window(self.agent.context_window())
     }
 
-    /// Tells the end of a compaction whose stream was dropped, and notes it.
+    /// Tells the end of a compaction whose stream was dropped before it did, and notes it.
     pub(super) async fn end_begun(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
-        let Some(Begun { id, reason, strategy }) = self.begun.take() else { return Ok(()) };
+        let Some(begun) = self.begun.clone() else { return Ok(()) };
+        let (id, last) = (begun.id, self.shared.told());
+        if last == Some((id, true)) {
+            // It was told, and the stream dropped right behind.
+            self.begun = None;
+            return Ok(());
+        }
+        if let Some(event) = begun.end.clone() {
+            self.tell_end(begun, event, emit).await;
+            return Ok(());
+        }
+        let (reason, strategy) = (begun.reason.clone(), begun.strategy.clone());
+        if last != Some((id, false)) {
+            // Nobody heard of its beginning, so nobody waits for its end.
+            self.begun = None;
+            let _ = self.auto.handle(self.clock.now(), Input::Failed { reason });
+            return Ok(());
+        }
+        if id < self.journal.log().next_compaction() {
+            // It came to its end in the log before the stream was dropped.
+            self.end_compaction(begun, "it came to nothing".into(), emit).await;
+            return Ok(());
+        }
         let (thread, at) = (self.thread_id().clone(), self.clock.now());
-        // It may have been carried out before the stream was dropped.
-        let input = match self.journal.log().compaction(id) {
-            Some(_) => Input::Compacted { reason: reason.clone() },
-            None => Input::Failed { reason: reason.clone() },
-        };
-        let notice = self.auto.handle(at, input);
-        let event = match self.journal.log().compaction(id) {
-            Some(record) => {
-                let (report, usage) = (record.report.clone(), record.usage);
-                CompactionEvent::Completed { id, thread, at, report, usage }
-            }
-            None if id < self.journal.log().next_compaction() => {
-                let error = "it came to nothing".into();
-                CompactionEvent::Failed { id, thread, at, error }
-            }
-            None => {
-                let failure = CompactionFailure::new(id, reason, strategy, "cancelled");
-                self.journal.append(at, Event::CompactionFailed(Box::new(failure)))?;
-                CompactionEvent::Cancelled { id, thread, at }
-            }
-        };
-        emit.event(SessionEvent::Compaction(event)).await;
+        let failure = CompactionFailure::new(id, reason.clone(), strategy, "cancelled");
+        self.journal.append(at, Event::CompactionFailed(Box::new(failure)))?;
+        let notice = self.auto.handle(at, Input::Failed { reason });
+        self.tell_end(begun, CompactionEvent::Cancelled { id, thread, at }, emit).await;
         tell(notice, emit).await;
         Ok(())
     }

@@ -84,9 +84,13 @@ impl Stream for Events<'_> {
         }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
         let event = work.poll_next_unpin(context);
-        if matches!(event, Poll::Ready(None)) {
-            self.work = None;
-            self.shared.end();
+        match &event {
+            Poll::Ready(Some(Ok(taken))) => self.shared.take_note(taken),
+            Poll::Ready(None) => {
+                self.work = None;
+                self.shared.end();
+            }
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
         }
         event
     }

@@ -11,7 +11,8 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use crate::message::Text;
+use super::event::SessionEvent;
+use crate::message::{CompactionId, Text};
 
 /// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     busy: AtomicBool,
     abort: AtomicBool,
     waker: AtomicWaker,
+    /// The compaction that was told of last, and whether its end was told.
+    told: Mutex<Option<(CompactionId, bool)>>,
 }
 
 impl SessionHandle {
@@ -81,6 +84,19 @@ impl Shared {
     pub(super) fn take_abort(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
         self.abort.swap(false, Ordering::AcqRel)
+    }
+
+    /// Notes an event that somebody took.
+    pub(super) fn take_note(&self, event: &SessionEvent) {
+        if let SessionEvent::Compaction(event) = event {
+            let told = Some((event.id(), event.is_end()));
+            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+        }
+    }
+
+    /// The compaction that was told of last, and whether its end was told.
+    pub(super) fn told(&self) -> Option<(CompactionId, bool)> {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Text>> {

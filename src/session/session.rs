@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::handle::{SessionHandle, Shared};
+use super::{
+    event::CompactionEvent,
+    handle::{SessionHandle, Shared},
+};
 use crate::{
     auto::AutoCompactor,
     log::EventLog,
@@ -47,6 +50,8 @@ pub(super) struct Begun {
     pub(super) id: CompactionId,
     pub(super) reason: CompactionReason,
     pub(super) strategy: Text,
+    /// How it ended, where that is known and may not have been told yet.
+    pub(super) end: Option<CompactionEvent>,
 }
 
 impl Session {

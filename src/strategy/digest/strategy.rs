@@ -245,7 +245,7 @@ impl Work<'_> {
         let messages = self.thread.messages();
         let head = messages.get(..cut).unwrap_or_default();
         // What the user typed before a summary was kept beside it once already.
-        let last = head.iter().rposition(is_summary).unwrap_or_default();
+        let last = head.iter().rposition(|message| message.is_summary()).unwrap_or_default();
         let kept_once =
             |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
         let new = |index: usize, block: &ContentBlock| !is_standing(block) && !kept_once(index);
@@ -273,10 +273,6 @@ impl Work<'_> {
             counter.messages(end),
         ))
     }
-}
-
-fn is_summary(message: &Message) -> bool {
-    message.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
 }
 
 /// Whether a block is no reason for a digest: it is one, or it goes in every compaction.
