@@ -383,7 +383,7 @@ fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
     let policy =
         AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
-        builder.compaction_tool().strategy(Arc::new(summarize)).policy(policy)
+        builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
     });
     with_past(&mut bench, 8);
     let reply = say(&mut bench.session, "Work.").unwrap();
@@ -412,7 +412,7 @@ fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
 #[test]
 fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
     let script = [Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
-    let mut bench = bench(script, SessionBuilder::compaction_tool);
+    let mut bench = bench(script, SessionBuilder::compact_context_tool);
     say(&mut bench.session, "Work.").unwrap();
     let stats = stats(&bench);
     assert_eq!((&stats["messagesCompressed"], &stats["batchesCreated"]), (&json!(0), &json!(0)));
@@ -433,7 +433,7 @@ fn the_tool_says_why_it_failed() {
     let policy =
         AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
     let mut bench = bench(script, |builder| {
-        builder.compaction_tool().strategy(Arc::new(summarize)).policy(policy)
+        builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
     });
     with_past(&mut bench, 8);
     say(&mut bench.session, "Work.").unwrap();

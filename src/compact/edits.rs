@@ -79,10 +79,8 @@ impl Plan {
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Self, CompactError> {
-        let places = scan(messages, replacements);
-        Self::located(messages, replacements, options, |id| {
-            places.get(&id).copied().unwrap_or(Place::Unknown)
-        })
+        let edits = edits_of(messages, replacements, options)?;
+        plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
     /// As [`new`](Self::new), for a caller who has an index of the checkpoints.
@@ -92,12 +90,8 @@ impl Plan {
         options: &CompactOptions,
         locate: impl Fn(CheckpointId) -> Place,
     ) -> Result<Self, CompactError> {
-        let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
-            let edit = resolve(messages, index, replacement, options, &locate)?;
-            check_extent(messages, index, replacement, &edit)?;
-            Ok((index, edit))
-        });
-        plan(messages, resolved.collect::<Result<_, _>>()?, options)
+        let edits = resolved(messages, replacements, options, locate)?;
+        plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
     /// Returns the plan of edits, given by positions. Unlike a replacement, an edit may insert
@@ -154,6 +148,31 @@ fn scan(messages: &[Message], replacements: &[Replacement]) -> HashMap<Checkpoin
         }
     }
     places
+}
+
+/// Returns the edits that replacements name, each of some extent, in their order.
+pub(super) fn edits_of(
+    messages: &[Message],
+    replacements: &[Replacement],
+    options: &CompactOptions,
+) -> Result<Vec<Edit>, CompactError> {
+    let places = scan(messages, replacements);
+    let locate = |id| places.get(&id).copied().unwrap_or(Place::Unknown);
+    resolved(messages, replacements, options, locate)
+}
+
+fn resolved(
+    messages: &[Message],
+    replacements: &[Replacement],
+    options: &CompactOptions,
+    locate: impl Fn(CheckpointId) -> Place,
+) -> Result<Vec<Edit>, CompactError> {
+    let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
+        let edit = resolve(messages, index, replacement, options, &locate)?;
+        check_extent(messages, index, replacement, &edit)?;
+        Ok(edit)
+    });
+    resolved.collect()
 }
 
 fn resolve(

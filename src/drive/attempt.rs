@@ -197,6 +197,12 @@ async fn ask(
 }
 
 impl Driven {
+    /// Returns a proposal that cost nothing.
+    #[must_use]
+    pub fn new(proposal: Proposal) -> Self {
+        Self { proposal, usage: Usage::default(), calls: 0 }
+    }
+
     /// Returns this if its plan passes the acceptance check.
     ///
     /// # Errors

@@ -224,8 +224,8 @@ impl Conversation<'_> {
         archive.write(self.journal.log().thread_id(), id, &driven.proposal.archive).await
     }
 
-    /// Carries the plan out, in thread and log or in neither.
-    fn commit(
+    /// Carries the plan out, in thread and log or in neither, and stores nothing yet.
+    pub(crate) fn commit(
         &mut self,
         id: CompactionId,
         strategy: &str,

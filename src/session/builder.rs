@@ -6,7 +6,7 @@ use super::{handle::Shared, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
     log::{EventLog, ReplayError, Thread},
-    message::{CheckpointIds, Message, Messages, Text, ThreadId, ToolSpec},
+    message::{CheckpointIds, CompactionId, Message, Messages, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder},
@@ -29,7 +29,7 @@ pub struct SessionBuilder {
     pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) seed: u64,
     pub(super) max_rounds: u32,
-    pub(super) compaction_tool: bool,
+    pub(super) own_tools: Vec<ToolSpec>,
 }
 
 /// Why a session cannot be built.
@@ -67,7 +67,7 @@ impl Session {
             sleeper: Arc::new(StdSleeper),
             seed: 0,
             max_rounds: 100,
-            compaction_tool: false,
+            own_tools: Vec::new(),
         }
     }
 }
@@ -140,8 +140,20 @@ impl SessionBuilder {
 
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), by which the
     /// model has the thread compacted.
-    pub fn compaction_tool(self) -> Self {
-        Self { compaction_tool: true, ..self }
+    pub fn compact_context_tool(mut self) -> Self {
+        self.own_tools.push(tools::compact_context());
+        self
+    }
+
+    /// Returns the builder with the tool [`compact`](super::COMPACT), by which the model replaces
+    /// ranges between checkpoints with summaries that it writes itself.
+    ///
+    /// It is told in the tool's description when to do so, what checkpoints are and what makes a
+    /// good summary. A call that names what is not there, or that would part a call from its result,
+    /// gets an error result that says so, and nothing changes.
+    pub fn compact_tool(mut self) -> Self {
+        self.own_tools.push(tools::compact());
+        self
     }
 
     /// Builds the session. A log that has messages takes the place of the agent's thread; messages
@@ -189,6 +201,7 @@ impl SessionBuilder {
             ids: CheckpointIds::new(self.seed),
             max_rounds: self.max_rounds,
             overhead,
+            unpromised: CompactionId::default(),
             in_turn: false,
             begun: None,
             shared: Arc::new(Shared::default()),
@@ -196,7 +209,7 @@ impl SessionBuilder {
     }
 
     fn specs(&self) -> Result<Vec<ToolSpec>, BuildError> {
-        let own = self.compaction_tool.then(tools::compact_context);
+        let own = self.own_tools.iter().cloned();
         let specs: Vec<ToolSpec> = self.tools.iter().map(|tool| tool.spec()).chain(own).collect();
         let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
         names.sort_unstable();

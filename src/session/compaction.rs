@@ -143,7 +143,7 @@ impl Session {
         next_prompt: Option<Message>,
         emit: &mut Emit,
     ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let id = self.journal.log().next_compaction();
+        let id = self.next_compaction();
         let now = self.clock.now();
         let brief = Brief { compaction: Some(id), reason, next_prompt, target, now };
         let snapshot = self.snapshot();
@@ -157,14 +157,11 @@ impl Session {
             tell(notice, emit).await;
             return Ok(Err(error.into()));
         }
-        let begun = self.begin_compaction(id, &brief, emit).await;
+        let strategy: Text = self.strategy.name().into();
+        let begun = self.begin_compaction(id, &brief, strategy, emit).await;
         let outcome = self.drive(attempt.as_mut(), id, emit).await;
         let outcome = outcome.and_then(|driven| driven.accepted(&snapshot, &brief));
-        let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
-        if let Some(archive) = &self.archive {
-            conversation = conversation.with_archive(archive.as_ref());
-        }
-        let done = conversation.finish(&begun.strategy, &brief, outcome).await;
+        let done = self.conversation().finish(&begun.strategy, &brief, outcome).await;
         let words = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
         self.end_compaction(begun, words, emit).await;
         match done {
@@ -176,7 +173,7 @@ impl Session {
 
     /// Tells how a compaction ended, as the log has it: a store that failed behind the commit does
     /// not undo it. The end is kept until it was told.
-    async fn end_compaction(&mut self, begun: Begun, words: String, emit: &mut Emit) {
+    pub(super) async fn end_compaction(&mut self, begun: Begun, words: String, emit: &mut Emit) {
         let (id, thread, at) = (begun.id, self.thread_id().clone(), self.clock.now());
         let (event, input) = match self.journal.log().compaction(id) {
             Some(record) => {
@@ -200,14 +197,14 @@ impl Session {
         self.begun = None;
     }
 
-    async fn begin_compaction(
+    pub(super) async fn begin_compaction(
         &mut self,
         id: CompactionId,
         brief: &Brief,
+        strategy: Text,
         emit: &mut Emit,
     ) -> Begun {
         let reason = brief.reason.clone();
-        let strategy: Text = self.strategy.name().into();
         let begun = Begun { id, reason: reason.clone(), strategy: strategy.clone(), end: None };
         self.begun = Some(begun.clone());
         let (thread, at) = (self.thread_id().clone(), brief.now);
@@ -249,6 +246,15 @@ impl Session {
             emit.event(SessionEvent::Compaction(piece.event(id))).await;
         }
         outcome
+    }
+
+    /// What a compaction changes, together.
+    pub(super) fn conversation(&mut self) -> Conversation<'_> {
+        let conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
+        match &self.archive {
+            Some(archive) => conversation.with_archive(archive.as_ref()),
+            None => conversation,
+        }
     }
 
     /// What a strategy sees of the session now.

@@ -37,7 +37,9 @@
 
 mod ask;
 mod builder;
+mod calls;
 mod command;
+mod compact_tools;
 mod compaction;
 mod error;
 mod event;
@@ -56,5 +58,5 @@ pub use event::{CompactionEvent, SessionEvent};
 pub use events::{Events, Reply};
 pub use handle::SessionHandle;
 pub use session::Session;
-pub use tools::COMPACT_CONTEXT;
+pub use tools::{COMPACT, COMPACT_CONTEXT};
 pub use undo::UndoCompactionError;

@@ -37,6 +37,8 @@ pub struct Session {
     pub(super) max_rounds: u32,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
+    /// The least number that no compaction was promised yet.
+    pub(super) unpromised: CompactionId,
     /// Whether a turn began and has no end yet.
     pub(super) in_turn: bool,
     /// A compaction that began and has no end among the events yet.
@@ -71,6 +73,11 @@ impl Session {
     #[must_use]
     pub fn log(&self) -> &EventLog {
         self.journal.log()
+    }
+
+    /// The number of the next compaction. What was promised to one that is prepared is left out.
+    pub(super) fn next_compaction(&self) -> CompactionId {
+        self.journal.log().next_compaction().max(self.unpromised)
     }
 
     /// The thread.

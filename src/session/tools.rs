@@ -1,14 +1,63 @@
-//! The tool by which the model has the thread compacted.
+//! What the model is told of the two tools by which it has its thread compacted.
 
 use serde::Serialize;
 use serde_json::json;
 
-use crate::message::ToolSpec;
+use crate::{
+    message::{Text, ToolSpec},
+    model::ToolOutput,
+};
 
-/// The name of the tool without parameters.
+/// The name of the tool by which the model replaces ranges of the thread with summaries of its own.
+pub const COMPACT: &str = "compact";
+
+/// The name of the tool without parameters, by which it has the session compact the thread.
 pub const COMPACT_CONTEXT: &str = "compact_context";
 
-/// What the model is told about it.
+/// What the model is told of [`COMPACT`]: when to use it, what a checkpoint is, and what makes a
+/// summary worth reading.
+const ABOUT_COMPACT: &str = "\
+Replaces parts of this conversation with summaries that you write, to free up context space.
+
+When: between two pieces of work, once the conversation is long and parts of it are settled: files \
+that were read and understood, attempts that failed, output that repeats itself. Not in the middle \
+of an edit, and not for a few messages.
+
+How: every user message ends with a checkpoint such as <checkpoint:a1b2c3>. A range begins right \
+after the checkpoint `from` and ends with the checkpoint `to`. The message that `from` closes stays; \
+the message that `to` closes goes. Without `from` the range begins at the start of the conversation, \
+without `to` it ends here, this call included. Ranges must not overlap, and must not part a tool \
+call from its result. The range is replaced by your summary, as a message of yours; an empty summary \
+deletes it. Reminders and your own thinking from there on go as well. Nothing is undone on disk.
+
+The summary is all that you will know of the range. Say what the user asked for and every rule they \
+gave, in their words; what was done and what came of it; decisions and why; exact names: files, \
+functions, commands, errors, numbers; what is open, and the next step. Write in the past tense what \
+is done, so that it is not done again. Leave out what a look at the files will show.";
+
+/// The tool by which the model replaces ranges with summaries of its own.
+pub(super) fn compact() -> ToolSpec {
+    let checkpoint = |words: &str| json!({"type": "string", "description": words});
+    let range = json!({
+        "type": "object",
+        "properties": {
+            "from": checkpoint("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
+            "to": checkpoint("Id of the checkpoint with which the range ends. Leave it out to end here."),
+            "summary": {"type": "string", "description": "What takes the place of the range. Empty to delete it."},
+        },
+        "required": ["summary"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {"replacements": {"type": "array", "minItems": 1, "items": range}},
+        "required": ["replacements"],
+        "additionalProperties": false,
+    });
+    ToolSpec::new(COMPACT, ABOUT_COMPACT, schema)
+}
+
+/// The tool without parameters.
 pub(super) fn compact_context() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     ToolSpec::new(
@@ -33,7 +82,28 @@ pub(super) struct Compacted {
 
 /// What the model is told of one that came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct NotCompacted {
-    pub(super) success: bool,
-    pub(super) output: String,
+struct NotCompacted {
+    success: bool,
+    output: Text,
+}
+
+impl Compacted {
+    /// What is told where nothing had to be done.
+    pub(super) fn nothing(tokens: u64) -> Self {
+        Self { tokens_estimate_before: tokens, tokens_estimate_after: tokens, ..Self::default() }
+    }
+
+    pub(super) fn output(self) -> ToolOutput {
+        told(&self)
+    }
+}
+
+/// What a compaction that came to nothing is told as.
+pub(super) fn not_compacted(output: impl Into<Text>) -> ToolOutput {
+    let output = NotCompacted { success: false, output: output.into() };
+    ToolOutput { is_error: true, ..told(&output) }
+}
+
+fn told<T: Serialize>(value: &T) -> ToolOutput {
+    ToolOutput::from(serde_json::to_string(value).unwrap_or_default())
 }

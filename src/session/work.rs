@@ -1,26 +1,19 @@
 //! The work of a turn: the thin loop over the machine.
 
-use futures::{StreamExt, stream::FuturesUnordered};
-use serde::Serialize;
+use futures::StreamExt;
 
 use super::{
-    command::Command,
-    compaction::Before,
-    error::SessionError,
-    event::SessionEvent,
-    events::Emit,
-    session::Session,
-    tools::{COMPACT_CONTEXT, Compacted, NotCompacted},
+    calls::Called, command::Command, compaction::Before, error::SessionError, event::SessionEvent,
+    events::Emit, session::Session,
 };
 use crate::{
     auto::{Input, Output},
-    drive::{CompactionError, Done},
     log::{Event, LocalNotice},
     message::{
-        CompactionId, CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind,
-        Request, SystemReminder, Text, ToolResult, ToolUse, Turn, Usage,
+        ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, SystemReminder, Text,
+        ToolUse, Turn, Usage,
     },
-    model::{Tool, ToolContext, ToolOutput, cut_short},
+    model::cut_short,
     turn::{self, TurnMachine, TurnStep},
 };
 
@@ -152,9 +145,10 @@ impl Session {
                 }
                 TurnStep::CallTools(calls) => {
                     let calls = calls.to_vec();
-                    let results = self.call_tools(&calls, emit).await?;
+                    let Called { results, appended } = self.call_tools(&calls, emit).await?;
                     for (call, result) in results.into_iter().enumerate() {
-                        if let Some(message) = machine.handle_result(call, result)? {
+                        let message = machine.handle_result(call, result)?;
+                        if let Some(message) = message.filter(|_| !appended) {
                             self.append_user(message)?;
                         }
                     }
@@ -211,121 +205,6 @@ impl Session {
         Err(cut_short())
     }
 
-    /// Carries all calls out at the same time and gives their results in the order of the calls.
-    /// The one that compacts comes last: it changes what the others were called for.
-    async fn call_tools(
-        &mut self,
-        calls: &[ToolUse],
-        emit: &mut Emit,
-    ) -> Result<Vec<ToolResult>, SessionError> {
-        let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
-        for call in calls {
-            let (id, name) = (call.id.clone(), call.name.clone());
-            emit.event(SessionEvent::ToolStarted { id, name }).await;
-        }
-        self.call_others(calls, &mut results, emit).await;
-        for (call, place) in calls.iter().zip(&mut results) {
-            if place.is_none() {
-                let output = self.compact_context(emit).await?;
-                *place = Some(finished(call, output, emit).await);
-            }
-        }
-        Ok(results.into_iter().flatten().collect())
-    }
-
-    async fn call_others(
-        &self,
-        calls: &[ToolUse],
-        results: &mut [Option<ToolResult>],
-        emit: &mut Emit,
-    ) {
-        let context = ToolContext::new(self.thread_id(), self.agent.messages());
-        let context = &context;
-        let own = |call: &ToolUse| self.has_compaction_tool() && call.name == COMPACT_CONTEXT;
-        let mut running: FuturesUnordered<_> = calls
-            .iter()
-            .enumerate()
-            .filter(|(_, call)| !own(call))
-            .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
-            .collect();
-        while let Some((index, call, output)) = running.next().await {
-            let result = finished(call, output, emit).await;
-            if let Some(place) = results.get_mut(index) {
-                *place = Some(result);
-            }
-        }
-    }
-
-    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>) -> ToolOutput {
-        if let Err(error) = call.input.json() {
-            return ToolOutput::error(format!("The input of the call cannot be read: {error}."));
-        }
-        let place = self.specs.iter().position(|spec| spec.name == call.name);
-        let Some(tool) = place.and_then(|place| self.tools.get(place)) else {
-            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
-            let there = names.join(", ");
-            return ToolOutput::error(format!(
-                "There is no tool {}; there are {there}.",
-                call.name
-            ));
-        };
-        match tool.call(call, context).await {
-            Ok(output) => output,
-            Err(error) => ToolOutput::error(error.to_string()),
-        }
-    }
-
-    fn has_compaction_tool(&self) -> bool {
-        self.specs.len() > self.tools.len()
-    }
-
-    /// The tool by which the model has the thread compacted.
-    async fn compact_context(&mut self, emit: &mut Emit) -> Result<ToolOutput, SessionError> {
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let asked = Input::Requested { focus: None, pressure };
-        let target = match self.auto.handle(now, asked) {
-            Some(Output::Compact { target, .. }) => target,
-            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
-        };
-        let before = self.agent.thread().size().tokens;
-        // Within its target a thread has nothing that has to go.
-        if target.is_some_and(|target| before <= target) {
-            return Ok(json(&Compacted {
-                tokens_estimate_before: before,
-                tokens_estimate_after: before,
-                ..Compacted::default()
-            }));
-        }
-        let done = self.compact_for(CompactionReason::AgentTool, target, None, emit).await?;
-        Ok(match done {
-            Ok(Done { id, report, calls, .. }) => json(&Compacted {
-                messages_compressed: self.taken_by(id),
-                batches_created: calls,
-                tokens_estimate_before: report.before.tokens,
-                tokens_estimate_after: report.after.tokens,
-            }),
-            Err(CompactionError::Strategy(failed)) if failed.error.is_nothing_to_compact() => {
-                let same = Compacted {
-                    tokens_estimate_before: before,
-                    tokens_estimate_after: before,
-                    ..Compacted::default()
-                };
-                json(&same)
-            }
-            Err(error) => {
-                let output = NotCompacted { success: false, output: error.to_string() };
-                ToolOutput { is_error: true, ..json(&output) }
-            }
-        })
-    }
-
-    /// How many messages a compaction took out of the thread.
-    fn taken_by(&self, id: CompactionId) -> usize {
-        let Some(record) = self.journal.log().compaction(id) else { return 0 };
-        let (before, after) = (record.plan.messages_before(), record.plan.messages_after());
-        before.saturating_add(record.plan.new_messages().count()).saturating_sub(after)
-    }
-
     /// Answers what a turn left open that was dropped.
     fn answer_open_calls(&mut self) -> Result<(), SessionError> {
         if self.agent.thread().open_calls().is_empty() {
@@ -349,29 +228,22 @@ impl Session {
     }
 
     /// Appends a user message, with a checkpoint as its last block.
-    fn append_user(&mut self, mut message: Message) -> Result<(), SessionError> {
-        let thread = self.agent.thread();
-        let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
-        message.make_mut().content.push(ContentBlock::checkpoint(id));
+    fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
+        let message = self.stamped(message);
         self.append(message)
     }
 
+    pub(super) fn stamped(&mut self, mut message: Message) -> Message {
+        let thread = self.agent.thread();
+        let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
+        message.make_mut().content.push(ContentBlock::checkpoint(id));
+        message
+    }
+
     /// The only place where a message comes into thread and log: in both or in neither.
-    fn append(&mut self, message: Message) -> Result<(), SessionError> {
+    pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.journal.append(self.clock.now(), Event::MessageAppended(message.clone()))?;
         self.agent.push(message);
         Ok(())
     }
-}
-
-async fn finished(call: &ToolUse, output: ToolOutput, emit: &mut Emit) -> ToolResult {
-    let (id, name, is_error) = (call.id.clone(), call.name.clone(), output.is_error);
-    emit.event(SessionEvent::ToolFinished { id, name, is_error }).await;
-    let mut result = ToolResult::new(call.id.clone(), output.content);
-    (result.is_error, result.usage) = (is_error, output.usage);
-    result
-}
-
-fn json<T: Serialize>(value: &T) -> ToolOutput {
-    ToolOutput::from(serde_json::to_string(value).unwrap_or_default())
 }

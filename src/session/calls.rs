@@ -1,0 +1,156 @@
+//! Carrying out what the model calls: the host's tools, and the two of the session.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, stream::FuturesUnordered};
+
+use super::{
+    error::SessionError,
+    event::SessionEvent,
+    events::Emit,
+    session::Session,
+    tools::{self, COMPACT, COMPACT_CONTEXT},
+};
+use crate::{
+    message::{ToolResult, ToolUse},
+    model::{Tool, ToolContext, ToolOutput},
+};
+
+/// What a compaction tool says that the session does not offer.
+const NOT_CONFIGURED: &str = "Compaction not yet configured";
+
+/// What a second call of `compact` in one answer gets.
+const ONE_CALL: &str =
+    "Not carried out: one call of compact in an answer is. Name all ranges in one call.";
+
+/// What the calls of an answer gave.
+pub(super) struct Called {
+    /// The results, in the order of the calls.
+    pub(super) results: Vec<ToolResult>,
+    /// Whether they are in the thread already.
+    pub(super) appended: bool,
+}
+
+/// The session's own tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Own {
+    Compact,
+    CompactContext,
+}
+
+impl Session {
+    /// Carries all calls out at the same time and gives their results in the order of the calls.
+    /// Those that compact come last: they change what the others were called for.
+    pub(super) async fn call_tools(
+        &mut self,
+        calls: &[ToolUse],
+        emit: &mut Emit,
+    ) -> Result<Called, SessionError> {
+        let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
+        for call in calls {
+            let (id, name) = (call.id.clone(), call.name.clone());
+            emit.event(SessionEvent::ToolStarted { id, name }).await;
+        }
+        self.call_others(calls, &mut results, emit).await;
+        let mut compact = None;
+        for (index, call) in calls.iter().enumerate() {
+            let output = match self.own(call) {
+                None => continue,
+                Some(own) if !self.offers(call) => not_configured(own),
+                Some(Own::CompactContext) => self.compact_context(emit).await?,
+                Some(Own::Compact) if compact.is_none() => {
+                    compact = Some((index, call));
+                    continue;
+                }
+                Some(Own::Compact) => ToolOutput::error(ONE_CALL),
+            };
+            put(&mut results, index, finished(call, output, emit).await);
+        }
+        let mut appended = false;
+        if let Some((index, call)) = compact {
+            let done = self.compact_ranges(call, index, &results, emit).await?;
+            appended = !done.is_error;
+            put(&mut results, index, finished(call, done, emit).await);
+        }
+        Ok(Called { results: results.into_iter().flatten().collect(), appended })
+    }
+
+    async fn call_others(
+        &self,
+        calls: &[ToolUse],
+        results: &mut [Option<ToolResult>],
+        emit: &mut Emit,
+    ) {
+        let context = ToolContext::new(self.thread_id(), self.agent.messages());
+        let context = &context;
+        let mut running: FuturesUnordered<_> = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, call)| self.own(call).is_none())
+            .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
+            .collect();
+        while let Some((index, call, output)) = running.next().await {
+            put(results, index, finished(call, output, emit).await);
+        }
+    }
+
+    async fn call(&self, call: &ToolUse, context: &ToolContext<'_>) -> ToolOutput {
+        if let Err(error) = call.input.json() {
+            return ToolOutput::error(format!("The input of the call cannot be read: {error}."));
+        }
+        let Some(tool) = self.host_tool(call) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let there = names.join(", ");
+            return ToolOutput::error(format!(
+                "There is no tool {}; there are {there}.",
+                call.name
+            ));
+        };
+        match tool.call(call, context).await {
+            Ok(output) => output,
+            Err(error) => ToolOutput::error(error.to_string()),
+        }
+    }
+
+    /// The session's own tool that is called. A tool of the host goes before it.
+    fn own(&self, call: &ToolUse) -> Option<Own> {
+        let own = match call.name.as_str() {
+            COMPACT => Own::Compact,
+            COMPACT_CONTEXT => Own::CompactContext,
+            _ => return None,
+        };
+        self.host_tool(call).is_none().then_some(own)
+    }
+
+    fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
+        // The specs of the host's tools come first, in their order.
+        let place = self.specs.iter().position(|spec| spec.name == call.name)?;
+        self.tools.get(place)
+    }
+
+    /// Whether the model was told of the tool.
+    fn offers(&self, call: &ToolUse) -> bool {
+        self.specs.iter().any(|spec| spec.name == call.name)
+    }
+}
+
+fn not_configured(own: Own) -> ToolOutput {
+    match own {
+        Own::Compact => ToolOutput::error(NOT_CONFIGURED),
+        Own::CompactContext => tools::not_compacted(NOT_CONFIGURED),
+    }
+}
+
+fn put(results: &mut [Option<ToolResult>], index: usize, result: ToolResult) {
+    if let Some(place) = results.get_mut(index) {
+        *place = Some(result);
+    }
+}
+
+async fn finished(call: &ToolUse, output: ToolOutput, emit: &mut Emit) -> ToolResult {
+    let (id, name, is_error) = (call.id.clone(), call.name.clone(), output.is_error);
+    emit.event(SessionEvent::ToolFinished { id, name, is_error }).await;
+    let mut result = ToolResult::new(call.id.clone(), output.content);
+    (result.is_error, result.usage) = (is_error, output.usage);
+    result
+}
