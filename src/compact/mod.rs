@@ -24,6 +24,7 @@ mod call;
 mod calls;
 mod edit;
 mod edits;
+mod extend;
 pub mod legality;
 mod plan;
 mod position;

@@ -80,6 +80,12 @@ pub enum StalePlan {
         /// How many it has.
         found: usize,
     },
+    /// The messages that it was made for are not all there any more.
+    #[error("the thread was rewritten from message {message} on since the plan was made")]
+    Rewritten {
+        /// The first message that is another one.
+        message: usize,
+    },
     /// A splice is out of order or out of range. Only stored plans can be so.
     #[error("splice {splice} of the plan is out of order or out of range")]
     Splice {

@@ -4,7 +4,7 @@ use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
 use crate::{
     compact::{CompactReport, StalePlan},
     log::{AppendError, CompactionFailure, CompactionRecord, Event, EventLog, ReplayError, Thread},
-    message::{CompactionId, ContextWindow, Messages, SharedVec, ToolSpec, Usage},
+    message::{CompactionId, ContextWindow, Messages, Redactor, SharedVec, ToolSpec, Usage},
     model::ProviderThread,
     store::{Archive, ArchiveError, Journal, StoreError},
     strategy::{Brief, CompactionStrategy, Rung, Snapshot, StrategyError},
@@ -19,6 +19,7 @@ pub struct Conversation<'a> {
     system: Messages,
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
+    redactor: Option<&'a dyn Redactor>,
 }
 
 /// Why a compaction came to nothing, or could not be kept.
@@ -77,6 +78,7 @@ impl<'a> Conversation<'a> {
             system: Messages::default(),
             tools: SharedVec::default(),
             window: None,
+            redactor: None,
         }
     }
 
@@ -98,12 +100,22 @@ impl<'a> Conversation<'a> {
         Self { window, ..self }
     }
 
+    /// Returns the conversation with what takes out of its texts what must not leave it.
+    #[must_use]
+    pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
+        Self { redactor: Some(redactor), ..self }
+    }
+
     /// What a strategy sees of it now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        logged_snapshot(self.thread.thread(), self.journal.log())
+        let snapshot = logged_snapshot(self.thread.thread(), self.journal.log())
             .with_context(self.system.clone(), self.tools.clone())
-            .with_window(self.window)
+            .with_window(self.window);
+        match self.redactor {
+            Some(redactor) => snapshot.redacted(redactor),
+            None => snapshot,
+        }
     }
 }
 
@@ -153,7 +165,8 @@ pub async fn compact(
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot();
-    let outcome = propose(strategy, &snapshot, &brief, models, observe).await;
+    let told = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
+    let outcome = propose(strategy, &snapshot, &told, models, observe).await;
     conversation.finish(strategy.name(), &brief, outcome).await
 }
 

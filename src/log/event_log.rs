@@ -33,6 +33,24 @@ pub struct EventLog {
 }
 
 impl EventLog {
+    /// Returns the log of another thread to which all of this happened, too: to go another way from
+    /// here, or from an earlier point when it is cut. Compactions can be taken back in it.
+    ///
+    /// ```
+    /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// let fork = log.forked("other".parse()?);
+    /// assert_eq!(fork.replay()?, [Message::user("hi")]);
+    /// assert_eq!(fork.thread_id().as_str(), "other");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn forked(&self, thread: ThreadId) -> Self {
+        Self { thread, ..self.clone() }
+    }
+
     /// Returns the empty log of a thread.
     #[must_use]
     pub fn new(thread: ThreadId) -> Self {
@@ -151,6 +169,19 @@ impl EventLog {
     #[must_use]
     pub fn compaction(&self, id: CompactionId) -> Option<&CompactionRecord> {
         self.record(self.state.compactions.get(&id)?.0)
+    }
+
+    /// Whether a compaction of this number came to its end, well or not.
+    ///
+    /// ```
+    /// use threadfold::{log::EventLog, message::CompactionId};
+    ///
+    /// assert!(!EventLog::new("main".parse()?).is_ended(CompactionId(0)));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
+    #[must_use]
+    pub fn is_ended(&self, id: CompactionId) -> bool {
+        self.state.compactions.contains_key(&id)
     }
 
     /// The latest system prompt of this author.

@@ -19,6 +19,13 @@ impl fmt::Display for CompactionId {
     }
 }
 
+impl CompactionId {
+    /// The number behind it; the last one stays the last.
+    pub(crate) fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
 /// Why a thread is compacted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

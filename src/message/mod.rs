@@ -40,6 +40,7 @@ pub(crate) mod markup;
 mod media;
 #[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
 mod message;
+pub(crate) mod redact;
 mod request;
 mod shared;
 mod text;
@@ -60,6 +61,7 @@ pub use failure::{ModelError, ModelErrorKind};
 pub use json::{Json, JsonError};
 pub use media::{Document, Image, MediaSource};
 pub use message::{Message, MessageParts, Origin, Role, StopReason};
+pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;

@@ -6,9 +6,9 @@ use super::{handle::Shared, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
     log::{EventLog, ReplayError, Thread},
-    message::{CheckpointIds, CompactionId, Message, Messages, Text, ThreadId, ToolSpec},
+    message::{CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
-    store::{Archive, Journal},
+    store::{Archive, Journal, StoreError, ThreadStore},
     strategy::{CompactionStrategy, Ladder},
 };
 
@@ -22,8 +22,10 @@ pub struct SessionBuilder {
     pub(super) tools: Vec<Arc<dyn Tool>>,
     pub(super) system: Messages,
     pub(super) reminder: Option<Text>,
+    pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
     pub(super) fast: Option<Arc<dyn Model>>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) policy: AutoPolicy,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
@@ -60,8 +62,10 @@ impl Session {
             tools: Vec::new(),
             system: Messages::default(),
             reminder: None,
+            remind_every: None,
             strategy: Arc::new(Ladder::default()),
             fast: None,
+            redactor: None,
             policy: AutoPolicy::default(),
             clock: Arc::new(StdClock),
             sleeper: Arc::new(StdSleeper),
@@ -78,6 +82,47 @@ impl SessionBuilder {
     /// thread and hand it over.
     pub fn journal(self, journal: Journal) -> Self {
         Self { journal: Some(journal), ..self }
+    }
+
+    /// Returns the builder with the log that a store has of a thread, and goes on keeping it there.
+    /// A thread that the store does not know begins empty. As [`journal`](Self::journal), for a
+    /// store that is to be asked first.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, store::MemoryStore, testing::ScriptedModel};
+    ///
+    /// let store = Arc::new(MemoryStore::default());
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["hello", "again"])));
+    /// let builder = Session::builder(agent.clone());
+    /// let mut session = block_on(builder.resume(store.clone(), "thread-1".parse()?))?.build()?;
+    /// block_on(async { session.send("hi").await })?;
+    /// let messages = session.messages().clone();
+    /// drop(session);
+    ///
+    /// let builder = Session::builder(agent);
+    /// let session = block_on(builder.resume(store, "thread-1".parse()?))?.build()?;
+    /// assert_eq!(session.messages()[..], messages[..]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the log cannot be loaded.
+    pub async fn resume(
+        self,
+        store: Arc<dyn ThreadStore>,
+        thread: ThreadId,
+    ) -> Result<Self, StoreError> {
+        Ok(self.journal(Journal::open(store, thread).await?))
+    }
+
+    /// Returns the builder with a store for a thread that it does not know yet: that of a
+    /// [fork](Session::fork), or a new one. Everything is written there before the first message.
+    pub fn store(self, store: Arc<dyn ThreadStore>) -> Self {
+        let journal = self.journal.unwrap_or_else(new_journal);
+        Self { journal: Some(journal.kept_by(store)), ..self }
     }
 
     /// Returns the builder with a place for what compactions archive.
@@ -102,6 +147,12 @@ impl SessionBuilder {
         Self { reminder: Some(text.into()), ..self }
     }
 
+    /// Returns the builder with the hint behind the results of tools, too, whenever the model has
+    /// written so many tokens since it read the hint last. A long tool loop forgets it otherwise.
+    pub fn remind_every(self, output_tokens: u64) -> Self {
+        Self { remind_every: Some(output_tokens), ..self }
+    }
+
     /// Returns the builder with this way of compacting; by default [`Ladder::default`].
     pub fn strategy(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { strategy, ..self }
@@ -111,6 +162,13 @@ impl SessionBuilder {
     /// asked.
     pub fn fast_model(self, model: Arc<dyn Model>) -> Self {
         Self { fast: Some(model), ..self }
+    }
+
+    /// Returns the builder with what takes out of texts what must not leave the thread. Requests to
+    /// a model that sums up, archive entries, summaries, notices and errors of compactions pass it;
+    /// the conversation with the agent's own model does not.
+    pub fn redactor(self, redactor: Arc<dyn Redactor>) -> Self {
+        Self { redactor: Some(redactor), ..self }
     }
 
     /// Returns the builder with this policy of automatic compaction.
@@ -169,7 +227,7 @@ impl SessionBuilder {
         let mut agent = self.agent;
         let (mut journal, fresh) = match self.journal {
             Some(journal) => (journal, false),
-            None => (Journal::new(EventLog::new(ThreadId::default())), true),
+            None => (new_journal(), true),
         };
         let now = self.clock.now();
         if fresh || journal.log().is_empty() {
@@ -193,12 +251,16 @@ impl SessionBuilder {
             specs: specs.into(),
             system: self.system,
             reminder: self.reminder,
+            remind_every: self.remind_every,
+            unreminded: 0,
             strategy: self.strategy,
             fast: self.fast,
+            redactor: self.redactor,
             auto,
             clock: self.clock,
             sleeper: self.sleeper,
             ids: CheckpointIds::new(self.seed),
+            seed: self.seed,
             max_rounds: self.max_rounds,
             overhead,
             unpromised: CompactionId::default(),
@@ -219,4 +281,9 @@ impl SessionBuilder {
             None => Ok(specs),
         }
     }
+}
+
+/// The journal of a thread that nothing is known of.
+fn new_journal() -> Journal {
+    Journal::new(EventLog::new(ThreadId::default()))
 }

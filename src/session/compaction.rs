@@ -147,7 +147,7 @@ impl Session {
         let now = self.clock.now();
         let brief = Brief { compaction: Some(id), reason, next_prompt, target, now };
         let snapshot = self.snapshot();
-        let mut attempt = self.strategy.begin(&snapshot, &brief);
+        let mut attempt = self.strategy.begin(&snapshot, &self.told(&brief));
         if let Step::Failed(error) = attempt.step()
             && error.is_nothing_to_compact()
         {
@@ -182,7 +182,7 @@ impl Session {
                 (event, Input::Compacted { reason: begun.reason.clone() })
             }
             None => {
-                let event = CompactionEvent::Failed { id, thread, at, error: words.into() };
+                let event = CompactionEvent::Failed { id, thread, at, error: self.line(words) };
                 (event, Input::Failed { reason: begun.reason.clone() })
             }
         };
@@ -259,9 +259,26 @@ impl Session {
 
     /// What a strategy sees of the session now.
     pub(super) fn snapshot(&self) -> Snapshot {
-        logged_snapshot(self.agent.thread(), self.journal.log())
+        let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
             .with_context(self.system.clone(), self.specs.clone())
-            .with_window(self.agent.context_window())
+            .with_window(self.agent.context_window());
+        match &self.redactor {
+            Some(redactor) => snapshot.redacted(redactor.as_ref()),
+            None => snapshot,
+        }
+    }
+
+    /// What a strategy is told beside it.
+    pub(super) fn told(&self, brief: &Brief) -> Brief {
+        self.redactor.as_deref().map_or(brief.clone(), |redactor| brief.redacted(redactor))
+    }
+
+    /// A line that may be shown anywhere.
+    pub(super) fn line(&self, line: String) -> Text {
+        match &self.redactor {
+            Some(redactor) => redactor.redact(&line).into_owned().into(),
+            None => line.into(),
+        }
     }
 
     /// Tells the end of a compaction whose stream was dropped before it did, and notes it.
@@ -284,7 +301,7 @@ impl Session {
             let _ = self.auto.handle(self.clock.now(), Input::Failed { reason });
             return Ok(());
         }
-        if id < self.journal.log().next_compaction() {
+        if self.journal.log().is_ended(id) {
             // It came to its end in the log before the stream was dropped.
             self.end_compaction(begun, "it came to nothing".into(), emit).await;
             return Ok(());

@@ -20,6 +20,21 @@ pub struct SessionHandle {
     shared: Arc<Shared>,
 }
 
+/// What a session does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionStatus {
+    /// No turn goes on.
+    Idle,
+    /// A turn goes on: the model is asked, or tools are at work.
+    Working,
+    /// The thread is compacted, within a turn or for itself.
+    Compacting {
+        /// The number of the compaction.
+        id: CompactionId,
+    },
+}
+
 /// What a session and its handles share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
@@ -41,6 +56,26 @@ impl SessionHandle {
     /// the others; queued while nothing goes on it waits for the next turn.
     pub fn queue(&self, text: impl Into<Text>) {
         self.shared.lock().push_back(text.into());
+    }
+
+    /// What the session does at the moment, as its events have told.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, session::{Session, SessionStatus}, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let session = Session::builder(ModelAgent::new(model)).build()?;
+    /// assert_eq!(session.handle().status(), SessionStatus::Idle);
+    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn status(&self) -> SessionStatus {
+        match self.shared.told() {
+            _ if !self.shared.busy.load(Ordering::Acquire) => SessionStatus::Idle,
+            Some((id, false)) => SessionStatus::Compacting { id },
+            Some((_, true)) | None => SessionStatus::Working,
+        }
     }
 
     /// How many messages wait.

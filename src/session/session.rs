@@ -10,8 +10,8 @@ use crate::{
     auto::AutoCompactor,
     log::EventLog,
     message::{
-        CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, SharedVec, Text,
-        ThreadId, ToolSpec,
+        CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
+        SharedVec, Text, ThreadId, ToolSpec,
     },
     model::{Agent, Clock, Model, Sleeper, Tool},
     store::{Archive, Journal},
@@ -28,12 +28,17 @@ pub struct Session {
     pub(super) specs: SharedVec<ToolSpec>,
     pub(super) system: Messages,
     pub(super) reminder: Option<Text>,
+    pub(super) remind_every: Option<u64>,
+    /// Tokens that the model wrote since it was reminded.
+    pub(super) unreminded: u64,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
     pub(super) fast: Option<Arc<dyn Model>>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) auto: AutoCompactor,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) ids: CheckpointIds,
+    pub(super) seed: u64,
     pub(super) max_rounds: u32,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,

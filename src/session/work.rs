@@ -85,7 +85,7 @@ impl Session {
     }
 
     async fn notice(&mut self, line: String, emit: &mut Emit) -> Result<(), SessionError> {
-        let text: Text = line.into();
+        let text = self.line(line);
         let event = Event::LocalNotice(LocalNotice { text: text.clone() });
         self.journal.append(self.clock.now(), event)?;
         self.journal.flush().await?;
@@ -137,6 +137,7 @@ impl Session {
                     }
                     let turn = self.call_model(emit).await?;
                     usage += turn.usage.unwrap_or_default();
+                    self.count_written(&turn);
                     let refused = machine.handle_turn(&turn)?;
                     self.append(turn.message)?;
                     if let Some(results) = refused {
@@ -149,6 +150,7 @@ impl Session {
                     for (call, result) in results.into_iter().enumerate() {
                         let message = machine.handle_result(call, result)?;
                         if let Some(message) = message.filter(|_| !appended) {
+                            let message = self.with_due_reminder(message);
                             self.append_user(message)?;
                         }
                     }
@@ -219,12 +221,26 @@ impl Session {
         }
     }
 
-    fn with_reminder(&self, mut message: Message) -> Message {
+    fn with_reminder(&mut self, mut message: Message) -> Message {
         if let Some(text) = &self.reminder {
-            let reminder = SystemReminder::new(text.clone());
-            message.make_mut().content.push(reminder.into());
+            self.unreminded = 0;
+            message.make_mut().content.push(SystemReminder::new(text.clone()).into());
         }
         message
+    }
+
+    /// Reminds the model behind results, if it has written much since.
+    fn with_due_reminder(&mut self, results: Message) -> Message {
+        let is_due = self.remind_every.is_some_and(|tokens| self.unreminded >= tokens);
+        if is_due { self.with_reminder(results) } else { results }
+    }
+
+    /// Counts what the model wrote, as it says itself where it does.
+    fn count_written(&mut self, turn: &Turn) {
+        let counter = self.agent.thread().counter();
+        let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
+        let written = written.unwrap_or_else(|| counter.message(&turn.message));
+        self.unreminded = self.unreminded.saturating_add(written);
     }
 
     /// Appends a user message, with a checkpoint as its last block.

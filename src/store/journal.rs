@@ -42,6 +42,25 @@ impl Journal {
         Self { log, store: None, stored: 0 }
     }
 
+    /// Returns the journal with a store that knows nothing of its thread yet. The next
+    /// [`flush`](Self::flush) writes all of it there.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{log::EventLog, message::ThreadId, store::{Journal, MemoryStore, ThreadStore}};
+    ///
+    /// let (store, thread): (_, ThreadId) = (Arc::new(MemoryStore::default()), "main".parse()?);
+    /// let mut journal = Journal::new(EventLog::new(thread.clone())).kept_by(store.clone());
+    /// block_on(journal.flush())?;
+    /// assert_eq!(block_on(store.load(&thread))?.log, *journal.log());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn kept_by(self, store: Arc<dyn ThreadStore>) -> Self {
+        Self { store: Some(store), stored: 0, ..self }
+    }
+
     /// Loads the log of a thread from a store that keeps it from now on. A thread that the store
     /// does not know has an empty log.
     ///

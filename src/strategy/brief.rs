@@ -1,6 +1,6 @@
 //! What a strategy is told beside the thread.
 
-use crate::message::{CompactionId, CompactionReason, Message, Timestamp};
+use crate::message::{CompactionId, CompactionReason, Message, Redactor, Timestamp};
 
 /// What a strategy is told beside the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,4 +15,33 @@ pub struct Brief {
     pub target: Option<u64>,
     /// The time of the attempt.
     pub now: Timestamp,
+}
+
+impl Brief {
+    /// Returns the brief without what the redactor takes out of the focus and the next prompt.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    /// use threadfold::{Message, message::Redactor, strategy::Brief};
+    ///
+    /// #[derive(Debug)]
+    /// struct Names;
+    ///
+    /// impl Redactor for Names {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("Ada", "[name]").into()
+    ///     }
+    /// }
+    ///
+    /// let brief = Brief { next_prompt: Some(Message::user("I am Ada.")), ..Brief::default() };
+    /// assert_eq!(brief.redacted(&Names).next_prompt, Some(Message::user("I am [name].")));
+    /// ```
+    #[must_use]
+    pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
+        Self {
+            reason: self.reason.redacted(redactor),
+            next_prompt: self.next_prompt.as_ref().map(|prompt| prompt.redacted(redactor)),
+            ..self.clone()
+        }
+    }
 }

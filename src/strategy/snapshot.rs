@@ -10,8 +10,8 @@ use crate::{
     },
     log::Thread,
     message::{
-        ContentBlock, ContextWindow, Message, Messages, Request, Role, SharedVec, Timestamp,
-        ToolSpec,
+        ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role, SharedVec,
+        Timestamp, ToolSpec,
     },
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -127,6 +127,36 @@ impl Snapshot {
     #[must_use]
     pub fn with_times(self, times: impl Into<Arc<[Timestamp]>>) -> Self {
         Self { times: Some(times.into()), ..self }
+    }
+
+    /// Returns the snapshot without what the redactor takes out of its texts. Its messages have the
+    /// blocks that they had, so a plan that is made for them fits the thread itself.
+    ///
+    /// A strategy sees nothing else, so nothing that it asks, archives or writes holds what was
+    /// taken out. Tools are the host's own words, and stay.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    /// use threadfold::{Message, message::Redactor, strategy::Snapshot};
+    ///
+    /// #[derive(Debug)]
+    /// struct Names;
+    ///
+    /// impl Redactor for Names {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("Ada", "[name]").into()
+    ///     }
+    /// }
+    ///
+    /// let snapshot = Snapshot::new(vec![Message::user("I am Ada.")]).redacted(&Names);
+    /// assert_eq!(snapshot.messages()[..], [Message::user("I am [name].")]);
+    /// ```
+    #[must_use]
+    pub fn redacted(self, redactor: &dyn Redactor) -> Self {
+        let redacted = |messages: &Messages| -> Messages {
+            messages.iter().map(|message| message.redacted(redactor)).collect()
+        };
+        Self { messages: redacted(&self.messages), system: redacted(&self.system), ..self }
     }
 
     /// Returns the thread without the reasoning that a compaction strips in any case. What is left

@@ -1,0 +1,126 @@
+//! Going two ways from one point of a conversation.
+
+use super::{builder::SessionBuilder, session::Session};
+use crate::{
+    log::{AppendError, Event, Truncated},
+    message::{CheckpointId, ThreadId},
+    store::Journal,
+};
+
+/// Where a conversation forks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForkPoint {
+    /// Behind its last message.
+    End,
+    /// Before the message of this index, so that as many stay.
+    Message(usize),
+    /// Behind the message that ends with this checkpoint.
+    Checkpoint(CheckpointId),
+}
+
+/// Why a conversation cannot fork there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// The thread has fewer messages.
+    #[error("the thread has {found} messages, so it cannot fork before message {message}")]
+    NoMessage {
+        /// The message before which it was to fork.
+        message: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// The thread has no such checkpoint, or has it more than once.
+    #[error("checkpoint {id} is not in the thread, or is there more than once")]
+    NoCheckpoint {
+        /// The checkpoint.
+        id: CheckpointId,
+    },
+    /// The log cannot be cut there.
+    #[error(transparent)]
+    Log(#[from] AppendError),
+}
+
+impl From<usize> for ForkPoint {
+    fn from(message: usize) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<CheckpointId> for ForkPoint {
+    fn from(id: CheckpointId) -> Self {
+        Self::Checkpoint(id)
+    }
+}
+
+impl Session {
+    /// Returns what builds a session that goes its own way from a point of this one, as a thread of
+    /// its own. It has the history of this one, compactions included, and all of its settings;
+    /// calls that are open at that point are answered as cancelled before the first message.
+    ///
+    /// Nothing is stored of it until it is given a [store](SessionBuilder::store). The archive is
+    /// shared, but holds what this thread archived under this thread's name.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Blue.", "Red, then."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Which colour?").await })?;
+    /// let mut other = session.fork("another-way".parse()?, 0)?.build()?;
+    /// block_on(async { other.send("Which colour, but not blue?").await })?;
+    /// assert_eq!((session.messages().len(), other.messages().len()), (2, 2));
+    /// assert_ne!(session.messages()[0], other.messages()[0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ForkError`] for a point that the thread does not have.
+    pub fn fork(
+        &self,
+        thread: ThreadId,
+        at: impl Into<ForkPoint>,
+    ) -> Result<SessionBuilder, ForkError> {
+        let from = self.messages().len();
+        let len = self.fork_point(at.into())?;
+        let mut journal = Journal::new(self.log().forked(thread));
+        if len < from {
+            journal.append(self.clock.now(), Event::Truncated(Truncated { from, len }))?;
+        }
+        Ok(SessionBuilder {
+            agent: self.agent.fork(),
+            journal: Some(journal),
+            archive: self.archive.clone(),
+            own_tools: self.specs.iter().skip(self.tools.len()).cloned().collect(),
+            tools: self.tools.clone(),
+            system: self.system.clone(),
+            reminder: self.reminder.clone(),
+            remind_every: self.remind_every,
+            strategy: self.strategy.clone(),
+            fast: self.fast.clone(),
+            redactor: self.redactor.clone(),
+            policy: self.auto.policy().clone(),
+            clock: self.clock.clone(),
+            sleeper: self.sleeper.clone(),
+            seed: self.seed,
+            max_rounds: self.max_rounds,
+        })
+    }
+
+    fn fork_point(&self, at: ForkPoint) -> Result<usize, ForkError> {
+        let found = self.messages().len();
+        match at {
+            ForkPoint::End => Ok(found),
+            ForkPoint::Message(message) if message <= found => Ok(message),
+            ForkPoint::Message(message) => Err(ForkError::NoMessage { message, found }),
+            ForkPoint::Checkpoint(id) => {
+                let place = self.agent.thread().checkpoint(id);
+                place.map(|place| place.message + 1).ok_or(ForkError::NoCheckpoint { id })
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Compactions that are prepared beside the conversation: in the background, or to be looked at.
+//!
+//! A job holds everything that it needs and borrows nothing, so a host runs it wherever it runs
+//! other work. What comes of it is adopted if the messages that it was made for still stand; what
+//! came behind them meanwhile stays.
+
+use std::sync::Arc;
+
+use super::session::Session;
+use crate::{
+    auto::{Input, Output},
+    compact::{CompactReport, Size, StalePlan},
+    drive::{self, CompactionError, Done, DriveError, DriveEvent, Driven, Models},
+    message::{CompactionReason, Messages, Text},
+    model::{Agent, AgentModel, Model, Sleeper},
+    strategy::{Brief, CompactionStrategy, Rejection, Snapshot},
+};
+
+/// A compaction to be prepared, of the thread as it was when this was made.
+#[derive(Debug)]
+#[must_use]
+pub struct CompactionJob {
+    /// Its model is asked, if the strategy asks the conversation's own.
+    agent: Box<dyn Agent>,
+    fast: Option<Arc<dyn Model>>,
+    sleeper: Arc<dyn Sleeper>,
+    strategy: Arc<dyn CompactionStrategy>,
+    messages: Messages,
+    snapshot: Snapshot,
+    brief: Brief,
+    /// What the strategy is told of the brief.
+    told: Brief,
+}
+
+/// A compaction that was prepared, or why it came to nothing. Nothing has changed yet.
+#[derive(Debug)]
+#[must_use]
+pub struct PreparedCompaction {
+    messages: Messages,
+    strategy: Text,
+    brief: Brief,
+    report: CompactReport,
+    outcome: Result<Driven, DriveError>,
+}
+
+impl CompactionJob {
+    /// Asks the models and returns what came of it. The future may be dropped; nothing has happened
+    /// then but the calls.
+    pub async fn run(self) -> PreparedCompaction {
+        self.run_observed(&mut |_| {}).await
+    }
+
+    /// As [`run`](Self::run), and tells what happens meanwhile.
+    pub async fn run_observed(
+        self,
+        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    ) -> PreparedCompaction {
+        let conversation = AgentModel(self.agent.as_ref());
+        let models = Models {
+            conversation: Some(&conversation),
+            fast: self.fast.as_deref(),
+            sleeper: Some(self.sleeper.as_ref()),
+        };
+        let mut attempt = self.strategy.begin(&self.snapshot, &self.told);
+        let driven = drive::drive(attempt.as_mut(), models, observe).await;
+        let outcome = driven.and_then(|driven| driven.accepted(&self.snapshot, &self.brief));
+        PreparedCompaction {
+            report: report(&self.snapshot, &outcome),
+            messages: self.messages,
+            strategy: self.strategy.name().into(),
+            brief: self.brief,
+            outcome,
+        }
+    }
+}
+
+impl PreparedCompaction {
+    /// What it would do, in numbers, and what it cost; or why there is nothing to adopt.
+    ///
+    /// # Errors
+    ///
+    /// The [`DriveError`] with which it ended.
+    pub fn report(&self) -> Result<&CompactReport, &DriveError> {
+        self.outcome.as_ref().map(|_| &self.report)
+    }
+
+    /// What the strategy proposes, with what it cost; or why there is nothing to adopt.
+    ///
+    /// # Errors
+    ///
+    /// The [`DriveError`] with which it ended.
+    pub fn outcome(&self) -> Result<&Driven, &DriveError> {
+        self.outcome.as_ref()
+    }
+}
+
+impl Session {
+    /// Returns a compaction of the thread as it is now, by the strategy of the session, to be run
+    /// while the conversation goes on: on a task of its own, or joined with other futures. What
+    /// comes of it is [adopted](Self::adopt).
+    ///
+    /// The copy of the agent that it holds is asked where the strategy asks the conversation's own
+    /// model.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["one", "two", "three"]));
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(keep));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("A long question about many things.").await })?;
+    /// block_on(async { session.send("Another one.").await })?;
+    ///
+    /// let job = session.prepare_compaction();
+    /// block_on(async { session.send("The thread goes on.").await })?;
+    /// let done = block_on(async { session.adopt(job.run().await).await })?;
+    /// assert!(done.report.after.tokens < done.report.before.tokens);
+    /// assert_eq!(session.messages().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare_compaction(&mut self) -> CompactionJob {
+        self.job(Arc::clone(&self.strategy), CompactionReason::Background)
+    }
+
+    /// Prepares a compaction by another strategy, to be looked at. Nothing has changed then; what
+    /// comes of it can be [adopted](Self::adopt), or dropped.
+    ///
+    /// The future may be dropped at any point.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["one", "two"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("A long question about many things.").await })?;
+    /// block_on(async { session.send("Another one.").await })?;
+    ///
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let preview = block_on(session.preview(Arc::new(keep)));
+    /// let report = preview.report().map_err(Clone::clone)?;
+    /// assert_eq!((report.before.messages, report.after.messages), (4, 2));
+    /// assert_eq!(session.messages().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn preview(&mut self, strategy: Arc<dyn CompactionStrategy>) -> PreparedCompaction {
+        self.job(strategy, CompactionReason::Manual { focus: None }).run().await
+    }
+
+    /// Carries a prepared compaction out, if the messages that it was made for still stand. What
+    /// came behind them stays, with its reasoning marked. Thread, log, archive and store change as
+    /// in any other compaction, and it can be taken back as any other.
+    ///
+    /// The future may be dropped at any point: before the commit nothing has changed, and behind it
+    /// the next turn stores what is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`]: the preparation failed, or the thread was rewritten meanwhile
+    /// ([`StalePlan::Rewritten`] says from which message on). The log notes what it cost then.
+    pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
+        let PreparedCompaction { messages, strategy, brief, outcome, .. } = prepared;
+        let now = self.clock.now();
+        // Its target was that of the thread without what came since, and that stays whatever it is.
+        let brief = Brief { now, target: None, ..brief };
+        let outcome = outcome.and_then(|driven| self.fitted(driven, &messages, &brief));
+        let reason = brief.reason.clone();
+        let done = self.conversation().finish(&strategy, &brief, outcome).await;
+        let id = brief.compaction.filter(|id| self.log().compaction(*id).is_some());
+        let input = match id {
+            Some(_) => Input::Compacted { reason },
+            None => Input::Failed { reason },
+        };
+        let _ = self.auto.handle(now, input);
+        done
+    }
+
+    fn job(
+        &mut self,
+        strategy: Arc<dyn CompactionStrategy>,
+        reason: CompactionReason,
+    ) -> CompactionJob {
+        let id = self.next_compaction();
+        self.unpromised = id.next();
+        let (now, pressure) = (self.clock.now(), self.pressure(0));
+        let target = match self.auto.handle(now, Input::Requested { focus: None, pressure }) {
+            Some(Output::Compact { target, .. }) => target,
+            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
+        };
+        let brief = Brief { compaction: Some(id), reason, next_prompt: None, target, now };
+        CompactionJob {
+            agent: self.agent.fork(),
+            fast: self.fast.clone(),
+            sleeper: Arc::clone(&self.sleeper),
+            strategy,
+            messages: self.messages().clone(),
+            snapshot: self.snapshot(),
+            told: self.told(&brief),
+            brief,
+        }
+    }
+
+    /// What was prepared for these messages, for the thread as it is now.
+    fn fitted(
+        &self,
+        mut driven: Driven,
+        messages: &Messages,
+        brief: &Brief,
+    ) -> Result<Driven, DriveError> {
+        let there = messages.iter().zip(self.messages().iter());
+        let same = there.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
+        if same < messages.len() {
+            let rewritten = Rejection::Stale(StalePlan::Rewritten { message: same });
+            let mut error = DriveError::new(rewritten.into());
+            (error.usage, error.calls) = (driven.usage, driven.calls);
+            return Err(error);
+        }
+        driven.proposal.plan = driven.proposal.plan.extended(self.messages());
+        driven.accepted(&self.snapshot(), brief)
+    }
+}
+
+fn report(snapshot: &Snapshot, outcome: &Result<Driven, DriveError>) -> CompactReport {
+    let Ok(driven) = outcome else { return CompactReport::default() };
+    let plan = &driven.proposal.plan;
+    let mut after = snapshot.messages().to_vec();
+    // It was accepted for this thread.
+    let _ = plan.apply(&mut after);
+    let before = Size::of(snapshot.messages(), snapshot.counter());
+    CompactReport::new(before, &after, plan, snapshot.counter())
+}
+
+const _: () = {
+    const fn send<T: Send + 'static>() {}
+    send::<CompactionJob>();
+    send::<PreparedCompaction>();
+};
