@@ -8,75 +8,41 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
-use std::{
-    collections::BTreeSet,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use futures::{Stream, executor::block_on, task::noop_waker};
+use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ContentBlock, Message, ModelAgent, ProviderThread, Session, async_trait, legality,
+    ContentBlock, Message, legality,
     log::Event,
-    message::{CompactionReason, Json, Role, ToolSpec, ToolUse},
-    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    message::{CompactionReason, Json, Role, ToolUse},
     session::{CompactionEvent, SessionBuilder, SessionEvent},
     testing::{
-        Answer, ScriptedModel,
+        Answer,
         cases::{self, Case},
         notation,
     },
 };
 
-/// Says what it was given.
-#[derive(Debug)]
-struct Echo(&'static str);
+#[path = "support/bench.rs"]
+mod bench;
 
-#[async_trait]
-impl Tool for Echo {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec::new(self.0, "Says what it was given.", json!({"type": "object"}))
-    }
+use bench::{Bench, Echo, bench, poll};
 
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
-        Ok(ToolOutput::from(format!("{} {}", self.0, call.input.as_str())))
-    }
-}
-
-struct Bench {
-    session: Session,
-    model: ScriptedModel,
-}
-
-fn bench(
+/// A session that goes on where this thread is.
+fn from_thread(
     thread: &[Message],
     answers: Vec<Answer>,
     build: impl FnOnce(SessionBuilder) -> SessionBuilder,
 ) -> Bench {
-    let model = ScriptedModel::new(answers);
-    let mut agent = ModelAgent::new(Arc::new(model.clone()));
-    thread.iter().for_each(|message| agent.push(message.clone()));
-    let builder =
-        Session::builder(agent).tool(Arc::new(Echo("quick"))).tool(Arc::new(Echo("slow"))).seed(7);
-    Bench { session: build(builder).build().unwrap(), model }
+    let mut bench = bench(answers, |builder| build(builder.seed(7)));
+    bench.begin_with(thread);
+    bench
 }
 
-impl Bench {
-    fn say(&mut self, text: &str) -> Vec<SessionEvent> {
-        let mut stream = self.session.send(text);
-        let mut events = Vec::new();
-        while let Some(event) = block_on(stream.next()) {
-            events.push(event.unwrap());
-        }
-        events
-    }
-
-    /// The messages of the last request.
-    fn sent(&self) -> Vec<Message> {
-        self.model.requests().last().unwrap().messages.to_vec()
-    }
+/// Says something and returns everything that happens.
+fn say(bench: &mut Bench, text: &str) -> Vec<SessionEvent> {
+    bench::events(&mut bench.session, text).into_iter().map(Result::unwrap).collect()
 }
 
 fn thread(case: &Case, section: &str) -> Vec<Message> {
@@ -105,10 +71,10 @@ fn the_model_compacts_ranges_as_its_cases_say() {
     for case in cases::read("testdata/compact_tool").unwrap() {
         let (before, answer) = (thread(&case, "thread"), thread(&case, "answer"));
         let answers = vec![answer[0].clone().into(), "Going on.".into()];
-        let mut bench = bench(&before, answers, SessionBuilder::compact_tool);
-        let events = bench.say(case.section("prompt").unwrap().trim_end());
+        let mut bench = from_thread(&before, answers, SessionBuilder::compact_tool);
+        let events = say(&mut bench, case.section("prompt").unwrap().trim_end());
 
-        let sent = bench.sent();
+        let sent = bench.last_request().messages;
         assert_eq!(named(&sent, &before), case.section("expect").unwrap(), "{}", case.name);
         assert_eq!(legality::violations(&sent), [], "{}", case.name);
         assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..]);
@@ -140,8 +106,8 @@ const RANGE: &str = r#"{"replacements": [{"to": "aaaaaa", "summary": "They greet
 #[test]
 fn the_log_says_who_compacted_and_why_and_it_can_be_taken_back() {
     let answers = vec![answer(vec![call("c", "compact", RANGE)]), "On it.".into()];
-    let mut bench = bench(&greeting(), answers, SessionBuilder::compact_tool);
-    let events = bench.say("Work.");
+    let mut bench = from_thread(&greeting(), answers, SessionBuilder::compact_tool);
+    let events = say(&mut bench, "Work.");
     let ended = events.iter().find_map(|event| match event {
         SessionEvent::Compaction(CompactionEvent::Completed { id, report, .. }) => {
             Some((*id, report.clone()))
@@ -182,9 +148,9 @@ fn a_tool_that_is_not_offered_says_that_it_is_not_configured() {
         answer(vec![call("c", "compact", RANGE), call("d", "compact_context", "{}")]),
         "Well.".into(),
     ];
-    let mut bench = bench(&greeting(), answers, |builder| builder);
-    bench.say("Work.");
-    let sent = bench.sent();
+    let mut bench = from_thread(&greeting(), answers, |builder| builder);
+    say(&mut bench, "Work.");
+    let sent = bench.last_request().messages;
     let results: Vec<_> = sent.last().unwrap().tool_results().collect();
     let text = |index: usize| results[index].content[0].as_text().unwrap().as_str();
     assert_eq!((text(0), results[0].is_error), ("Compaction not yet configured", true));
@@ -197,17 +163,17 @@ fn a_tool_that_is_not_offered_says_that_it_is_not_configured() {
 #[test]
 fn a_tool_of_the_host_with_that_name_is_the_hosts() {
     let answers = vec![answer(vec![call("c", "compact", RANGE)]), "Well.".into()];
-    let host = |builder: SessionBuilder| builder.tool(Arc::new(Echo("compact")));
-    let mut bench = bench(&greeting(), answers, host);
-    bench.say("Work.");
-    assert!(named(&bench.sent(), &[]).contains("[tool_result c] compact {"));
+    let host = |builder: SessionBuilder| builder.tool(Arc::new(Echo { name: "compact", polls: 0 }));
+    let mut bench = from_thread(&greeting(), answers, host);
+    say(&mut bench, "Work.");
+    assert!(named(&bench.last_request().messages, &[]).contains("[tool_result c] compact {"));
 }
 
 #[test]
 fn the_model_is_told_when_to_compact_and_how() {
     let offer = |builder: SessionBuilder| builder.compact_tool().compact_context_tool();
-    let mut bench = bench(&greeting(), vec!["Well.".into()], offer);
-    bench.say("Work.");
+    let mut bench = from_thread(&greeting(), vec!["Well.".into()], offer);
+    say(&mut bench, "Work.");
     let request = bench.model.requests().remove(0);
     let about = |name: &str| {
         let tool = request.tools.iter().find(|tool| tool.name == *name).unwrap();
@@ -224,32 +190,17 @@ fn the_model_is_told_when_to_compact_and_how() {
     assert!(words.starts_with("Compress conversation history to free up context space."));
 }
 
-/// Polls a stream so often, or to its end; gives what came, and whether it ended.
-fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
-    let waker = noop_waker();
-    let mut context = Context::from_waker(&waker);
-    let mut items = Vec::new();
-    for _ in 0..times {
-        match Pin::new(&mut *stream).poll_next(&mut context) {
-            Poll::Ready(None) => return (items, true),
-            Poll::Ready(Some(item)) => items.push(item),
-            Poll::Pending => {}
-        }
-    }
-    (items, false)
-}
-
 #[test]
 fn a_stream_may_be_dropped_at_every_await_of_it() {
     let (mut ended, mut polls, mut carried_out, mut cancelled) = (false, 0, 0, 0);
     while !ended {
         let calls = vec![call("q", "quick", "{}"), call("c", "compact", RANGE)];
         let answers = vec![answer(calls), "Fine.".into(), "Fine.".into()];
-        let mut bench = bench(&greeting(), answers, SessionBuilder::compact_tool);
+        let mut bench = from_thread(&greeting(), answers, SessionBuilder::compact_tool);
         let mut stream = bench.session.send("Work.");
         (_, ended) = poll(&mut stream, polls);
         drop(stream);
-        let events = bench.say("And now?");
+        let events = say(&mut bench, "And now?");
         assert!(matches!(events.last(), Some(SessionEvent::TurnEnded { .. })), "{polls}");
         assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
         for request in bench.model.requests() {

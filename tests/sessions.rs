@@ -4,158 +4,26 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
-use std::{
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
-use futures::{Stream, executor::block_on, task::noop_waker};
+use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Turn, Usage, async_trait,
+    ContentBlock, Message, ModelAgent, Turn, Usage,
     auto::{AutoPolicy, Target, Threshold, UnknownUsage},
-    legality,
     log::Event,
-    message::{Json, ModelErrorKind, StopReason, Text, Timestamp, ToolSpec, ToolUse},
-    model::{Clock, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
-    session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
+    message::{ModelErrorKind, StopReason},
+    model::ModelError,
+    session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize},
-    testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
+    testing::{Answer, FailingStore, ScriptedModel},
 };
 
-/// A clock that goes on by a second with every look.
-#[derive(Debug, Default)]
-struct Ticking(AtomicU64);
+#[path = "support/bench.rs"]
+mod bench;
 
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.fetch_add(1_000, Ordering::Relaxed))
-    }
-}
-
-/// A tool that says what it was given, after having been pending so often.
-#[derive(Debug)]
-struct Echo {
-    name: &'static str,
-    polls: usize,
-}
-
-#[async_trait]
-impl Tool for Echo {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec::new(self.name, "Says what it was given.", json!({"type": "object"}))
-    }
-
-    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
-        for _ in 0..self.polls {
-            pending_once().await;
-        }
-        if call.input.as_str().contains("fail") {
-            return Err("it failed as asked".into());
-        }
-        Ok(ToolOutput::from(format!("{} {}", self.name, call.input.as_str())))
-    }
-}
-
-async fn pending_once() {
-    let mut waited = false;
-    futures::future::poll_fn(|context| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
-struct Bench {
-    session: Session,
-    model: ScriptedModel,
-    store: Arc<MemoryStore>,
-}
-
-const THREAD: &str = "thread-1";
-
-fn bench<A: Into<Answer>>(
-    script: impl IntoIterator<Item = A>,
-    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
-) -> Bench {
-    within(200_000, script, build)
-}
-
-fn within<A: Into<Answer>>(
-    window: u64,
-    script: impl IntoIterator<Item = A>,
-    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
-) -> Bench {
-    let (model, store) = (ScriptedModel::new(script), Arc::new(MemoryStore::default()));
-    let agent = ModelAgent::new(Arc::new(model.clone())).with_window(ContextWindow::new(window));
-    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
-    let builder = Session::builder(agent)
-        .journal(journal)
-        .clock(Arc::new(Ticking::default()))
-        .sleeper(Arc::new(WakefulSleeper::default()))
-        .tool(Arc::new(Echo { name: "slow", polls: 3 }))
-        .tool(Arc::new(Echo { name: "quick", polls: 0 }));
-    Bench { session: build(builder).build().unwrap(), model, store }
-}
-
-fn calls(calls: &[(&str, &str, &str)]) -> Message {
-    let call = |(id, name, input): &(&str, &str, &str)| {
-        ContentBlock::from(ToolUse::new(*id, *name, Json::parse(input).unwrap()))
-    };
-    Message::new(Role::Assistant, calls.iter().map(call).collect())
-}
-
-/// What comes of saying something.
-fn say(session: &mut Session, text: impl Into<Text>) -> Result<Reply, SessionError> {
-    block_on(session.send(text).into_future())
-}
-
-/// Everything that happens until the end.
-fn events(session: &mut Session, text: &str) -> Vec<Result<SessionEvent, SessionError>> {
-    let mut stream = session.send(text);
-    let mut events = Vec::new();
-    while let Some(event) = block_on(stream.next()) {
-        events.push(event);
-    }
-    events
-}
-
-fn compactions(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {
-    let compaction = |event: &Result<SessionEvent, SessionError>| match event {
-        Ok(SessionEvent::Compaction(event)) => Some(event.clone()),
-        _ => None,
-    };
-    events.iter().filter_map(compaction).collect()
-}
-
-impl Bench {
-    /// Thread, log and store tell of the same, and nothing in it is illegal.
-    fn assert_whole(&self) {
-        let (log, messages) = (self.session.log(), self.session.messages());
-        assert_eq!(log.replay().unwrap(), messages[..]);
-        let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
-        assert_eq!(stored.events(), log.events());
-        for request in self.model.requests() {
-            assert_eq!(legality::violations(&request.messages), []);
-        }
-    }
-
-    fn last_request(&self) -> Request {
-        self.model.requests().pop().unwrap()
-    }
-
-    fn last_sent(&self) -> String {
-        serde_json::to_string(&self.last_request().messages).unwrap()
-    }
-}
+use bench::{Bench, THREAD, bench, calls, compactions, events, poll, say, within};
 
 fn policy() -> AutoPolicy {
     AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
@@ -522,21 +390,6 @@ fn a_session_is_taken_up_again_from_its_store() {
     assert_eq!(model.requests()[0].messages[..2], messages[..2]);
     let bench = Bench { session, model, store };
     bench.assert_whole();
-}
-
-/// Polls a stream so often, or to its end; gives what came, and whether it ended.
-fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
-    let waker = noop_waker();
-    let mut context = Context::from_waker(&waker);
-    let mut items = Vec::new();
-    for _ in 0..times {
-        match Pin::new(&mut *stream).poll_next(&mut context) {
-            Poll::Ready(None) => return (items, true),
-            Poll::Ready(Some(item)) => items.push(item),
-            Poll::Pending => {}
-        }
-    }
-    (items, false)
 }
 
 #[test]

@@ -1,0 +1,353 @@
+//! What goes on beside a conversation: compactions that are prepared and adopted, previews, forks,
+//! and secrets that stay in the thread.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
+
+use std::{borrow::Cow, sync::Arc};
+
+use futures::executor::block_on;
+use threadfold::{
+    ContentBlock, Message, Role,
+    compact::StalePlan,
+    drive::CompactionError,
+    log::Event,
+    message::{CompactionId, CompactionReason, ModelErrorKind, Redactor, Thinking},
+    model::ModelError,
+    session::{CompactionJob, ForkError, SessionBuilder, SessionEvent, SessionStatus},
+    store::{Archive, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    strategy::{FoldBatches, KeepRecent, Rejection, StrategyError, Summarize},
+    testing::{Answer, ScriptedModel},
+};
+
+#[path = "support/bench.rs"]
+mod bench;
+
+use bench::{Bench, bench, calls, compactions, events, say};
+
+fn summarize() -> Summarize {
+    Summarize { messages: 2, user_messages: 0, summary_tokens: 100, ..Summarize::default() }
+}
+
+/// A session with a past of so many rounds, whose summaries come from a model of their own.
+fn with_past(
+    rounds: usize,
+    script: impl IntoIterator<Item = Answer>,
+    summaries: &ScriptedModel,
+) -> Bench {
+    let past = (0..rounds).map(|round| Answer::from(format!("Old answer {round}.")));
+    let mut bench = bench(past.chain(script), |builder| {
+        builder.strategy(Arc::new(summarize())).fast_model(Arc::new(summaries.clone()))
+    });
+    for round in 0..rounds {
+        let text = format!("Old question {round}: {}", "what of it? ".repeat(30));
+        say(&mut bench.session, text).unwrap();
+    }
+    bench
+}
+
+/// A strategy for the background asks the fast model; `summarize` asks the conversation's own, which
+/// the job holds a copy of.
+fn job(bench: &mut Bench) -> CompactionJob {
+    bench.session.prepare_compaction()
+}
+
+fn replies(texts: &[&str]) -> Vec<Answer> {
+    texts.iter().map(|text| Answer::from(*text)).collect()
+}
+
+#[test]
+fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
+    let script = replies(&["Meanwhile.", "They talked.", "After it."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    let since = bench.session.messages()[12..].to_vec();
+
+    let prepared = block_on(job.run());
+    let report = prepared.report().unwrap().clone();
+    let unchanged = bench.session.messages().clone();
+    let done = block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(report.after.tokens < report.before.tokens, "{report}");
+    assert_eq!((report.before.messages, done.report.before.messages), (12, 14));
+    let messages = bench.session.messages();
+    assert!(messages[0].is_summary());
+    assert_eq!(messages[messages.len() - 2..], since);
+    let record = bench.session.log().compaction(done.id).unwrap();
+    assert_eq!(
+        (&record.reason, record.strategy.as_str()),
+        (&CompactionReason::Background, "summarize")
+    );
+
+    say(&mut bench.session, "And now?").unwrap();
+    assert!(
+        bench.last_sent().contains("They talked.") && !bench.last_sent().contains("question 0")
+    );
+    bench.assert_whole();
+    block_on(bench.session.undo_compaction(done.id)).unwrap();
+    assert_eq!(bench.session.messages()[..14], unchanged[..]);
+    bench.assert_whole();
+}
+
+#[test]
+fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
+    let thought = Thinking::new("hm", Some("sig".into()));
+    let thoughtful =
+        Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("Yes.")]);
+    let script = vec![Answer::from(thoughtful), "They talked.".into()];
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    assert!(!bench.session.messages().last().unwrap().prefix_rewritten);
+    let prepared = block_on(job.run());
+    block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(bench.session.messages().last().unwrap().prefix_rewritten);
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
+    let script = replies(&["They talked.", "They talked, says the other."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    assert!(told.last().unwrap().is_end());
+    let before = bench.session.messages().clone();
+
+    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
+    let StrategyError::Rejected(Rejection::Stale(StalePlan::Rewritten { message })) = failed.error
+    else {
+        panic!("{failed}")
+    };
+    assert_eq!((message, failed.calls), (0, 1));
+    assert!(failed.usage.input > 0, "what it cost is told");
+    assert_eq!(*bench.session.messages(), before);
+    let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
+        panic!("what it cost is in the log")
+    };
+    assert_eq!((note.id, note.usage), (CompactionId(0), failed.usage));
+    bench.assert_whole();
+}
+
+#[test]
+fn the_number_of_a_prepared_compaction_is_not_given_away() {
+    let error = ModelError::new(ModelErrorKind::Other, "no lamp");
+    let script = vec![Answer::Error(error), "They talked.".into()];
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    assert_eq!(told.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
+    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    assert_eq!(done.id, CompactionId(0));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_preparation_that_failed_is_noted_and_changes_nothing() {
+    let error = ModelError::new(ModelErrorKind::Other, "no lamp");
+    let mut bench = with_past(6, [Answer::Error(error)], &ScriptedModel::default());
+    let before = bench.session.messages().clone();
+    let prepared = block_on(job(&mut bench).run());
+    assert!(prepared.report().is_err());
+    let failed = block_on(bench.session.adopt(prepared)).unwrap_err();
+    assert!(failed.to_string().contains("no lamp"), "{failed}");
+    assert_eq!(*bench.session.messages(), before);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_preview_changes_nothing_and_can_be_adopted() {
+    let mut bench = with_past(6, [], &ScriptedModel::default());
+    let (log, messages) = (bench.session.log().clone(), bench.session.messages().clone());
+    let keep = || Arc::new(KeepRecent { messages: 4, ..KeepRecent::default() });
+    let seen = block_on(bench.session.preview(keep()));
+    assert_eq!(seen.report().unwrap().after.messages, 4);
+    assert_eq!((bench.session.log(), bench.session.messages()), (&log, &messages));
+
+    drop(seen);
+    let again = block_on(bench.session.preview(keep()));
+    assert_eq!(again.outcome().unwrap().calls, 0);
+    let done = block_on(bench.session.adopt(again)).unwrap();
+    assert_eq!((done.id, done.report.after.messages), (CompactionId(1), 4));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_fork_goes_its_own_way_with_the_history_of_both() {
+    let script = replies(&["They talked.", "Here.", "There."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    say(&mut bench.session, "/compact").unwrap();
+    let id = CompactionId(0);
+    let (mine, store) = (bench.session.messages().clone(), Arc::new(MemoryStore::default()));
+    let fork = bench.session.fork("other".parse().unwrap(), mine.len()).unwrap();
+    let mut fork = fork.store(store.clone()).build().unwrap();
+
+    say(&mut bench.session, "Here?").unwrap();
+    say(&mut fork, "There?").unwrap();
+    assert_eq!(fork.messages()[..mine.len()], mine[..]);
+    assert!(fork.messages().last().unwrap().content[0].as_text().unwrap().contains("There."));
+    let stored = block_on(store.load(&"other".parse().unwrap())).unwrap().log;
+    assert_eq!(stored.events(), fork.log().events());
+    assert_eq!(stored.replay().unwrap(), fork.messages()[..]);
+    block_on(fork.undo_compaction(id)).unwrap();
+    assert!(fork.messages()[0].content[0].as_text().unwrap().contains("Old question 0"));
+    assert!(bench.session.messages()[0].is_summary(), "the other is as it was");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_fork_begins_where_it_is_asked_to() {
+    let script = vec![calls(&[("a", "quick", "{}")]).into(), "Done.".into(), "Anew.".into()];
+    let mut bench = with_past(2, script, &ScriptedModel::default());
+    say(&mut bench.session, "Work.").unwrap();
+    let markers: Vec<_> = bench
+        .session
+        .messages()
+        .iter()
+        .map(|message| {
+            message.content.iter().find_map(|block| match block {
+                ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+                _ => None,
+            })
+        })
+        .collect();
+    let fork = |at| bench.session.fork("other".parse().unwrap(), at).unwrap().build().unwrap();
+    let at_marker = bench.session.fork("other".parse().unwrap(), markers[2].unwrap()).unwrap();
+    assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
+    assert_eq!(fork(0).messages().len(), 0);
+
+    // Between a call and its result the call is answered first.
+    let mut open = fork(6);
+    assert_eq!(open.messages().last().unwrap().tool_uses().count(), 1);
+    say(&mut open, "Go on.").unwrap();
+    let results: Vec<_> = open.messages()[6].tool_results().collect();
+    assert_eq!((results.len(), results[0].is_error), (1, true));
+
+    let none = |at| bench.session.fork("other".parse().unwrap(), at).unwrap_err();
+    assert_eq!(none(99), ForkError::NoMessage { message: 99, found: 8 });
+    let id = "zzzzzz".parse().unwrap();
+    let unknown = bench.session.fork("other".parse().unwrap(), id).unwrap_err();
+    assert_eq!(unknown, ForkError::NoCheckpoint { id });
+}
+
+/// Takes out one word.
+#[derive(Debug)]
+struct Secret;
+
+impl Redactor for Secret {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains("hunter2") {
+            text.replace("hunter2", "[secret]").into()
+        } else {
+            text.into()
+        }
+    }
+}
+
+fn everything(values: impl serde::Serialize) -> String {
+    serde_json::to_string(&values).unwrap()
+}
+
+#[test]
+fn secrets_do_not_leave_the_thread() {
+    let (summaries, archive) = (
+        ScriptedModel::new(["The password was changed.", "It was changed again."]),
+        Arc::new(MemoryArchive::default()),
+    );
+    let fold = FoldBatches { keep_recent: 2, ..FoldBatches::default() };
+    let script = [
+        calls(&[("a", "quick", r#"{"password": "hunter2"}"#)]).into(),
+        Answer::from("Old answer hunter2."),
+        "Old answer 2.".into(),
+        "Fine.".into(),
+    ];
+    let mut bench = bench(script, |builder: SessionBuilder| {
+        builder
+            .strategy(Arc::new(fold))
+            .fast_model(Arc::new(summaries.clone()))
+            .archive(archive.clone())
+            .system("The door opens with hunter2.")
+            .redactor(Arc::new(Secret))
+    });
+    for text in ["My password is hunter2. ", "Which one? "] {
+        say(&mut bench.session, text.repeat(20)).unwrap();
+    }
+    let told = events(&mut bench.session, "@compact hunter2 is the word");
+    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
+
+    let asked = everything(summaries.requests());
+    assert!(asked.contains("[secret]") && !asked.contains("hunter2"), "{asked}");
+    let visible = Visible::from(bench.session.log());
+    let kept = block_on(archive.list(bench.session.thread_id(), &visible)).unwrap();
+    assert!(!kept.is_empty() && !everything(&kept).contains("hunter2"), "{kept:?}");
+    let compaction = |event: &&SessionEvent| {
+        matches!(event, SessionEvent::Compaction(_) | SessionEvent::Notice { .. })
+    };
+    let lines: Vec<&SessionEvent> = told.iter().filter(compaction).collect();
+    assert!(lines.len() > 2 && !everything(&lines).contains("hunter2"), "{lines:?}");
+    // The conversation with the agent's own model goes on with what was said.
+    assert!(bench.last_sent().contains("hunter2 is the word"));
+    bench.assert_whole();
+}
+
+#[test]
+fn errors_that_are_told_hold_no_secrets() {
+    let error = ModelError::new(ModelErrorKind::Other, "no such word: hunter2");
+    let summaries = ScriptedModel::default();
+    let past = (0..6).map(|round| Answer::from(format!("Old answer {round}.")));
+    let mut bench = bench(past.chain([Answer::Error(error)]), |builder| {
+        builder
+            .strategy(Arc::new(summarize()))
+            .fast_model(Arc::new(summaries.clone()))
+            .redactor(Arc::new(Secret))
+    });
+    for round in 0..6 {
+        say(&mut bench.session, format!("Old question {round}: {}", "why? ".repeat(50))).unwrap();
+    }
+    let told = events(&mut bench.session, "/compact");
+    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
+    let text = everything(&told);
+    assert!(text.contains("no such word: [secret]") && !text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
+    let long = |id: &str| {
+        let mut message = calls(&[(id, "quick", "{}")]);
+        message.make_mut().content.insert(0, ContentBlock::text("words ".repeat(100)));
+        Answer::from(message)
+    };
+    let script = [long("a"), long("b"), long("c"), "Done.".into()];
+    let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
+    say(&mut bench.session, "Work.").unwrap();
+    let reminded = |message: &Message| {
+        let is_reminder = |block: &ContentBlock| matches!(block, ContentBlock::SystemReminder(_));
+        let place = message.content.iter().position(is_reminder)?;
+        assert_eq!(place, message.content.len() - 2, "before the checkpoint, behind the rest");
+        Some(place)
+    };
+    let user = bench.session.messages().iter().filter(|message| message.role == Role::User);
+    let reminded: Vec<bool> = user.map(|message| reminded(message).is_some()).collect();
+    assert_eq!(reminded, [true, false, true, false]);
+    bench.assert_whole();
+}
+
+#[test]
+fn the_handle_says_what_the_session_does() {
+    let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
+    let handle = bench.session.handle();
+    let mut seen = vec![handle.status()];
+    let mut stream = bench.session.send("@compact");
+    while let Some(event) = block_on(stream.next()) {
+        let _ = event.unwrap();
+        if seen.last() != Some(&handle.status()) {
+            seen.push(handle.status());
+        }
+    }
+    drop(stream);
+    let id = CompactionId(0);
+    let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
+    assert_eq!(seen, expected);
+    assert_eq!(handle.status(), SessionStatus::Idle);
+}
