@@ -97,7 +97,10 @@ pub(crate) fn outline(message: &Message, most: usize) -> String {
             let mark = if result.is_error { "✗" } else { "→" };
             format!("{mark} {}", first_line(text.map_or("", |text| text), 50))
         } else if let ContentBlock::Summary(summary) = block {
-            format!("[{} bytes]", thousands(summary.text.len() as u64))
+            let bytes = thousands(summary.text.len() as u64);
+            format!("[{bytes} bytes] {}", first_line(&summary.text, most))
+        } else if let ContentBlock::SystemReminder(note) = block {
+            first_line(&note.text, most)
         } else if let Some(text) = block.as_text() {
             first_line(text, most)
         } else {
@@ -113,7 +116,8 @@ pub(crate) fn speaker(message: &Message) -> &'static str {
         _ if message.is_summary() => "summary",
         Role::System => "system",
         Role::User if message.is_typed() => "user",
-        Role::User => "results",
+        Role::User if message.tool_results().next().is_some() => "results",
+        Role::User => "note",
         Role::Assistant => "assistant",
     }
 }
