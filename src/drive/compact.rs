@@ -1,13 +1,16 @@
 //! A whole compaction: propose, archive, commit, store.
 
-use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
+use super::{
+    attempt::{self, DriveError, DriveEvent, Driven, Models},
+    span::{self, CompactionSpan},
+};
 use crate::{
     compact::{CompactReport, StalePlan},
     log::{AppendError, CompactionFailure, CompactionRecord, Event, EventLog, ReplayError, Thread},
     message::{CompactionId, ContextWindow, Messages, SharedVec, ToolSpec, Usage},
     model::ProviderThread,
     store::{Archive, ArchiveError, Journal, StoreError},
-    strategy::{Brief, CompactionStrategy, Rung, Snapshot, StrategyError},
+    strategy::{Attempt, Brief, CompactionStrategy, Rung, Snapshot, Step, StrategyError},
 };
 
 /// What a compaction changes, together: a thread, its journal, and its archive.
@@ -153,8 +156,14 @@ pub async fn compact(
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot();
-    let outcome = propose(strategy, &snapshot, &brief, models, observe).await;
-    conversation.finish(strategy.name(), &brief, outcome).await
+    let mut attempt = strategy.begin(&snapshot, &brief);
+    let span = conversation.span(attempt.as_ref(), strategy.name(), &brief);
+    let work = async {
+        let driven = attempt::drive(attempt.as_mut(), models, observe).await;
+        let outcome = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
+        conversation.finish_in(&span, strategy.name(), &brief, outcome).await
+    };
+    span.run(work).await
 }
 
 impl Conversation<'_> {
@@ -166,7 +175,8 @@ impl Conversation<'_> {
 
     /// Ends a compaction that was proposed with this brief for the [`snapshot`](Self::snapshot) of
     /// this conversation: archives, commits and stores, or notes why it came to nothing.
-    /// [`compact`] is this behind [`propose`], for hosts that do something of their own in between.
+    /// [`compact`] is this behind [`propose`](super::propose), for hosts that do something of their own
+    /// in between.
     ///
     /// The future may be dropped at any point, as that of [`compact`].
     ///
@@ -179,29 +189,56 @@ impl Conversation<'_> {
         brief: &Brief,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
+        self.finish_in(&CompactionSpan::none(), strategy, brief, outcome).await
+    }
+
+    /// As [`finish`](Self::finish), and tells the span how it ended as soon as that is sure.
+    pub(crate) async fn finish_in(
+        &mut self,
+        span: &CompactionSpan,
+        strategy: &str,
+        brief: &Brief,
+        outcome: Result<Driven, DriveError>,
+    ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let driven = match outcome {
             Ok(driven) => driven,
-            // What does nothing is no event.
-            Err(failed) if failed.error.is_nothing_to_compact() && failed.calls == 0 => {
-                return Err(failed.into());
-            }
             Err(failed) => {
-                self.note(brief, failure(id, strategy, brief, &failed)).await?;
+                span.fail(span::kind(&failed.error), failed.usage, failed.calls);
+                // What does nothing is no event.
+                if !(failed.error.is_nothing_to_compact() && failed.calls == 0) {
+                    self.note(brief, failure(id, strategy, brief, &failed)).await?;
+                }
                 return Err(failed.into());
             }
         };
+        let (usage, calls) = (driven.usage, driven.calls);
         if let Err(error) = self.archive(id, &driven).await {
+            span.fail("archive", usage, calls);
             let words = error.to_string();
             let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
-            record.usage = driven.usage;
+            record.usage = usage;
             record.rungs = driven.proposal.rungs.iter().map(Rung::report).collect();
             self.note(brief, record).await?;
             return Err(CompactionError::Archive(error));
         }
-        let done = self.commit(id, strategy, brief, driven)?;
-        self.journal.flush().await?;
+        let done = self.commit(id, strategy, brief, driven);
+        let done = done.inspect_err(|_| span.fail("commit", usage, calls))?;
+        span.complete(&done.report, usage, calls);
+        self.journal.flush().await.inspect_err(|_| span.error("store"))?;
         Ok(done)
+    }
+
+    /// The span of an attempt that began on this conversation.
+    fn span(&self, attempt: &dyn Attempt, strategy: &str, brief: &Brief) -> CompactionSpan {
+        match attempt.step() {
+            // What does nothing is no compaction.
+            Step::Failed(error) if error.is_nothing_to_compact() => CompactionSpan::none(),
+            Step::Call { .. } | Step::Proposed(_) | Step::Failed(_) => {
+                let id = self.journal.log().thread_id();
+                CompactionSpan::begin(self.thread.thread(), id, strategy, brief)
+            }
+        }
     }
 
     /// Returns whether thread and log tell of the same messages. They share them, so this compares
