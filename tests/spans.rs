@@ -1,6 +1,7 @@
 //! Spans of compactions, as a subscriber sees them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +17,10 @@ use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, ProviderThread, Request,
     Session, Turn, Usage, async_trait,
     drive::{self, Conversation, Models, telemetry},
-    log::{Event, EventLog},
-    message::{CompactionReason, ModelErrorKind, Timestamp},
+    log::{Event, LoggedEvent},
+    message::{CompactionReason, ModelErrorKind, StopReason, ThreadId, Timestamp},
     model::ModelError,
-    store::{Journal, MemoryStore},
+    store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
     strategy::{Brief, Digest, KeepRecent, Summarize},
     testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
 };
@@ -158,6 +159,37 @@ impl Model for Inside {
     }
 }
 
+/// A store that waits before and after it writes.
+#[derive(Debug, Default)]
+struct Slow(MemoryStore);
+
+#[async_trait]
+impl ThreadStore for Slow {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        pause().await;
+        self.0.append(thread, expected_len, events).await?;
+        pause().await;
+        Ok(())
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
 async fn pause() {
     let mut asked = false;
     std::future::poll_fn(|context| {
@@ -175,19 +207,14 @@ fn summarize() -> Summarize {
 }
 
 fn turn(text: &str, usage: Usage) -> Turn {
-    let mut message = Message::assistant(text);
-    message.make_mut().usage = Some(usage);
-    Turn::from(message)
+    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage))
 }
 
 /// A thread of ten messages and its journal.
-fn kept(store: Option<FailingStore<MemoryStore>>) -> (ModelAgent, Journal) {
+fn kept(store: impl ThreadStore + 'static) -> (ModelAgent, Journal) {
     let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     let id = "thread-1".parse().unwrap();
-    let mut journal = match store {
-        Some(store) => block_on(Journal::open(Arc::new(store), id)).unwrap(),
-        None => Journal::new(EventLog::new(id)),
-    };
+    let mut journal = block_on(Journal::open(Arc::new(store), id)).unwrap();
     for number in 0..5 {
         let question = Message::user(format!("{SECRET} {number} {}", "word ".repeat(50)));
         for message in [question, Message::assistant(format!("{SECRET} done"))] {
@@ -207,7 +234,7 @@ fn brief() -> Brief {
 fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
     let ended = tracing::subscriber::with_default(spans.clone(), || {
-        let (mut agent, mut journal) = kept(None);
+        let (mut agent, mut journal) = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
@@ -299,12 +326,12 @@ fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
     tracing::subscriber::with_default(spans.clone(), || {
         let store = FailingStore::new(MemoryStore::default(), vec![Some(0), Some(0)]);
-        let (mut agent, mut journal) = kept(Some(store));
+        let (mut agent, mut journal) = kept(store);
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {});
-        block_on(work).unwrap_err();
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+            .unwrap_err();
     });
     let seen = spans.one();
     assert_eq!(seen.fields[telemetry::OUTCOME], "completed");
@@ -312,15 +339,52 @@ fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
 }
 
 #[test]
+fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
+    let error = || ModelError::new(ModelErrorKind::Refused, "no").into();
+    for answer in [|| turn("They talked.", Usage::default()).into(), error as fn() -> Answer] {
+        let mut outcomes = Vec::new();
+        for times in 1..9 {
+            let spans = Spans::default();
+            let in_log = tracing::subscriber::with_default(spans.clone(), || {
+                let (mut agent, mut journal) = kept(Slow::default());
+                block_on(journal.flush()).unwrap();
+                let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
+                let mut conversation = Conversation::new(&mut agent, &mut journal);
+                let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
+                let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+                let mut observe = |_: drive::DriveEvent<'_>| {};
+                {
+                    let work =
+                        drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
+                    let mut work = pin!(work);
+                    let mut context = Context::from_waker(Waker::noop());
+                    let _ = (0..times).any(|_| work.as_mut().poll(&mut context).is_ready());
+                }
+                match journal.log().events().last().map(|logged| &logged.event) {
+                    Some(Event::Compacted(_)) => "completed",
+                    Some(Event::CompactionFailed(_)) => "failed",
+                    _ => "cancelled",
+                }
+            });
+            let outcome = spans.one().fields[telemetry::OUTCOME].clone();
+            assert_eq!(outcome, in_log, "dropped after {times} polls");
+            outcomes.push(outcome);
+        }
+        assert!(outcomes.iter().any(|outcome| outcome == "cancelled"));
+        assert!(outcomes.iter().any(|outcome| outcome != "cancelled"));
+    }
+}
+
+#[test]
 fn where_nothing_is_to_compact_there_is_no_span() {
     let spans = Spans::default();
     tracing::subscriber::with_default(spans.clone(), || {
-        let (mut agent, mut journal) = kept(None);
+        let (mut agent, mut journal) = kept(MemoryStore::default());
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
         let (brief, models) = (brief(), Models::default());
-        let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {});
-        block_on(work).unwrap_err();
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+            .unwrap_err();
     });
     assert_eq!(spans.all().len(), 0);
 }
