@@ -10,7 +10,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, ContextWindow, Message, ModelAgent, Role, Session,
-    auto::{AutoPolicy, Threshold, UnknownUsage},
+    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
     message::{Json, ModelErrorKind, ToolUse},
     model::ModelError,
     session::{
@@ -21,29 +21,31 @@ use threadfold::{
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-/// A session with eight rounds behind it, which compacts by itself from this many tokens on.
-fn session(threshold: u64, answers: impl IntoIterator<Item = Answer>) -> Session {
+/// A session with eight rounds behind it, which compacts by itself from this many tokens on, or has
+/// the tool.
+fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) -> Session {
     let mut script: Vec<Answer> =
-        (0..8).map(|round| format!("Old answer {round}: {}", "word ".repeat(20)).into()).collect();
+        (0..8).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect();
     script.extend(answers);
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
     let policy = AutoPolicy {
-        threshold: Threshold::Tokens(threshold),
+        enabled: threshold.is_some(),
+        threshold: Threshold::Tokens(threshold.unwrap_or_default()),
+        target: Target::Tokens(900),
         unknown_usage: UnknownUsage::Estimate,
         ..AutoPolicy::default()
     };
-    let mut session = Session::builder(agent.with_window(ContextWindow::new(200_000)))
+    let builder = Session::builder(agent.with_window(ContextWindow::new(200_000)))
         .strategy(Arc::new(Summarize {
             messages: 2,
             user_messages: 0,
-            summary_tokens: 200,
+            summary_tokens: 50,
             ..Summarize::default()
         }))
         .policy(policy)
-        .compaction_tool()
-        .sleeper(Arc::new(WakefulSleeper::default()))
-        .build()
-        .unwrap();
+        .sleeper(Arc::new(WakefulSleeper::default()));
+    let builder = if threshold.is_none() { builder.compaction_tool() } else { builder };
+    let mut session = builder.build().unwrap();
     for round in 0..8 {
         let text = format!("Old question {round}: {}", "word ".repeat(20));
         block_on(session.send(text).into_future()).unwrap();
@@ -88,12 +90,11 @@ fn tool_call() -> Answer {
 #[test]
 fn compactions_are_shown_whoever_asked_for_them() {
     let summary = || Answer::from("They talked.");
-    let never = u64::MAX / 2;
     let rows = [
-        (session(800, [summary(), "Four.".into()]), "Two and two?", "threshold", true),
-        (session(never, [summary()]), "/compact the numbers", "manual", false),
-        (session(never, [summary(), "Four.".into()]), "@compact Two and two?", "manual", false),
-        (session(never, [tool_call(), summary(), "Done.".into()]), "Go.", "agent_tool", false),
+        (session(Some(1_000), [summary(), "Four.".into()]), "Two and two?", "threshold", true),
+        (session(None, [summary()]), "/compact the numbers", "manual", false),
+        (session(None, [summary(), "Four.".into()]), "@compact Two and two?", "manual", false),
+        (session(None, [tool_call(), summary(), "Done.".into()]), "Go.", "agent_tool", false),
     ];
     for (mut session, text, reason, auto) in rows {
         let told = told(&mut session, text);
@@ -130,7 +131,7 @@ fn compactions_are_shown_whoever_asked_for_them() {
 #[test]
 fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
-    let mut session = session(u64::MAX / 2, [error.into()]);
+    let mut session = session(None, [error.into()]);
     let told = told(&mut session, "/compact");
     assert_eq!(
         shown(&told),
@@ -146,7 +147,7 @@ fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
 
 #[test]
 fn a_compaction_whose_stream_was_dropped_is_told_to_be_cancelled_by_the_next_turn() {
-    let mut session = session(u64::MAX / 2, ["Fine.".into()]);
+    let mut session = session(None, ["Fine.".into()]);
     let mut events = session.send("/compact");
     let first = block_on(events.next()).unwrap().unwrap();
     drop(events);
