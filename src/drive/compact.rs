@@ -1,6 +1,9 @@
 //! A whole compaction: propose, archive, commit, store.
 
-use super::attempt::{DriveError, DriveEvent, Driven, Models, propose};
+use super::{
+    attempt::{self, DriveError, DriveEvent, Driven, Models},
+    span::{self, CompactionSpan},
+};
 use crate::{
     compact::{CompactReport, StalePlan},
     log::{AppendError, CompactionFailure, CompactionRecord, Event, EventLog, ReplayError, Thread},
@@ -166,8 +169,15 @@ pub async fn compact(
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
     let snapshot = conversation.snapshot();
     let told = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
-    let outcome = propose(strategy, &snapshot, &told, models, observe).await;
-    conversation.finish(strategy.name(), &brief, outcome).await
+    let mut attempt = strategy.begin(&snapshot, &told);
+    let (thread, id) = (conversation.thread.thread(), conversation.journal.log().thread_id());
+    let span = CompactionSpan::of_attempt(attempt.as_ref(), thread, id, strategy.name(), &brief);
+    let work = async {
+        let driven = attempt::drive(attempt.as_mut(), models, observe).await;
+        let outcome = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
+        conversation.finish_in(&span, strategy.name(), &brief, outcome).await
+    };
+    span.run(work).await
 }
 
 impl Conversation<'_> {
@@ -179,7 +189,8 @@ impl Conversation<'_> {
 
     /// Ends a compaction that was proposed with this brief for the [`snapshot`](Self::snapshot) of
     /// this conversation: archives, commits and stores, or notes why it came to nothing.
-    /// [`compact`] is this behind [`propose`], for hosts that do something of their own in between.
+    /// [`compact`] is this behind [`propose`](super::propose), for hosts that do something of their own
+    /// in between.
     ///
     /// The future may be dropped at any point, as that of [`compact`].
     ///
@@ -192,28 +203,41 @@ impl Conversation<'_> {
         brief: &Brief,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
+        self.finish_in(&CompactionSpan::none(), strategy, brief, outcome).await
+    }
+
+    /// As [`finish`](Self::finish), and tells the span how it ended as soon as that is sure.
+    pub(crate) async fn finish_in(
+        &mut self,
+        span: &CompactionSpan,
+        strategy: &str,
+        brief: &Brief,
+        outcome: Result<Driven, DriveError>,
+    ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         let driven = match outcome {
             Ok(driven) => driven,
-            // What does nothing is no event.
-            Err(failed) if failed.error.is_nothing_to_compact() && failed.calls == 0 => {
-                return Err(failed.into());
-            }
             Err(failed) => {
-                self.note(brief, failure(id, strategy, brief, &failed)).await?;
+                span.fail(span::kind(&failed.error), failed.usage, failed.calls);
+                // What does nothing is no event.
+                if !(failed.error.is_nothing_to_compact() && failed.calls == 0) {
+                    self.note(brief, failure(id, strategy, brief, &failed)).await?;
+                }
                 return Err(failed.into());
             }
         };
         if let Err(error) = self.archive(id, &driven).await {
+            let usage = driven.usage;
+            span.fail("archive", usage, driven.calls);
             let words = error.to_string();
             let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
-            record.usage = driven.usage;
+            record.usage = usage;
             record.rungs = driven.proposal.rungs.iter().map(Rung::report).collect();
             self.note(brief, record).await?;
             return Err(CompactionError::Archive(error));
         }
-        let done = self.commit(id, strategy, brief, driven)?;
-        self.journal.flush().await?;
+        let done = self.commit(span, id, strategy, brief, driven)?;
+        self.journal.flush().await.inspect_err(|_| span.error("store"))?;
         Ok(done)
     }
 
@@ -239,6 +263,23 @@ impl Conversation<'_> {
 
     /// Carries the plan out, in thread and log or in neither, and stores nothing yet.
     pub(crate) fn commit(
+        &mut self,
+        span: &CompactionSpan,
+        id: CompactionId,
+        strategy: &str,
+        brief: &Brief,
+        driven: Driven,
+    ) -> Result<Done, CompactionError> {
+        let (usage, calls) = (driven.usage, driven.calls);
+        let done = self.carry_out(id, strategy, brief, driven);
+        match &done {
+            Ok(done) => span.complete(&done.report, usage, calls),
+            Err(_) => span.fail("commit", usage, calls),
+        }
+        done
+    }
+
+    fn carry_out(
         &mut self,
         id: CompactionId,
         strategy: &str,

@@ -4,12 +4,15 @@
 //! whoever asked for it, and dropping the future cancels without a trace. [`compact`] goes all the
 //! way, over thread, log, store and archive of a [`Conversation`]: it proposes, archives, commits
 //! and stores, in this order, so that whatever fails leaves everything as it was and one event that
-//! says so.
+//! says so. With the feature `tracing` it is one span, whose names [`telemetry`] has.
 
 mod attempt;
 mod compact;
+mod span;
+pub mod telemetry;
 
 pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propose};
 pub use compact::{CompactionError, Conversation, Done, compact};
 
 pub(crate) use compact::logged_snapshot;
+pub(crate) use span::CompactionSpan;

@@ -57,6 +57,42 @@ impl Default for CompactionReason {
 }
 
 impl CompactionReason {
+    /// The kind of reason in a word, the `type` of its serde form. What a person said is not in it.
+    ///
+    /// ```
+    /// use threadfold::message::CompactionReason;
+    ///
+    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    /// assert_eq!(reason.as_str(), "manual");
+    /// ```
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Threshold => "threshold",
+            Self::Overflow => "overflow",
+            Self::Manual { .. } => "manual",
+            Self::AgentTool => "agent_tool",
+            Self::ModelSwitch => "model_switch",
+            Self::Background => "background",
+        }
+    }
+
+    /// Whether nobody asked for it: neither a person nor the agent.
+    ///
+    /// ```
+    /// use threadfold::message::CompactionReason;
+    ///
+    /// assert!(CompactionReason::Threshold.is_automatic());
+    /// assert!(!CompactionReason::AgentTool.is_automatic());
+    /// ```
+    #[must_use]
+    pub fn is_automatic(&self) -> bool {
+        match self {
+            Self::Threshold | Self::Overflow | Self::ModelSwitch | Self::Background => true,
+            Self::Manual { .. } | Self::AgentTool => false,
+        }
+    }
+
     /// What the summary should attend to, if a person said.
     #[must_use]
     pub fn focus(&self) -> Option<&Text> {

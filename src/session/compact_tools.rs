@@ -13,7 +13,7 @@ use super::{
 use crate::{
     auto::{Input, Output},
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
-    drive::{CompactionError, Done, Driven},
+    drive::{CompactionError, CompactionSpan, Done, Driven},
     message::{
         CompactionId, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
     },
@@ -91,12 +91,14 @@ impl Session {
             Err(words) => return Ok(ToolOutput::error(words)),
         };
         let Checked { results, brief, id, driven } = checked;
+        let span = CompactionSpan::begin(self.agent.thread(), self.thread_id(), COMPACT, &brief);
         let begun = self.begin_compaction(id, &brief, COMPACT.into(), emit).await;
         // From here to the commit nothing is awaited: results and compaction are both there, or
         // neither is.
         self.append(results)?;
-        let done = self.conversation().commit(id, COMPACT, &brief, driven);
-        let stored = self.journal.flush().await;
+        let done = self.conversation().commit(&span, id, COMPACT, &brief, driven);
+        let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
+        drop(span);
         let words = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
         self.end_compaction(begun, words, emit).await;
         stored?;

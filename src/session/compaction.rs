@@ -17,8 +17,8 @@ use super::{
 use crate::{
     auto::{Input, Output, Pressure},
     drive::{
-        self, CompactionError, Conversation, Done, DriveError, DriveEvent, Driven, Models,
-        logged_snapshot,
+        self, CompactionError, CompactionSpan, Conversation, Done, DriveError, DriveEvent, Driven,
+        Models, logged_snapshot,
     },
     log::{CompactionFailure, ContextCount, Event},
     message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
@@ -158,10 +158,14 @@ impl Session {
             return Ok(Err(error.into()));
         }
         let strategy: Text = self.strategy.name().into();
+        let span = CompactionSpan::begin(self.agent.thread(), self.thread_id(), &strategy, &brief);
         let begun = self.begin_compaction(id, &brief, strategy, emit).await;
-        let outcome = self.drive(attempt.as_mut(), id, emit).await;
+        let outcome = span.run(self.drive(attempt.as_mut(), id, emit)).await;
         let outcome = outcome.and_then(|driven| driven.accepted(&snapshot, &brief));
-        let done = self.conversation().finish(&begun.strategy, &brief, outcome).await;
+        let mut conversation = self.conversation();
+        let finish = conversation.finish_in(&span, &begun.strategy, &brief, outcome);
+        let done = span.run(finish).await;
+        drop(span);
         let words = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
         self.end_compaction(begun, words, emit).await;
         match done {

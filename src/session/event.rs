@@ -10,7 +10,25 @@ use crate::{
 
 /// One thing that happens while a session works, in the order in which it happens.
 ///
-/// In serde it is an object with a `type` and the fields of the event.
+/// In serde it is an object with a `type` and the fields of the event, all in snake case; times are
+/// milliseconds since the Unix epoch. Compactions have the type `compaction` and their own fields
+/// beside it, first of all a `status`. `testdata/events/session.jsonl` has a line of each; a line
+/// that is there stays as it is, but for fields that may be added.
+///
+/// A reader passes over fields that it does not know. An event with a type, a status or a reason that
+/// it does not know is an error that names it: whoever reads events that a newer version wrote leaves
+/// out what it cannot read, because no event is needed to understand the next.
+///
+/// ```
+/// use threadfold::session::SessionEvent;
+///
+/// let event = SessionEvent::TextDelta { text: "Hello".into() };
+/// let line = r#"{"type":"text_delta","text":"Hello"}"#;
+/// assert_eq!(serde_json::to_string(&event)?, line);
+/// let newer = serde_json::from_str::<SessionEvent>(r#"{"type":"audio_delta","text":"Hello"}"#);
+/// assert!(newer.unwrap_err().to_string().starts_with("unknown variant `audio_delta`"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -69,7 +87,12 @@ pub enum SessionEvent {
 /// What becomes of one compaction: one start, any number of other events, and exactly one end,
 /// which is the completion, the failure or the cancellation.
 ///
-/// In serde it is an object with a `status`, its names those of the Agent Client Protocol.
+/// In serde it is an object with a `status` and the fields of the event, as [`SessionEvent`] says. The
+/// statuses are our own, but those of the ends are also the Agent Client Protocol's; [`acp`] gives the
+/// updates of that protocol, and [`api`] what web pages listen for.
+///
+/// [`acp`]: crate::session::acp
+/// [`api`]: crate::session::api
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -171,5 +194,168 @@ pub(super) fn notice_line(notice: &Notice) -> String {
         Notice::Paused { failures, until } => {
             format!("Automatic compaction rests until {until}, after {failures} failures in a row.")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use super::*;
+    use crate::compact::Size;
+
+    /// Gives the names of all variants, and the name of a value. What is not listed does not build.
+    macro_rules! variants {
+        ($names:ident, $name:ident, $event:ident: $($variant:ident)*) => {
+            const $names: &[&str] = &[$(stringify!($variant)),*];
+
+            fn $name(event: &$event) -> &'static str {
+                match event {
+                    $($event::$variant { .. } => stringify!($variant),)*
+                }
+            }
+        };
+    }
+
+    variants!(SESSION, session_name, SessionEvent: TextDelta ThinkingDelta ToolStarted ToolFinished
+        Compaction Notice QueuedMessage TurnEnded Aborted);
+    variants!(COMPACTION, compaction_name, CompactionEvent: Started Progress SummaryDelta Completed
+        Failed Cancelled);
+    variants!(REASON, reason_name, CompactionReason: Threshold Overflow Manual AgentTool ModelSwitch
+        Background);
+
+    const AT: Timestamp = Timestamp(1_754_640_000_123);
+
+    fn reasons() -> Vec<CompactionReason> {
+        vec![
+            CompactionReason::Threshold,
+            CompactionReason::Overflow,
+            CompactionReason::Manual { focus: None },
+            CompactionReason::Manual { focus: Some("the \"parser\"".into()) },
+            CompactionReason::AgentTool,
+            CompactionReason::ModelSwitch,
+            CompactionReason::Background,
+        ]
+    }
+
+    /// A value of each line of `testdata/events/compaction.jsonl`, in order.
+    fn compactions() -> Vec<CompactionEvent> {
+        let (id, at) = (CompactionId(3), AT);
+        let thread: ThreadId = "thread-1".parse().unwrap();
+        let report = CompactReport {
+            before: Size { messages: 40, bytes: 81_920, tokens: 20_500 },
+            after: Size { messages: 9, bytes: 8_192, tokens: 2_100 },
+            summary_bytes: 2_048,
+            user_messages_preserved: 2,
+            blocks_stripped: 5,
+            repairs: 1,
+        };
+        let usage = Usage {
+            cache_read: 18_000,
+            cache_write: 500,
+            reasoning: 64,
+            ..Usage::new(21_000, 512)
+        };
+        let mut events: Vec<CompactionEvent> = Vec::new();
+        events.extend(reasons().into_iter().map(|reason| CompactionEvent::Started {
+            id,
+            thread: thread.clone(),
+            at,
+            reason,
+            strategy: "summarize".into(),
+        }));
+        events.extend([
+            CompactionEvent::Progress { id, done: 1, total: 4 },
+            CompactionEvent::SummaryDelta { id, text: "The user\nasked".into() },
+            CompactionEvent::Completed { id, thread: thread.clone(), at, report, usage },
+            CompactionEvent::Failed { id, thread: thread.clone(), at, error: "no model".into() },
+            CompactionEvent::Cancelled { id, thread, at },
+        ]);
+        events
+    }
+
+    /// A value of each line of `testdata/events/session.jsonl`, in order.
+    fn events() -> Vec<SessionEvent> {
+        let (id, name) = (Text::from("call-1"), Text::from("read"));
+        let ended = |stop_reason: &str| SessionEvent::TurnEnded {
+            stop_reason: stop_reason.into(),
+            rounds: 2,
+            usage: Usage::new(1_000, 50),
+        };
+        let mut events = vec![
+            SessionEvent::TextDelta { text: "Hello".into() },
+            SessionEvent::ThinkingDelta { text: "Hm".into() },
+            SessionEvent::ToolStarted { id: id.clone(), name: name.clone() },
+            SessionEvent::ToolFinished { id: id.clone(), name: name.clone(), is_error: false },
+            SessionEvent::ToolFinished { id, name, is_error: true },
+            SessionEvent::Notice { text: "Compacted.".into() },
+            SessionEvent::QueuedMessage { text: "And then?".into() },
+            ended("end_turn"),
+            ended("tired"),
+            SessionEvent::Aborted,
+        ];
+        events.extend(compactions().into_iter().map(SessionEvent::Compaction));
+        events
+    }
+
+    fn assert_lines<E>(events: &[E], lines: &str)
+    where
+        E: fmt::Debug + PartialEq + Serialize + serde::de::DeserializeOwned,
+    {
+        let written: Vec<_> =
+            events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        assert_eq!(written, lines.lines().collect::<Vec<_>>());
+        for (event, line) in events.iter().zip(lines.lines()) {
+            assert_eq!(serde_json::from_str::<E>(line).unwrap(), *event);
+        }
+    }
+
+    fn assert_all<E>(names: &[&str], name: impl Fn(&E) -> &'static str, values: &[E]) {
+        let found: Vec<_> = values.iter().map(name).collect();
+        let missing: Vec<_> = names.iter().filter(|name| !found.contains(name)).collect();
+        assert!(missing.is_empty(), "there is no line of {missing:?}");
+    }
+
+    #[test]
+    fn every_event_has_the_json_that_its_line_says() {
+        assert_all(SESSION, session_name, &events());
+        assert_lines(&events(), include_str!("../../testdata/events/session.jsonl"));
+    }
+
+    #[test]
+    fn every_compaction_event_has_the_json_that_its_line_says() {
+        assert_all(REASON, reason_name, &reasons());
+        assert_all(COMPACTION, compaction_name, &compactions());
+        assert_lines(&compactions(), include_str!("../../testdata/events/compaction.jsonl"));
+    }
+
+    #[test]
+    fn the_kind_of_a_reason_is_the_type_of_its_json() {
+        for reason in reasons() {
+            let json = serde_json::to_value(&reason).unwrap();
+            assert_eq!(json["type"], reason.as_str());
+        }
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_named_or_passed_over() {
+        let unknown = [
+            (r#"{"type":"audio_delta","text":"x"}"#, "audio_delta"),
+            (r#"{"type":"compaction","status":"paused","id":1}"#, "paused"),
+            (
+                r#"{"type":"compaction","status":"started","id":1,"thread":"t","at":1,"reason":{"type":"moon"},"strategy":"s"}"#,
+                "moon",
+            ),
+        ];
+        for (line, name) in unknown {
+            let error = serde_json::from_str::<SessionEvent>(line).unwrap_err().to_string();
+            assert!(error.contains(&format!("unknown variant `{name}`")), "{error}");
+        }
+        let more = r#"{"status":"progress","id":3,"done":1,"total":4,"eta":9,"type":"compaction"}"#;
+        let event = CompactionEvent::Progress { id: CompactionId(3), done: 1, total: 4 };
+        assert_eq!(
+            serde_json::from_str::<SessionEvent>(more).unwrap(),
+            SessionEvent::Compaction(event)
+        );
     }
 }

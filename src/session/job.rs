@@ -10,8 +10,8 @@ use super::session::Session;
 use crate::{
     auto::{Input, Output},
     compact::{CompactReport, Size, StalePlan},
-    drive::{self, CompactionError, Done, DriveError, DriveEvent, Driven, Models},
-    message::{CompactionReason, Messages, Text},
+    drive::{self, CompactionError, CompactionSpan, Done, DriveError, DriveEvent, Driven, Models},
+    message::{CompactionReason, Messages, Text, ThreadId},
     model::{Agent, AgentModel, Model, Sleeper},
     strategy::{Brief, CompactionStrategy, Rejection, Snapshot},
 };
@@ -20,6 +20,7 @@ use crate::{
 #[derive(Debug)]
 #[must_use]
 pub struct CompactionJob {
+    thread: ThreadId,
     /// Its model is asked, if the strategy asks the conversation's own.
     agent: Box<dyn Agent>,
     fast: Option<Arc<dyn Model>>,
@@ -40,6 +41,7 @@ pub struct PreparedCompaction {
     strategy: Text,
     brief: Brief,
     report: CompactReport,
+    span: CompactionSpan,
     outcome: Result<Driven, DriveError>,
 }
 
@@ -62,13 +64,22 @@ impl CompactionJob {
             sleeper: Some(self.sleeper.as_ref()),
         };
         let mut attempt = self.strategy.begin(&self.snapshot, &self.told);
-        let driven = drive::drive(attempt.as_mut(), models, observe).await;
+        let (thread, strategy) = (self.agent.thread(), self.strategy.name());
+        let span = CompactionSpan::of_attempt(
+            attempt.as_ref(),
+            thread,
+            &self.thread,
+            strategy,
+            &self.brief,
+        );
+        let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
         let outcome = driven.and_then(|driven| driven.accepted(&self.snapshot, &self.brief));
         PreparedCompaction {
             report: report(&self.snapshot, &outcome),
             messages: self.messages,
             strategy: self.strategy.name().into(),
             brief: self.brief,
+            span,
             outcome,
         }
     }
@@ -163,13 +174,14 @@ impl Session {
     /// [`CompactionError`]: the preparation failed, or the thread was rewritten meanwhile
     /// ([`StalePlan::Rewritten`] says from which message on). The log notes what it cost then.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
-        let PreparedCompaction { messages, strategy, brief, outcome, .. } = prepared;
+        let PreparedCompaction { messages, strategy, brief, span, outcome, report: _ } = prepared;
         let now = self.clock.now();
         // Its target was that of the thread without what came since, and that stays whatever it is.
         let brief = Brief { now, target: None, ..brief };
         let outcome = outcome.and_then(|driven| self.fitted(driven, &messages, &brief));
         let reason = brief.reason.clone();
-        let done = self.conversation().finish(&strategy, &brief, outcome).await;
+        let mut conversation = self.conversation();
+        let done = span.run(conversation.finish_in(&span, &strategy, &brief, outcome)).await;
         let id = brief.compaction.filter(|id| self.log().compaction(*id).is_some());
         let input = match id {
             Some(_) => Input::Compacted { reason },
@@ -193,6 +205,7 @@ impl Session {
         };
         let brief = Brief { compaction: Some(id), reason, next_prompt: None, target, now };
         CompactionJob {
+            thread: self.thread_id().clone(),
             agent: self.agent.fork(),
             fast: self.fast.clone(),
             sleeper: Arc::clone(&self.sleeper),

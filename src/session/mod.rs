@@ -34,13 +34,26 @@
 //! `/compact`, with what the summary should attend to behind it, compacts and asks the model
 //! nothing; `@compact`, with a prompt behind it, compacts and goes on with the prompt. The model may
 //! have a tool, `compact_context`, to the same end.
+//!
+//! # How a compaction is told
+//!
+//! | to | with |
+//! |---|---|
+//! | the host | [`SessionEvent::Compaction`], among the events of the turn |
+//! | a person at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
+//! | a web page | [`api::ApiEvent`] and [`api::TokenUsageSummary`] |
+//! | a client of the Agent Client Protocol | [`acp`] |
+//! | whoever traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
+pub mod acp;
+pub mod api;
 mod ask;
 mod builder;
 mod calls;
 mod command;
 mod compact_tools;
 mod compaction;
+mod display;
 mod error;
 mod event;
 mod events;
@@ -55,6 +68,7 @@ mod work;
 
 pub use builder::{BuildError, SessionBuilder};
 pub use command::Command;
+pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::SessionError;
 pub use event::{CompactionEvent, SessionEvent};
 pub use events::{Events, Reply};

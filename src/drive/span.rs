@@ -1,0 +1,169 @@
+//! The span of a compaction: one, whatever becomes of it. Without the feature `tracing` all of this
+//! does nothing.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(feature = "tracing")]
+use tracing::{Instrument, Span, field::Empty};
+
+use super::telemetry;
+use crate::{
+    compact::{CompactReport, Size},
+    log::Thread,
+    message::{ModelErrorKind, ThreadId, Usage},
+    strategy::{Attempt, Brief, Step, StrategyError},
+};
+
+/// A compaction, as traces show it. Dropped before its end was told, it was cancelled.
+#[derive(Debug)]
+pub(crate) struct CompactionSpan {
+    span: Span,
+    ended: AtomicBool,
+}
+
+/// What stands for a span where there are none.
+#[cfg(not(feature = "tracing"))]
+#[derive(Debug)]
+struct Span;
+
+impl CompactionSpan {
+    /// The span of what is no compaction.
+    pub(crate) fn none() -> Self {
+        Self::of(Span::none())
+    }
+
+    /// Opens the span of a compaction that begins on this thread.
+    pub(crate) fn begin(thread: &Thread, id: &ThreadId, strategy: &str, brief: &Brief) -> Self {
+        Self::of(open(thread.size(), id, strategy, brief))
+    }
+
+    /// Opens the span of an attempt that began on this thread; none for one that does nothing.
+    pub(crate) fn of_attempt(
+        attempt: &dyn Attempt,
+        thread: &Thread,
+        id: &ThreadId,
+        strategy: &str,
+        brief: &Brief,
+    ) -> Self {
+        match attempt.step() {
+            // What does nothing is no compaction.
+            Step::Failed(error) if error.is_nothing_to_compact() => Self::none(),
+            Step::Call { .. } | Step::Proposed(_) | Step::Failed(_) => {
+                Self::begin(thread, id, strategy, brief)
+            }
+        }
+    }
+
+    /// Does something inside the span. Between two polls nobody is in it.
+    #[cfg(feature = "tracing")]
+    pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
+        work.instrument(self.span.clone()).await
+    }
+
+    /// Does something.
+    #[cfg(not(feature = "tracing"))]
+    pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
+        work.await
+    }
+
+    /// The compaction was carried out.
+    pub(crate) fn complete(&self, report: &CompactReport, usage: Usage, calls: usize) {
+        self.span.record(telemetry::MESSAGES_AFTER, report.after.messages);
+        self.span.record(telemetry::TOKENS_AFTER, report.after.tokens);
+        self.end("completed", usage, calls);
+    }
+
+    /// The compaction came to nothing, for this kind of error.
+    pub(crate) fn fail(&self, kind: &str, usage: Usage, calls: usize) {
+        self.error(kind);
+        self.end("failed", usage, calls);
+    }
+
+    /// There was this kind of error, whatever the compaction came to.
+    pub(crate) fn error(&self, kind: &str) {
+        self.span.record(telemetry::ERROR_TYPE, kind);
+    }
+
+    fn of(span: Span) -> Self {
+        Self { span, ended: AtomicBool::new(false) }
+    }
+
+    fn end(&self, outcome: &str, usage: Usage, calls: usize) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.span.record(telemetry::OUTCOME, outcome);
+        self.span.record(telemetry::CALLS, calls);
+        self.span.record(telemetry::INPUT_TOKENS, usage.input);
+        self.span.record(telemetry::OUTPUT_TOKENS, usage.output);
+    }
+}
+
+impl Drop for CompactionSpan {
+    fn drop(&mut self) {
+        if !*self.ended.get_mut() {
+            self.span.record(telemetry::OUTCOME, "cancelled");
+        }
+    }
+}
+
+/// What is known from the beginning stands in the span from its beginning: samplers see no more.
+#[cfg(feature = "tracing")]
+fn open(size: Size, id: &ThreadId, strategy: &str, brief: &Brief) -> Span {
+    tracing::info_span!(
+        target: telemetry::TARGET,
+        telemetry::SPAN,
+        { telemetry::OPERATION_NAME } = "compact",
+        { telemetry::CONVERSATION_ID } = id.as_str(),
+        { telemetry::COMPACTION_ID } = brief.compaction.map(|id| id.0),
+        { telemetry::STRATEGY } = strategy,
+        { telemetry::REASON } = brief.reason.as_str(),
+        { telemetry::MESSAGES_BEFORE } = size.messages,
+        { telemetry::TOKENS_BEFORE } = size.tokens,
+        { telemetry::MESSAGES_AFTER } = Empty,
+        { telemetry::TOKENS_AFTER } = Empty,
+        { telemetry::CALLS } = Empty,
+        { telemetry::INPUT_TOKENS } = Empty,
+        { telemetry::OUTPUT_TOKENS } = Empty,
+        { telemetry::OUTCOME } = Empty,
+        { telemetry::ERROR_TYPE } = Empty,
+    )
+}
+
+#[cfg(not(feature = "tracing"))]
+fn open(_size: Size, _id: &ThreadId, _strategy: &str, _brief: &Brief) -> Span {
+    Span
+}
+
+#[cfg(not(feature = "tracing"))]
+impl Span {
+    fn none() -> Self {
+        Self
+    }
+
+    fn record<V>(&self, _name: &str, _value: V) {}
+}
+
+/// The kind of an error, in a word that holds none of its text.
+pub(crate) fn kind(error: &StrategyError) -> &'static str {
+    match error {
+        StrategyError::NeedsModel => "needs_model",
+        StrategyError::NothingToCompact { .. } => "nothing_to_compact",
+        StrategyError::TooLong { .. } => "too_long",
+        StrategyError::Model(error) => match error.kind {
+            ModelErrorKind::Overflow { .. } => "overflow",
+            ModelErrorKind::Retryable { .. } => "retryable",
+            ModelErrorKind::Authentication => "authentication",
+            ModelErrorKind::Refused => "refused",
+            ModelErrorKind::NoModel => "no_model",
+            ModelErrorKind::Other => "model",
+        },
+        StrategyError::BlankSummary { .. } => "blank_summary",
+        StrategyError::CalledTool { .. } => "called_tool",
+        StrategyError::Incomplete { .. } => "incomplete",
+        StrategyError::Plan(_) => "plan",
+        StrategyError::Rejected(_) => "rejected",
+        StrategyError::Run(_) => "run",
+        StrategyError::Fold(_) => "fold",
+        StrategyError::NoRung { .. } => "no_rung",
+        StrategyError::TooManyCalls { .. } => "too_many_calls",
+    }
+}

@@ -1,0 +1,93 @@
+//! What a client of the Agent Client Protocol is told: session updates as the schema crate 1.15 has
+//! them, where those of compactions are still unstable.
+//!
+//! | event of the session | update of the protocol | with |
+//! |---|---|---|
+//! | [`Started`](CompactionEvent::Started) | `compaction_update` | `status: "in_progress"` |
+//! | [`Progress`](CompactionEvent::Progress) | none; the protocol has no word for it | |
+//! | [`SummaryDelta`](CompactionEvent::SummaryDelta) | `compaction_summary_chunk` | `content`, one text block |
+//! | [`Completed`](CompactionEvent::Completed) | `compaction_update`, and a `usage_update` behind it | `status: "completed"` |
+//! | [`Failed`](CompactionEvent::Failed) | `compaction_update` | `status: "failed"`, `error` |
+//! | [`Cancelled`](CompactionEvent::Cancelled) | `compaction_update` | `status: "cancelled"` |
+//!
+//! A host sends them as the `update` of a `session/update` notification. In version 1 of the protocol
+//! it does so only if the client advertised the capability `session.compaction`. The protocol has no
+//! request to compact; agents list `/compact` among their commands, which is a
+//! [`Command`](super::Command) of the session.
+
+use serde_json::{Value, json};
+
+use super::event::CompactionEvent;
+use crate::message::ContextWindow;
+
+/// Returns the update for an event of a compaction; `None` where the protocol has none.
+///
+/// The `compactionId` is the number of the compaction, unique within its thread. A summary chunk is
+/// what a model writes, as it writes it: a strategy that asks several times, or for edits, does not
+/// put it into the thread like that. A host that must not show what the model wrote leaves the chunks
+/// out.
+///
+/// ```
+/// use threadfold::{message::CompactionId, session::{CompactionEvent, acp}};
+///
+/// let piece = CompactionEvent::SummaryDelta { id: CompactionId(3), text: "So far".into() };
+/// let update = acp::compaction_update(&piece);
+/// assert_eq!(update, Some(serde_json::json!({
+///     "sessionUpdate": "compaction_summary_chunk",
+///     "compactionId": "3",
+///     "content": { "type": "text", "text": "So far" },
+/// })));
+/// ```
+#[must_use]
+pub fn compaction_update(event: &CompactionEvent) -> Option<Value> {
+    let id = event.id().to_string();
+    let status = |status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
+    match event {
+        CompactionEvent::Started { .. } => Some(status("in_progress")),
+        CompactionEvent::Progress { .. } => None,
+        CompactionEvent::SummaryDelta { text, id: _ } => Some(json!({
+            "sessionUpdate": "compaction_summary_chunk",
+            "compactionId": id,
+            "content": {"type": "text", "text": text},
+        })),
+        CompactionEvent::Completed { .. } => Some(status("completed")),
+        CompactionEvent::Failed { error, .. } => Some(json!({
+            "sessionUpdate": "compaction_update",
+            "compactionId": id,
+            "status": "failed",
+            "error": error,
+        })),
+        CompactionEvent::Cancelled { .. } => Some(status("cancelled")),
+    }
+}
+
+/// Returns the update that says how full the context is, in tokens. It should follow every
+/// compaction; a session gives both numbers.
+///
+/// ```
+/// use threadfold::{ContextWindow, session::acp};
+///
+/// let update = acp::usage_update(53_000, ContextWindow::new(200_000));
+/// let expected = serde_json::json!({"sessionUpdate": "usage_update", "used": 53_000, "size": 200_000});
+/// assert_eq!(update, expected);
+/// ```
+#[must_use]
+pub fn usage_update(context_tokens: u64, window: ContextWindow) -> Value {
+    json!({"sessionUpdate": "usage_update", "used": context_tokens, "size": window.tokens()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_has_the_update_that_its_line_says() {
+        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let told = told.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
+        let updates: Vec<_> = told.map(|event| compaction_update(&event)).collect();
+        let lines = include_str!("../../testdata/events/acp.jsonl").lines();
+        let lines: Vec<Option<Value>> =
+            lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(updates, lines);
+    }
+}

@@ -1,0 +1,334 @@
+//! What a web page is told: compactions and token usage, in names and units for a browser.
+//!
+//! A page that waits after `COMPACTION_START` always gets its `COMPACTION_COMPLETE`: for a
+//! compaction that failed or was cancelled too. The JSON is in camel case, times are as
+//! `Date.toJSON` writes them, and shares are percent. `testdata/events/api.jsonl` has a line of each.
+
+use serde::{Deserialize, Serialize};
+
+use super::{event::CompactionEvent, session::Session};
+use crate::{
+    log::{self, EventLog},
+    message::{ContextWindow, Text, ThreadId, Timestamp},
+};
+
+/// What a server sends about a compaction.
+///
+/// ```
+/// use threadfold::message::{CompactionId, CompactionReason, Timestamp};
+/// use threadfold::session::{CompactionEvent, api::ApiEvent};
+///
+/// let cancelled = CompactionEvent::Cancelled {
+///     id: CompactionId(0),
+///     thread: "main".parse()?,
+///     at: Timestamp(1_754_640_000_123),
+/// };
+/// assert_eq!(
+///     serde_json::to_string(&ApiEvent::of(&cancelled))?,
+///     r#"{"type":"COMPACTION_COMPLETE","threadId":"main","timestamp":"2025-08-08T08:00:00.123Z","data":{"success":false,"tokensSaved":0,"error":"cancelled"}}"#
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum ApiEvent {
+    /// A compaction began.
+    CompactionStart {
+        /// The thread.
+        thread_id: ThreadId,
+        /// When.
+        #[serde(with = "date")]
+        timestamp: Timestamp,
+        /// How, and why.
+        data: CompactionStart,
+    },
+    /// A compaction is over, however it ended.
+    CompactionComplete {
+        /// The thread.
+        thread_id: ThreadId,
+        /// When.
+        #[serde(with = "date")]
+        timestamp: Timestamp,
+        /// How.
+        data: CompactionComplete,
+    },
+}
+
+/// How a compaction begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CompactionStart {
+    /// The strategy.
+    pub strategy: Text,
+    /// Whether nobody asked for it, neither a person nor the agent.
+    pub auto: bool,
+    /// The kind of reason: `threshold`, `overflow`, `manual`, `agent_tool`, `model_switch` or
+    /// `background`. What a person said is not in it.
+    pub reason: Text,
+}
+
+/// How a compaction ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CompactionComplete {
+    /// Whether the thread was compacted. If not, it is as it was.
+    pub success: bool,
+    /// Tokens that the thread lost, as its counter estimates them; 0 without success.
+    pub tokens_saved: i64,
+    /// How many messages the thread had; `None` without success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_event_count: Option<usize>,
+    /// How many messages it has now; `None` without success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_event_count: Option<usize>,
+    /// What went wrong, `cancelled` if it was; `None` with success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Text>,
+}
+
+/// What a thread has cost, and how full its context is: two things, in numbers that do not follow
+/// from each other.
+///
+/// Every call is billed for the whole conversation again, so the totals grow with every call and no
+/// compaction takes from them. The share is that of the *next* request in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TokenUsageSummary {
+    /// Tokens of the prompts of all calls, those of tools and compactions too, as providers reported
+    /// them.
+    pub total_prompt_tokens: u64,
+    /// Tokens of the answers of all these calls.
+    pub total_completion_tokens: u64,
+    /// Both together.
+    pub total_tokens: u64,
+    /// How many events of the log had something to add to the totals.
+    pub event_count: usize,
+    /// Tokens that the next request would have.
+    pub context_tokens: u64,
+    /// The window of the model, in tokens; `None` where it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_limit: Option<u64>,
+    /// The part of the window that the next request would fill, in percent: 100 is all of it, and
+    /// what does not fit is more. 0 where the window is unknown or nothing.
+    pub percent_used: f64,
+    /// Whether that is more than 80 percent; exactly 80 is not.
+    pub near_limit: bool,
+}
+
+impl ApiEvent {
+    /// Returns what a server sends for an event of a compaction; `None` for what happens between its
+    /// beginning and its end.
+    #[must_use]
+    pub fn of(event: &CompactionEvent) -> Option<Self> {
+        let complete = |thread: &ThreadId, at: &Timestamp, data| {
+            Some(Self::CompactionComplete { thread_id: thread.clone(), timestamp: *at, data })
+        };
+        match event {
+            CompactionEvent::Started { thread, at, reason, strategy, id: _ } => {
+                let (auto, kind) = (reason.is_automatic(), reason.as_str().into());
+                let data = CompactionStart { strategy: strategy.clone(), auto, reason: kind };
+                Some(Self::CompactionStart { thread_id: thread.clone(), timestamp: *at, data })
+            }
+            CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => None,
+            CompactionEvent::Completed { thread, at, report, .. } => {
+                let data = CompactionComplete {
+                    success: true,
+                    tokens_saved: report.tokens_saved(),
+                    original_event_count: Some(report.before.messages),
+                    compacted_event_count: Some(report.after.messages),
+                    error: None,
+                };
+                complete(thread, at, data)
+            }
+            CompactionEvent::Failed { thread, at, error, id: _ } => {
+                complete(thread, at, CompactionComplete::failed(error.clone()))
+            }
+            CompactionEvent::Cancelled { thread, at, id: _ } => {
+                complete(thread, at, CompactionComplete::failed("cancelled".into()))
+            }
+        }
+    }
+}
+
+impl CompactionComplete {
+    fn failed(error: Text) -> Self {
+        Self { error: Some(error), ..Self::default() }
+    }
+}
+
+impl TokenUsageSummary {
+    /// Returns the summary of a thread: the totals of its log, and the share that the next request
+    /// would have of the window. The totals take time in proportion to the log.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, EventLog, Message, Usage, log::Event, message::Timestamp};
+    /// use threadfold::session::api::TokenUsageSummary;
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for (input, output) in [(100, 50), (200, 75)] {
+    ///     let mut answer = Message::assistant("Yes.");
+    ///     answer.make_mut().usage = Some(Usage::new(input, output));
+    ///     log.append(Timestamp(0), Event::MessageAppended(answer))?;
+    /// }
+    /// let summary = TokenUsageSummary::new(&log, 275, Some(ContextWindow::new(1_000)));
+    /// assert_eq!((summary.total_prompt_tokens, summary.total_completion_tokens), (300, 125));
+    /// assert_eq!((summary.total_tokens, summary.event_count), (425, 2));
+    /// assert_eq!((summary.percent_used, summary.near_limit), (27.5, false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn new(log: &EventLog, context_tokens: u64, window: Option<ContextWindow>) -> Self {
+        let billed = log::total_usage(log.events());
+        let total = billed.total();
+        // A window of nothing is one that nobody knows.
+        let known = window.map(ContextWindow::tokens).filter(|window| *window > 0);
+        Self {
+            total_prompt_tokens: total.input,
+            total_completion_tokens: total.output,
+            total_tokens: total.context_tokens(),
+            event_count: billed.events,
+            context_tokens,
+            context_limit: known,
+            percent_used: known.map_or(0.0, |window| context_tokens as f64 * 100.0 / window as f64),
+            near_limit: known
+                .is_some_and(|window| u128::from(context_tokens) * 5 > u128::from(window) * 4),
+        }
+    }
+}
+
+impl Session {
+    /// What the thread has cost, and how full its context is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent.with_window(ContextWindow::new(1_000))).build()?;
+    /// let usage = session.token_usage();
+    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
+    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn token_usage(&self) -> TokenUsageSummary {
+        TokenUsageSummary::new(self.log(), self.context_tokens(), self.window())
+    }
+}
+
+/// Times as `Date.toJSON` writes them.
+mod date {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use crate::message::{Text, Timestamp};
+
+    pub(super) fn serialize<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(at)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+        Text::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        log::{CompactionFailure, Event},
+        message::{CompactionId, CompactionReason, Message, Usage},
+    };
+
+    #[test]
+    fn every_event_that_is_sent_has_the_json_that_its_line_says() {
+        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let told = told.map(|line| serde_json::from_str::<CompactionEvent>(line).unwrap());
+        let sent: Vec<ApiEvent> = told.filter_map(|event| ApiEvent::of(&event)).collect();
+        let written: Vec<_> =
+            sent.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        let lines = include_str!("../../testdata/events/api.jsonl");
+        assert_eq!(written, lines.lines().collect::<Vec<_>>());
+        for (event, line) in sent.iter().zip(lines.lines()) {
+            assert_eq!(serde_json::from_str::<ApiEvent>(line).unwrap(), *event);
+        }
+    }
+
+    #[test]
+    fn every_beginning_and_every_end_is_sent_and_nothing_else() {
+        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
+        for line in told {
+            let event = serde_json::from_str::<CompactionEvent>(line).unwrap();
+            let sent = ApiEvent::of(&event);
+            let begins = matches!(event, CompactionEvent::Started { .. });
+            let start = matches!(sent, Some(ApiEvent::CompactionStart { .. }));
+            let complete = matches!(sent, Some(ApiEvent::CompactionComplete { .. }));
+            assert_eq!((start, complete), (begins, event.is_end()), "{line}");
+        }
+    }
+
+    fn log() -> EventLog {
+        let mut log = EventLog::new("main".parse().unwrap());
+        for (input, output) in [(100, 50), (200, 75)] {
+            let mut answer = Message::assistant("Yes.");
+            answer.make_mut().usage = Some(Usage::new(input, output));
+            log.append(Timestamp(0), Event::MessageAppended(answer)).unwrap();
+        }
+        let (id, reason) = (CompactionId(0), CompactionReason::Threshold);
+        let mut failure = CompactionFailure::new(id, reason, "summarize", "no model");
+        failure.usage = Usage::new(1_000, 7);
+        log.append(Timestamp(0), Event::CompactionFailed(Box::new(failure))).unwrap();
+        log
+    }
+
+    #[test]
+    fn a_summary_has_the_bill_and_the_share_of_the_next_request() {
+        let summary = TokenUsageSummary::new(&log(), 150, Some(ContextWindow::new(1_000)));
+        let expected = TokenUsageSummary {
+            total_prompt_tokens: 1_300,
+            total_completion_tokens: 132,
+            total_tokens: 1_432,
+            event_count: 3,
+            context_tokens: 150,
+            context_limit: Some(1_000),
+            percent_used: 15.0,
+            near_limit: false,
+        };
+        assert_eq!(summary, expected);
+        let json = r#"{"totalPromptTokens":1300,"totalCompletionTokens":132,"totalTokens":1432,"eventCount":3,"contextTokens":150,"contextLimit":1000,"percentUsed":15.0,"nearLimit":false}"#;
+        assert_eq!(serde_json::to_string(&summary).unwrap(), json);
+        assert_eq!(serde_json::from_str::<TokenUsageSummary>(json).unwrap(), summary);
+    }
+
+    #[test]
+    fn eighty_percent_are_not_near_the_limit_and_one_token_more_is() {
+        let rows = [
+            (0, Some(1_000), Some(1_000), 0.0, false),
+            (799, Some(1_000), Some(1_000), 79.9, false),
+            (800, Some(1_000), Some(1_000), 80.0, false),
+            (801, Some(1_000), Some(1_000), 80.1, true),
+            (160_000, Some(200_000), Some(200_000), 80.0, false),
+            (160_001, Some(200_000), Some(200_000), 80.0005, true),
+            // Four fifths of three are 2.4.
+            (2, Some(3), Some(3), 200.0 / 3.0, false),
+            (3, Some(3), Some(3), 100.0, true),
+            (1_500, Some(1_000), Some(1_000), 150.0, true),
+            (500, None, None, 0.0, false),
+            (500, Some(0), None, 0.0, false),
+            (0, Some(0), None, 0.0, false),
+            (u64::MAX, Some(u64::MAX), Some(u64::MAX), 100.0, true),
+        ];
+        for (tokens, window, limit, percent, near) in rows {
+            let summary = TokenUsageSummary::new(&log(), tokens, window.map(ContextWindow::new));
+            assert_eq!(
+                (summary.context_limit, summary.percent_used, summary.near_limit),
+                (limit, percent, near),
+                "{tokens} of {window:?}"
+            );
+        }
+        let full = TokenUsageSummary::new(&log(), u64::MAX, Some(ContextWindow::new(1)));
+        assert!(full.percent_used.is_finite() && full.near_limit);
+    }
+}

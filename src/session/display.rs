@@ -1,0 +1,204 @@
+//! Showing compactions to a person.
+//!
+//! Whatever asked for a compaction, its events come through the same stream, so a display that is
+//! shown every [`CompactionEvent`] misses none: the automatic ones, those that a person asked for,
+//! and those of the agent's tool.
+
+use std::io;
+
+use super::event::CompactionEvent;
+use crate::{compact::CompactReport, message::CompactionReason};
+
+/// Where compactions are shown. Of each, `on_start` comes first, and then exactly one of
+/// `on_complete`, `on_error` and `on_cancel`.
+///
+/// ```
+/// use threadfold::compact::CompactReport;
+/// use threadfold::message::{CompactionId, CompactionReason, Timestamp};
+/// use threadfold::session::{CompactionDisplay, CompactionEvent};
+///
+/// /// A spinner that knows whether it turns.
+/// #[derive(Default)]
+/// struct Spinner(bool);
+///
+/// impl CompactionDisplay for Spinner {
+///     fn on_start(&mut self, _strategy: &str, _reason: &CompactionReason) {
+///         self.0 = true;
+///     }
+///
+///     fn on_complete(&mut self, _report: &CompactReport) {
+///         self.0 = false;
+///     }
+///
+///     fn on_error(&mut self, _error: &str) {
+///         self.0 = false;
+///     }
+/// }
+///
+/// let mut spinner = Spinner(true);
+/// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(0));
+/// spinner.show(&CompactionEvent::Cancelled { id, thread, at });
+/// assert!(!spinner.0);
+/// # Ok::<(), threadfold::message::ThreadIdError>(())
+/// ```
+pub trait CompactionDisplay {
+    /// A compaction began.
+    fn on_start(&mut self, strategy: &str, reason: &CompactionReason);
+
+    /// A model is asked: how many calls are done, and how many there will be, as far as is known.
+    /// Shows nothing unless it is written.
+    fn on_progress(&mut self, done: usize, total: usize) {
+        let _ = (done, total);
+    }
+
+    /// The thread was compacted.
+    fn on_complete(&mut self, report: &CompactReport);
+
+    /// The compaction failed; the thread is as it was.
+    fn on_error(&mut self, error: &str);
+
+    /// The compaction was cancelled; the thread is as it was. An error unless it is written.
+    fn on_cancel(&mut self) {
+        self.on_error("cancelled");
+    }
+
+    /// Shows an event. This is what a host calls, for every event of every compaction.
+    fn show(&mut self, event: &CompactionEvent) {
+        match event {
+            CompactionEvent::Started { strategy, reason, .. } => self.on_start(strategy, reason),
+            CompactionEvent::Progress { done, total, id: _ } => self.on_progress(*done, *total),
+            // What a model writes is not always what the thread gets.
+            CompactionEvent::SummaryDelta { .. } => {}
+            CompactionEvent::Completed { report, .. } => self.on_complete(report),
+            CompactionEvent::Failed { error, .. } => self.on_error(error),
+            CompactionEvent::Cancelled { .. } => self.on_cancel(),
+        }
+    }
+}
+
+/// Writes a line when a compaction begins and one when it is over, such as to the standard error
+/// output. The events that its line counts are the messages of the thread, before and after.
+///
+/// A compaction does not depend on who watches it, so what the writer refuses is not shown.
+///
+/// ```
+/// use threadfold::compact::{CompactReport, Size};
+/// use threadfold::session::{CompactionDisplay, ConsoleDisplay};
+///
+/// let mut report = CompactReport::default();
+/// (report.before.messages, report.after.messages) = (40, 9);
+/// let mut display = ConsoleDisplay::new(Vec::new());
+/// display.on_complete(&report);
+/// assert_eq!(
+///     display.into_writer(),
+///     b"Compaction complete! Reduced from 40 to 9 events (78% reduction)\n"
+/// );
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ConsoleDisplay<W> {
+    writer: W,
+}
+
+impl<W: io::Write> ConsoleDisplay<W> {
+    /// Returns the display that writes here.
+    #[must_use]
+    pub fn new(writer: W) -> Self {
+        Self { writer }
+    }
+
+    /// Returns the writer.
+    #[must_use]
+    pub fn into_writer(self) -> W {
+        self.writer
+    }
+
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.writer, "{line}").and_then(|()| self.writer.flush());
+    }
+}
+
+impl<W: io::Write> CompactionDisplay for ConsoleDisplay<W> {
+    fn on_start(&mut self, _strategy: &str, _reason: &CompactionReason) {
+        self.line("Compacting conversation to reduce size...");
+    }
+
+    fn on_complete(&mut self, report: &CompactReport) {
+        let (before, after) = (report.before.messages, report.after.messages);
+        let percent = reduction(before, after);
+        self.line(&format!(
+            "Compaction complete! Reduced from {before} to {after} events ({percent}% reduction)"
+        ));
+    }
+
+    fn on_error(&mut self, error: &str) {
+        // A provider's words may hold line breaks, and what commands a terminal.
+        let error: String = error.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.line(&format!("Compaction failed: {error}"));
+    }
+
+    fn on_cancel(&mut self) {
+        self.line("Compaction cancelled");
+    }
+}
+
+/// By how many percent something became less, rounded to the nearest; 0 if it did not.
+fn reduction(before: usize, after: usize) -> u128 {
+    let (before, less) = (before as u128, before.saturating_sub(after) as u128);
+    (less * 200 + before).checked_div(before * 2).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{CompactionId, Timestamp};
+
+    fn shown(events: &[CompactionEvent]) -> String {
+        let mut display = ConsoleDisplay::new(Vec::new());
+        events.iter().for_each(|event| display.show(event));
+        String::from_utf8(display.into_writer()).unwrap()
+    }
+
+    #[test]
+    fn the_console_has_a_line_for_each_beginning_and_each_end() {
+        let told = include_str!("../../testdata/events/compaction.jsonl").lines();
+        let told: Vec<CompactionEvent> =
+            told.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let starts = told.iter().filter(|event| matches!(event, CompactionEvent::Started { .. }));
+        let starts = "Compacting conversation to reduce size...\n".repeat(starts.count());
+        assert_eq!(
+            shown(&told),
+            starts
+                + "Compaction complete! Reduced from 40 to 9 events (78% reduction)\n\
+                   Compaction failed: no model\n\
+                   Compaction cancelled\n"
+        );
+    }
+
+    #[test]
+    fn an_error_is_one_line_and_commands_no_terminal() {
+        let (id, thread, at) = (CompactionId(0), "t".parse().unwrap(), Timestamp(0));
+        let error = "a\nb\u{1b}[2Jc".into();
+        assert_eq!(
+            shown(&[CompactionEvent::Failed { id, thread, at, error }]),
+            "Compaction failed: a b [2Jc\n"
+        );
+    }
+
+    #[test]
+    fn a_reduction_is_rounded_and_safe() {
+        let rows = [
+            (0, 0, 0),
+            (0, 5, 0),
+            (5, 0, 100),
+            (5, 5, 0),
+            (5, 9, 0),
+            (200, 199, 1),
+            (201, 200, 0),
+            (3, 1, 67),
+            (usize::MAX, 0, 100),
+        ];
+        for (before, after, percent) in rows {
+            assert_eq!(reduction(before, after), percent, "{before} to {after}");
+        }
+    }
+}
