@@ -181,7 +181,8 @@ impl Session {
         let (event, input) = match self.journal.log().compaction(id) {
             Some(record) => {
                 let (report, usage) = (record.report.clone(), record.usage);
-                let event = CompactionEvent::Completed { id, thread, at, report, usage };
+                let rungs = record.rungs.clone();
+                let event = CompactionEvent::Completed { id, thread, at, report, usage, rungs };
                 (event, Input::Compacted { reason: begun.reason.clone() })
             }
             None => {
@@ -318,7 +319,7 @@ fn piece(event: DriveEvent<'_>) -> Option<Piece> {
 }
 
 /// Passes on what the machine wants told.
-async fn tell(output: Option<Output>, emit: &mut Emit) {
+pub(super) async fn tell(output: Option<Output>, emit: &mut Emit) {
     if let Some(Output::Notify(notice)) = output {
         emit.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     auto::Notice,
     compact::CompactReport,
+    log::RungReport,
     message::{CompactionId, CompactionReason, StopReason, Text, ThreadId, Timestamp, Usage},
 };
 
@@ -115,6 +116,9 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// What it cost.
         usage: Usage,
+        /// What was tried, in order, where the strategy tries others; the last is what did it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rungs: Vec<RungReport>,
     },
     /// It came to nothing; the thread is as it was.
     Failed {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     command::Command,
-    compaction::Before,
+    compaction::{Before, tell},
     error::SessionError,
     event::SessionEvent,
     events::Emit,
@@ -57,7 +57,7 @@ impl Session {
         if std::mem::take(&mut self.in_turn) {
             // The turn before was dropped.
             let (now, pressure) = (self.clock.now(), self.pressure(0));
-            let _ = self.auto.handle(now, Input::TurnEnded(pressure));
+            tell(self.auto.handle(now, Input::TurnEnded(pressure)), emit).await;
         }
         self.journal.flush().await?;
         match asked {
@@ -120,10 +120,12 @@ impl Session {
         let ended = self.rounds(message, emit).await;
         self.in_turn = false;
         let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let after = self.auto.handle(now, Input::TurnEnded(pressure));
-        if let (Ok(()), Some(Output::Compact { reason, target })) = (&ended, after) {
-            // The turn is over, whatever becomes of this.
-            let _ = self.compact_for(reason, target, None, emit).await?;
+        match self.auto.handle(now, Input::TurnEnded(pressure)) {
+            Some(Output::Compact { reason, target }) if ended.is_ok() => {
+                // The turn is over, whatever becomes of this.
+                let _ = self.compact_for(reason, target, None, emit).await?;
+            }
+            after => tell(after, emit).await,
         }
         ended
     }
