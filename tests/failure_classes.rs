@@ -804,20 +804,17 @@ fn the_tokens_of_the_summary_call_are_not_taken_for_those_of_the_thread() {
 #[test]
 fn a_compaction_by_hand_is_not_followed_by_one_of_the_trigger() {
     let model = Played::new(|request| {
-        // What this provider counts is right, but for the first turns.
-        let long = if request.messages.len() < 14 { 6_000 } else { 9_000 };
-        let tokens = ByteEstimate::TRIGGER.request(request);
-        counted(
-            "Well.",
-            Usage::new(if summaries(&request.messages).is_empty() { long } else { tokens }, 10),
-        )
+        let long = request.messages.len() > 14;
+        let tokens = if long { 9_000 } else { ByteEstimate::TRIGGER.request(request) };
+        counted("Well.", Usage::new(tokens, 10))
     });
     let policy = AutoPolicy { cooldown_ms: 0, ..policy() };
-    let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(summarize())).policy(policy));
+    let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
+    let mut bench = bench(10_000, model, |b| b.strategy(Arc::new(keep)).policy(policy));
     bench.chat(8);
     assert!(bench.session.context_tokens() >= 8_000, "the next request would be over");
     assert_eq!(begun_and_done(&bench.events("/compact")), (1, 1));
-    assert_eq!(begun_and_done(&bench.chat(6)), (0, 0));
+    assert_eq!(begun_and_done(&bench.chat(5)), (0, 0));
     bench.assert_sound();
 }
 
