@@ -814,6 +814,7 @@ fn a_compaction_by_hand_is_not_followed_by_one_of_the_trigger() {
     bench.chat(8);
     assert!(bench.session.context_tokens() >= 8_000, "the next request would be over");
     assert_eq!(begun_and_done(&bench.events("/compact")), (1, 1));
+    assert!(bench.session.context_tokens() < 1_000, "what was counted before is forgotten");
     assert_eq!(begun_and_done(&bench.chat(5)), (0, 0));
     bench.assert_sound();
 }
