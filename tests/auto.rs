@@ -231,6 +231,37 @@ proptest! {
     }
 
     #[test]
+    fn no_request_is_refused_for_a_count_alone(
+        policy in any_policy(), inputs in prop::collection::vec(any_input(), 0..30),
+        last in any_pressure(), spare in 0_u64..50_000
+    ) {
+        // By its estimate it fits.
+        let thread = last.thread.clamp(1, 150_000);
+        let (overhead, pending) = (last.overhead.min(20_000), last.pending.min(20_000));
+        let last = Pressure { thread, overhead, pending, newest: last.newest.min(thread), ..last };
+        let window = ContextWindow::new(last.estimate() + policy.output_reserve + spare);
+        let last = Pressure { window: Some(window), ..last };
+        let mut auto = AutoCompactor::new(policy).unwrap();
+        let refused = |input: &Input| matches!(input, Input::Overflowed { .. });
+        for (index, input) in inputs.into_iter().filter(|input| !refused(input)).enumerate() {
+            auto.handle(Timestamp((index as u64 * 7_919_000) % 100_000), input);
+        }
+        for _ in 0..10 {
+            match auto.handle(Timestamp(50_000), Input::BeforeSend(last)) {
+                Some(Output::Compact { reason, .. }) => {
+                    auto.handle(Timestamp(50_000), Input::Failed { reason });
+                }
+                output => {
+                    let through = matches!(output, None | Some(Output::Notify(_)));
+                    prop_assert!(through, "{output:?}");
+                    return Ok(());
+                }
+            }
+        }
+        prop_assert!(false, "it is never let through");
+    }
+
+    #[test]
     fn a_target_can_be_reached_fits_and_silences_the_trigger(
         policy in any_policy(), pressure in any_pressure()
     ) {

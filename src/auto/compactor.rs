@@ -197,6 +197,9 @@ impl AutoCompactor {
         let pressure = self.known(pressure);
         let limit = self.policy.room(&pressure)?;
         if pressure.tokens() > limit {
+            if self.doubts(now, &pressure, limit) {
+                return None;
+            }
             let reason =
                 if switched { CompactionReason::ModelSwitch } else { CompactionReason::Overflow };
             let tries = self.forced;
@@ -206,6 +209,13 @@ impl AutoCompactor {
         let reason =
             if switched { CompactionReason::ModelSwitch } else { CompactionReason::Threshold };
         self.trigger(now, &pressure, reason)
+    }
+
+    /// Whether only the count says that the request is too long, and trying has not helped. It goes
+    /// out then: if it is too long the provider says so, and a wrong count must not end a thread.
+    fn doubts(&self, now: Timestamp, pressure: &Pressure, limit: u64) -> bool {
+        let tried = self.forced >= self.policy.max_reactive || !self.breaker.allows(now);
+        tried && (1..=limit).contains(&pressure.estimate())
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -342,14 +352,14 @@ impl AutoCompactor {
             .is_some_and(|at| now >= at && now.0.saturating_sub(at.0) < self.policy.cooldown_ms)
     }
 
-    /// The pressure with the window that the provider stated, if that is less. What it stated of
-    /// another window than this one says nothing.
+    /// The pressure with the window that the provider stated, if that is less, and without a count
+    /// that cannot be right. What it stated of another window than this one says nothing.
     fn known(&self, pressure: Pressure) -> Pressure {
         let thought = pressure.window;
         let stated = self.stated.filter(|(_, of)| *of == thought).map(|(window, _)| window);
         let thought = thought.filter(|window| window.tokens() > 0);
         let window = [thought, stated].into_iter().flatten().min();
-        Pressure { window, ..pressure }
+        Pressure { window, ..pressure }.believed()
     }
 }
 

@@ -2,6 +2,10 @@
 
 use crate::message::ContextWindow;
 
+/// A count that is larger than the window and so many times the estimate is wrong: not even a text
+/// whose every byte is a token is estimated that low.
+const MOST_OFF: u64 = 4;
+
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
 ///
 /// Estimates are the caller's, calibrated if it can.
@@ -10,7 +14,8 @@ pub struct Pressure {
     /// What fits, where it is known: zero is as good as unknown. Without it nothing is too long.
     pub window: Option<ContextWindow>,
     /// Prompt and answer of the last call, as the provider counted them; `None` if it said nothing
-    /// since the thread was last rewritten.
+    /// since the thread was last rewritten. A count that is larger than the window and more than
+    /// four times the estimate is taken for none: the answer came, so its request was shorter.
     pub reported: Option<u64>,
     /// Estimate of what came into the thread after that call.
     pub since: u64,
@@ -30,8 +35,26 @@ impl Pressure {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         let counted = self.reported.map_or(0, |tokens| tokens.saturating_add(self.since));
-        let estimated = self.thread.saturating_add(self.overhead);
-        counted.max(estimated).saturating_add(self.pending)
+        counted.saturating_add(self.pending).max(self.estimate())
+    }
+
+    /// The estimate of the next request, whatever was counted.
+    #[must_use]
+    pub fn estimate(&self) -> u64 {
+        self.thread.saturating_add(self.overhead).saturating_add(self.pending)
+    }
+
+    /// Returns the same without a count that cannot be right, such as one that adds up all calls.
+    /// Without an estimate to hold against it every count is believed.
+    pub(super) fn believed(self) -> Self {
+        let estimate = self.thread.saturating_add(self.overhead);
+        let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MOST_OFF);
+        match self.reported.zip(self.window) {
+            Some((reported, window)) if reported > window.tokens() && off(reported) => {
+                Self { reported: None, since: 0, ..self }
+            }
+            Some(_) | None => self,
+        }
     }
 
     /// The estimate of the messages of the next request.

@@ -182,7 +182,11 @@ impl Session {
         let (event, input) = match self.journal.log().compaction(id) {
             Some(record) => {
                 let (report, usage) = (record.report.clone(), record.usage);
-                let event = CompactionEvent::Completed { id, thread, at, report, usage };
+                let mut rungs = record.rungs.clone();
+                for failure in rungs.iter_mut().filter_map(|rung| rung.failure.as_mut()) {
+                    *failure = self.line(failure.to_string());
+                }
+                let event = CompactionEvent::Completed { id, thread, at, report, usage, rungs };
                 (event, Input::Compacted { reason: begun.reason.clone() })
             }
             None => {
@@ -345,7 +349,7 @@ fn piece(event: DriveEvent<'_>) -> Option<Piece> {
 }
 
 /// Passes on what the machine wants told.
-async fn tell(output: Option<Output>, emit: &mut Emit) {
+pub(super) async fn tell(output: Option<Output>, emit: &mut Emit) {
     if let Some(Output::Notify(notice)) = output {
         emit.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
     }

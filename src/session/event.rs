@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     auto::Notice,
     compact::CompactReport,
+    log::RungReport,
     message::{CompactionId, CompactionReason, StopReason, Text, ThreadId, Timestamp, Usage},
 };
 
@@ -138,6 +139,9 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// What it cost.
         usage: Usage,
+        /// What was tried, in order, where the strategy tries others; the last is what did it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rungs: Vec<RungReport>,
     },
     /// It came to nothing; the thread is as it was.
     Failed {
@@ -256,6 +260,12 @@ mod tests {
             reasoning: 64,
             ..Usage::new(21_000, 512)
         };
+        let mut failed = RungReport::new("summarize");
+        (failed.failure, failed.usage, failed.calls) = (Some("no model".into()), usage, 1);
+        let completed = |rungs| {
+            let (thread, report) = (thread.clone(), report.clone());
+            CompactionEvent::Completed { id, thread, at, report, usage, rungs }
+        };
         let mut events: Vec<CompactionEvent> = Vec::new();
         events.extend(reasons().into_iter().map(|reason| CompactionEvent::Started {
             id,
@@ -267,7 +277,8 @@ mod tests {
         events.extend([
             CompactionEvent::Progress { id, done: 1, total: 4 },
             CompactionEvent::SummaryDelta { id, text: "The user\nasked".into() },
-            CompactionEvent::Completed { id, thread: thread.clone(), at, report, usage },
+            completed(Vec::new()),
+            completed(vec![failed, RungReport::new("digest")]),
             CompactionEvent::Failed { id, thread: thread.clone(), at, error: "no model".into() },
             CompactionEvent::Cancelled { id, thread, at },
         ]);

@@ -3,8 +3,13 @@
 use futures::StreamExt;
 
 use super::{
-    calls::Called, command::Command, compaction::Before, error::SessionError, event::SessionEvent,
-    events::Emit, session::Session,
+    calls::Called,
+    command::Command,
+    compaction::{Before, tell},
+    error::SessionError,
+    event::SessionEvent,
+    events::Emit,
+    session::Session,
 };
 use crate::{
     auto::{Input, Output},
@@ -50,7 +55,7 @@ impl Session {
         if std::mem::take(&mut self.in_turn) {
             // The turn before was dropped.
             let (now, pressure) = (self.clock.now(), self.pressure(0));
-            let _ = self.auto.handle(now, Input::TurnEnded(pressure));
+            tell(self.auto.handle(now, Input::TurnEnded(pressure)), emit).await;
         }
         self.journal.flush().await?;
         match asked {
@@ -113,10 +118,12 @@ impl Session {
         let ended = self.rounds(message, emit).await;
         self.in_turn = false;
         let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let after = self.auto.handle(now, Input::TurnEnded(pressure));
-        if let (Ok(()), Some(Output::Compact { reason, target })) = (&ended, after) {
-            // The turn is over, whatever becomes of this.
-            let _ = self.compact_for(reason, target, None, emit).await?;
+        match self.auto.handle(now, Input::TurnEnded(pressure)) {
+            Some(Output::Compact { reason, target }) if ended.is_ok() => {
+                // The turn is over, whatever becomes of this.
+                let _ = self.compact_for(reason, target, None, emit).await?;
+            }
+            after => tell(after, emit).await,
         }
         ended
     }

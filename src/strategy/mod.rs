@@ -23,6 +23,7 @@ pub mod attempt;
 mod breaker;
 mod brief;
 mod chunked;
+mod clip;
 mod config;
 mod contract;
 mod digest;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     attempt,
     brief::Brief,
+    clip::{ASIDE_TOKENS, clip},
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
     snapshot::Snapshot,
     tagged::tagged,
@@ -139,7 +140,7 @@ impl Summarize {
     fn request(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
         let mut messages: Vec<Message> =
             whole::messages(thread.messages().iter().take(cut)).collect();
-        messages.push(question(brief));
+        messages.push(question(brief, thread));
         Request {
             system: thread.system().clone(),
             tools: thread.tools().clone(),
@@ -158,7 +159,7 @@ impl Summarize {
         Request {
             max_output: Some(self.summary_tokens),
             cache: CacheMarks::Off,
-            ..Request::new(vec![transcript, question(brief)]).with_system(READER.trim_end())
+            ..Request::new(vec![transcript, question(brief, thread)]).with_system(READER.trim_end())
         }
     }
 
@@ -171,11 +172,12 @@ impl Summarize {
 }
 
 /// The message that asks for the summary.
-fn question(brief: &Brief) -> Message {
+fn question(brief: &Brief, thread: &Snapshot) -> Message {
+    let said = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
     let mut text = PROMPT.trim_end().to_owned();
     if let Some(focus) = brief.reason.focus() {
         text.push_str("\n\nThe user asks you to pay special attention to this:\n");
-        text.push_str(focus);
+        text.push_str(&said(focus));
     }
     let next = brief.next_prompt.iter().flat_map(|prompt| &prompt.content);
     let next: Vec<&str> =
@@ -184,7 +186,7 @@ fn question(brief: &Brief) -> Message {
         text.push_str(
             "\n\nRight after the summary the user will ask this; do not answer it now:\n",
         );
-        text.push_str(&next.join("\n"));
+        text.push_str(&said(&next.join("\n")));
     }
     Message::user(text)
 }

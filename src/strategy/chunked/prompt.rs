@@ -6,7 +6,11 @@
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request},
-    strategy::tagged::tagged,
+    strategy::{
+        clip::{ASIDE_TOKENS, clip},
+        tagged::tagged,
+    },
+    tokens::ByteEstimate,
 };
 
 /// The file that the summariser edits. Only what is in it when the run ends counts.
@@ -78,10 +82,11 @@ impl ChunkPrompt<'_> {
     }
 }
 
-/// What a person typed, as text.
+/// What a person typed, as text. What is long loses its middle: it comes with every chunk.
 fn typed(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
+    let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
+    clip(&text, ASIDE_TOKENS, &ByteEstimate::CHUNK)
 }
 
 /// Fills the places of a template, `{{name}}`. What is filled in is not looked at again.

@@ -5,7 +5,12 @@ use std::time::Duration;
 use super::{chunks::Piece, clip, error::FoldError, options::FoldBatches};
 use crate::{
     message::{ContentBlock, Message, Messages, Request, Text},
-    strategy::{brief::Brief, snapshot::Snapshot, tagged::tagged},
+    strategy::{
+        brief::Brief,
+        clip::{ASIDE_TOKENS, clip},
+        snapshot::Snapshot,
+        tagged::tagged,
+    },
     tokens::TokenCounter,
 };
 
@@ -13,8 +18,6 @@ const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
 const DIRECTIVE: &str = include_str!("../prompts/fold.md");
 
-/// What the user wants attended to, and asks next, comes with every request, so it is held to this.
-const ASIDE_TOKENS: u64 = 2_000;
 /// The account so far is held to so many times what one account may have.
 const SO_FAR_ACCOUNTS: u64 = 8;
 /// No piece is made smaller than this.
@@ -95,7 +98,7 @@ fn directive(brief: &Brief, counter: &dyn TokenCounter) -> String {
         text.push_str("\n\n");
         text.push_str(label);
         text.push('\n');
-        text.push_str(&clip::clip(said, ASIDE_TOKENS, counter));
+        text.push_str(&clip(said, ASIDE_TOKENS, counter));
     };
     if let Some(focus) = brief.reason.focus() {
         aside("The user asks you to pay special attention to this:", focus);

@@ -16,7 +16,7 @@
 //! | `plain` | messages as plain text |
 //! | `split` | what goes: stretches between legal cuts |
 //! | `chunks` | stretches in chunks |
-//! | `clip` | texts and lists with their middle left out |
+//! | `clip` | messages that fit, with their middles left out |
 //! | `view` | the text that stands for all batches |
 //! | `desk` | the requests |
 //! | `ledger` | the batches so far |

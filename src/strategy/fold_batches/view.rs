@@ -5,9 +5,10 @@
 
 use std::fmt::Write;
 
-use super::{clip, options::FoldBatches};
+use super::options::FoldBatches;
 use crate::{
     message::{Batch, Timestamp},
+    strategy::clip::clip,
     tokens::TokenCounter,
 };
 
@@ -69,13 +70,13 @@ impl FoldBatches {
         let shown = [first, note.as_slice(), last].concat();
         // Each gets an equal share; the first is not worth more than the last.
         let share = (most / shown.len().max(1) as u64).saturating_sub(1);
-        let clipped = |text: &&str| clip::clip(text, share, counter);
+        let clipped = |text: &&str| clip(text, share, counter);
         let texts: Vec<String> = if size(&shown) <= most {
             shown.iter().map(ToString::to_string).collect()
         } else {
             shown.iter().map(clipped).collect()
         };
-        Some(clip::clip(&texts.join("\n\n"), most, counter))
+        Some(clip(&texts.join("\n\n"), most, counter))
     }
 
     /// The first and the last of a list, with the number of those between them. All are among the

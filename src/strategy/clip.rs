@@ -1,0 +1,54 @@
+//! One text that fits: what is too long loses its middle, and says so.
+
+use crate::tokens::TokenCounter;
+
+/// The most tokens of what a person says beside the thread: the focus, the next prompt. It
+/// comes with every request, so what was pasted into it must not make these too long.
+pub(super) const ASIDE_TOKENS: u64 = 2_000;
+
+/// Returns the text with at most so many tokens: its head, its tail, and between them how much was
+/// left out. The line that says so is there however little there may be.
+pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+    let size = counter.text(text);
+    if size <= most {
+        return text.to_owned();
+    }
+    let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
+    let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
+    loop {
+        let head = border_before(text, kept / 2);
+        let tail = border_before(text, text.len() - kept / 2);
+        let (head, omitted, tail) = (text.get(..head), tail.saturating_sub(head), text.get(tail..));
+        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+        let clipped = format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}");
+        if kept < 4 || counter.text(&clipped) <= most {
+            return clipped.trim().to_owned();
+        }
+        kept -= (kept / 16).max(1);
+    }
+}
+
+/// The last place not after an offset where a text may be cut.
+fn border_before(text: &str, offset: usize) -> usize {
+    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::ByteEstimate;
+
+    const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
+
+    #[test]
+    fn a_long_text_loses_its_middle_between_characters() {
+        let text = "ä".repeat(200);
+        let clipped = clip(&text, 40, &COUNTER);
+        assert!(COUNTER.text(&clipped) <= 40, "{clipped}");
+        assert!(clipped.starts_with('ä') && clipped.ends_with('ä'), "{clipped}");
+        let omitted = 400 - clipped.matches('ä').count() * 2;
+        assert!(clipped.contains(&format!("[... {omitted} bytes omitted ...]")), "{clipped}");
+        assert_eq!(clip("short", 2, &COUNTER), "short");
+        assert_eq!(clip(&text, 0, &COUNTER), "[... 400 bytes omitted ...]");
+    }
+}
