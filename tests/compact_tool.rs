@@ -132,7 +132,7 @@ fn the_log_says_who_compacted_and_why_and_it_can_be_taken_back() {
     let back = bench.session.messages();
     assert_eq!(back[..2], greeting());
     let texts: Vec<String> =
-        back[2..].iter().map(|message| named(&[message.clone()], &[])).collect();
+        back[2..].iter().map(|message| named(std::slice::from_ref(message), &[])).collect();
     let call = format!(
         "# assistant\n[tool_use c compact] {}\n",
         RANGE.replace(": ", ":").replace(", ", ",")

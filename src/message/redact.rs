@@ -84,12 +84,8 @@ impl Message {
 impl CompactionReason {
     /// Returns the reason without what the redactor takes out of its focus.
     pub(crate) fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        match self {
-            Self::Manual { focus: Some(focus) } => {
-                Self::Manual { focus: Some(redacted_text(focus, redactor)) }
-            }
-            reason => reason.clone(),
-        }
+        let Self::Manual { focus: Some(focus) } = self else { return self.clone() };
+        Self::Manual { focus: Some(redacted_text(focus, redactor)) }
     }
 }
 

@@ -103,7 +103,7 @@ impl Session {
             strategy: self.strategy.clone(),
             fast: self.fast.clone(),
             redactor: self.redactor.clone(),
-            policy: self.auto.policy().clone(),
+            policy: *self.auto.policy(),
             clock: self.clock.clone(),
             sleeper: self.sleeper.clone(),
             seed: self.seed,
