@@ -36,6 +36,7 @@
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
 //! | edit files with scripts, as models do | [`edl`] |
+//! | tell people, web pages, editors and traces of a compaction | [`session::CompactionDisplay`], [`session::api`], [`session::acp`], [`drive::telemetry`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
@@ -48,6 +49,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
+//! | `tracing` | one span a compaction; [`drive::telemetry`] has the names |
 //! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
 //!
 //! # What it does not do

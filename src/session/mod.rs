@@ -32,8 +32,18 @@
 //! # Which commands there are
 //!
 //! `/compact`, with what the summary should attend to behind it, compacts and asks the model
-//! nothing; `@compact`, with a prompt behind it, compacts and goes on with the prompt. The model may
-//! have a tool, `compact_context`, to the same end.
+//! nothing; `@compact`, with a prompt behind it, compacts and goes on with the prompt.
+//!
+//! The model may have tools to the same end. [`COMPACT_CONTEXT`] leaves the how to the strategy; with
+//! [`COMPACT`] the model names ranges between the checkpoints that end every user message, and
+//! writes their summaries itself.
+//!
+//! # What goes on beside it
+//!
+//! [`Session::prepare_compaction`] gives a job that a host runs on a task of its own while the
+//! conversation goes on; [`Session::preview`] shows what a strategy would do. What comes of either is
+//! [adopted](Session::adopt) or dropped. [`Session::fork`] goes another way from any point, and
+//! [`Session::undo_compaction`] takes the latest compaction back.
 //!
 //! # How a compaction is told
 //!
