@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures::{
     FutureExt, StreamExt,
     channel::mpsc,
-    future::{self, Either},
+    future::{self, BoxFuture, Either},
 };
 
 use super::{
@@ -83,9 +83,8 @@ impl Session {
             if message.tool_results().next().is_none() {
                 return tokens.saturating_add(whole);
             }
-            let results = message.tool_results().cloned().map(ContentBlock::from);
-            let results = results.map(|result| counter.block(&result));
-            let goes = results.map(|tokens| tokens.saturating_sub(TRIMMED_TOKENS));
+            let results = message.content.iter().filter(|block| is_result(block));
+            let goes = results.map(|result| counter.block(result).saturating_sub(TRIMMED_TOKENS));
             let least = whole.saturating_sub(goes.fold(0, u64::saturating_add));
             tokens = tokens.saturating_add(least);
         }
@@ -136,7 +135,19 @@ impl Session {
 
     /// Compacts once, with all of its events, and tells the machine how it went. The outer result
     /// is that of the session, the inner one that of the compaction.
-    pub(super) async fn compact_for(
+    ///
+    /// On the heap by itself, because every turn would carry the room for it along.
+    pub(super) fn compact_for<'a>(
+        &'a mut self,
+        reason: CompactionReason,
+        target: Option<u64>,
+        next_prompt: Option<Message>,
+        emit: &'a mut Emit,
+    ) -> BoxFuture<'a, Result<Result<Done, CompactionError>, SessionError>> {
+        self.carry_out(reason, target, next_prompt, emit).boxed()
+    }
+
+    async fn carry_out(
         &mut self,
         reason: CompactionReason,
         target: Option<u64>,
@@ -315,6 +326,10 @@ fn piece(event: DriveEvent<'_>) -> Option<Piece> {
             | Delta::Turn { .. },
         ) => None,
     }
+}
+
+fn is_result(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_))
 }
 
 /// Passes on what the machine wants told.

@@ -1,6 +1,6 @@
 //! The work of a turn: the thin loop over the machine.
 
-use futures::{StreamExt, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 use serde::Serialize;
 
 use super::{
@@ -53,7 +53,10 @@ impl Asked {
 impl Session {
     /// Does what was asked, and everything that was left by a turn that was dropped.
     pub(super) async fn work(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
-        self.end_begun(emit).await?;
+        if self.begun.is_some() {
+            // On the heap by itself, because every turn would carry the room for it along.
+            self.end_begun(emit).boxed().await?;
+        }
         if std::mem::take(&mut self.in_turn) {
             // The turn before was dropped.
             let (now, pressure) = (self.clock.now(), self.pressure(0));
