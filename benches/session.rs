@@ -7,7 +7,12 @@
 //! size before. The window is so large that nothing is compacted. Below stand what is looked up on
 //! every turn, in nanoseconds.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a bench may panic")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
 
 use std::{hint::black_box, sync::Arc};
 

@@ -1,6 +1,6 @@
 //! How full a context is.
 
-use crate::message::ContextWindow;
+use crate::{message::ContextWindow, tokens::Calibrated};
 
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
 ///
@@ -32,6 +32,29 @@ impl Pressure {
         let counted = self.reported.map_or(0, |tokens| tokens.saturating_add(self.since));
         let estimated = self.thread.saturating_add(self.overhead);
         counted.max(estimated).saturating_add(self.pending)
+    }
+
+    /// Returns the same with its estimates in the tokens that the provider reports, where it counts
+    /// more than is estimated. What was reported stays, and so does the window.
+    ///
+    /// ```
+    /// use threadfold::{auto::Pressure, tokens::Calibrated};
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// ratio.learn(1_000, 1_200);
+    /// let pressure = Pressure { thread: 1_000, overhead: 500, ..Pressure::default() };
+    /// assert_eq!(pressure.calibrated(&ratio).tokens(), 1_044 + 522);
+    /// ```
+    #[must_use]
+    pub fn calibrated(self, ratio: &Calibrated) -> Self {
+        Self {
+            since: ratio.scale_up(self.since),
+            thread: ratio.scale_up(self.thread),
+            overhead: ratio.scale_up(self.overhead),
+            pending: ratio.scale_up(self.pending),
+            newest: ratio.scale_up(self.newest),
+            ..self
+        }
     }
 
     /// The estimate of the messages of the next request.

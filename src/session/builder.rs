@@ -10,6 +10,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     store::{Archive, Journal},
     strategy::{CompactionStrategy, Ladder},
+    tokens::Calibrated,
 };
 
 /// Puts a [`Session`] together. Everything but the agent has a default.
@@ -189,6 +190,7 @@ impl SessionBuilder {
             ids: CheckpointIds::new(self.seed),
             max_rounds: self.max_rounds,
             overhead,
+            ratio: Calibrated::default(),
             in_turn: false,
             begun: None,
             shared: Arc::new(Shared::default()),

@@ -21,7 +21,7 @@ use crate::{
         logged_snapshot,
     },
     log::{CompactionFailure, ContextCount, Event},
-    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
+    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text, Turn},
     model::AgentModel,
     strategy::{Attempt, Brief, Snapshot, Step},
 };
@@ -52,7 +52,15 @@ impl Session {
         self.pressure(0).tokens()
     }
 
-    /// How full the context is, with so many tokens to come.
+    /// Learns how the provider counts, from what it said of the request that it just answered.
+    pub(super) fn learn(&mut self, turn: &Turn) {
+        let Some(usage) = turn.usage else { return };
+        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead);
+        // What cannot be of this request teaches nothing.
+        let _ = self.ratio.learn(estimated, usage.input);
+    }
+
+    /// How full the context is, with so many tokens to come, by the count of the provider.
     pub(super) fn pressure(&self, pending: u64) -> Pressure {
         let thread = self.agent.thread();
         let usage = thread.context_usage();
@@ -69,6 +77,7 @@ impl Session {
             pending,
             newest: self.newest(),
         }
+        .calibrated(&self.ratio)
     }
 
     /// Estimated tokens at the end of the thread that no compaction can take: what was typed last,
@@ -144,6 +153,8 @@ impl Session {
         next_prompt: Option<Message>,
         emit: &'a mut Emit,
     ) -> BoxFuture<'a, Result<Result<Done, CompactionError>, SessionError>> {
+        // Strategies go by the thread's own counter.
+        let target = target.map(|target| self.ratio.scale_down(target));
         self.carry_out(reason, target, next_prompt, emit).boxed()
     }
 

@@ -16,6 +16,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, Tool},
     store::{Archive, Journal},
     strategy::CompactionStrategy,
+    tokens::Calibrated,
 };
 
 /// An agent thread that never overflows. See the [module](super) for what holds.
@@ -37,6 +38,8 @@ pub struct Session {
     pub(super) max_rounds: u32,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
+    /// How the provider counts what is estimated here.
+    pub(super) ratio: Calibrated,
     /// Whether a turn began and has no end yet.
     pub(super) in_turn: bool,
     /// A compaction that began and has no end among the events yet.

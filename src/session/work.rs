@@ -146,6 +146,7 @@ impl Session {
                         self.guard(Before::Continuing, emit).await?;
                     }
                     let turn = self.call_model(emit).await?;
+                    self.learn(&turn);
                     usage += turn.usage.unwrap_or_default();
                     let refused = machine.handle_turn(&turn)?;
                     self.append(turn.message)?;
@@ -292,7 +293,8 @@ impl Session {
         };
         let before = self.agent.thread().size().tokens;
         // Within its target a thread has nothing that has to go.
-        if target.is_some_and(|target| before <= target) {
+        let counted = self.ratio.scale_up(before);
+        if target.is_some_and(|target| counted <= target) {
             return Ok(json(&Compacted {
                 tokens_estimate_before: before,
                 tokens_estimate_after: before,
