@@ -128,6 +128,12 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale(&self, estimated: u64) -> u64 {
+        // It is asked several times a turn, and 128 bits are slow.
+        let per_token = self.base.bytes_per_token().checked_mul(1_000);
+        let thousandths = per_token.and_then(|per_token| per_token.checked_mul(estimated));
+        if let Some(thousandths) = thousandths {
+            return thousandths.div_ceil(self.ratio);
+        }
         let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
         let thousandths = u128::from(estimated).saturating_mul(per_token);
         u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
