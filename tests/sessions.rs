@@ -444,8 +444,8 @@ fn a_stream_may_be_dropped_at_every_await() {
         bench.assert_whole();
         polls += 1;
     }
-    assert!(polls > 20, "{polls} polls");
-    assert!(cancelled > 3, "{cancelled} cancelled compactions");
+    assert!(polls > 15, "{polls} polls");
+    assert!(cancelled >= 3, "{cancelled} cancelled compactions");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How full a context is.
 
-use crate::message::ContextWindow;
+use crate::{message::ContextWindow, tokens::Calibrated};
 
 /// A count that is larger than the window and so many times the estimate is wrong: not even a text
 /// whose every byte is a token is estimated that low.
@@ -54,6 +54,29 @@ impl Pressure {
                 Self { reported: None, since: 0, ..self }
             }
             Some(_) | None => self,
+        }
+    }
+
+    /// Returns the same with its estimates in the tokens that the provider reports, where it counts
+    /// more than is estimated. What was reported stays, and so does the window.
+    ///
+    /// ```
+    /// use threadfold::{auto::Pressure, tokens::Calibrated};
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// ratio.learn(1_000, 1_200);
+    /// let pressure = Pressure { thread: 1_000, overhead: 500, ..Pressure::default() };
+    /// assert_eq!(pressure.calibrated(&ratio).tokens(), 1_044 + 522);
+    /// ```
+    #[must_use]
+    pub fn calibrated(self, ratio: &Calibrated) -> Self {
+        Self {
+            since: ratio.scale_up(self.since),
+            thread: ratio.scale_up(self.thread),
+            overhead: ratio.scale_up(self.overhead),
+            pending: ratio.scale_up(self.pending),
+            newest: ratio.scale_up(self.newest),
+            ..self
         }
     }
 

@@ -4,8 +4,22 @@ use std::{fmt, time::SystemTime};
 
 use crate::message::Timestamp;
 
-/// What says the time of events. With tokio's or any other runtime [`StdClock`] does; a test brings
-/// its own, so that the same run gives the same log.
+/// What says the time of events. With tokio, smol or any other runtime [`StdClock`] does; a test
+/// brings its own, so that the same run gives the same log.
+///
+/// Tests that pause the time of tokio want a clock that stands still with it. With
+/// `tokio::time::Instant` as `started` and the [`Timestamp`] of that moment as `at`:
+///
+/// ```text
+/// impl Clock for TokioClock {
+///     fn now(&self) -> Timestamp {
+///         Timestamp(self.at.0 + self.started.elapsed().as_millis() as u64)
+///     }
+/// }
+/// ```
+///
+/// With smol, which pauses nothing, `started` is a `std::time::Instant` and the body the same: a
+/// clock that never goes back.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};

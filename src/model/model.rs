@@ -15,6 +15,11 @@ use crate::message::{ContentBlock, Delta, ModelError, ModelErrorKind, Request, T
 /// One method is required. Implementations keep no conversation; whoever asks sends all of it.
 /// Futures and streams may be dropped at any point: that cancels the call.
 ///
+/// A request shares the vector of messages with the thread. Whoever keeps it until the answer is
+/// appended (in a record, in a task that outlives the stream) has that vector copied once for each
+/// call, a few bytes a message; held no longer than the stream it costs nothing, however long the
+/// thread is.
+///
 /// ```
 /// use threadfold::{Message, Request, Turn, async_trait, message::StopReason};
 /// use threadfold::model::{Model, ModelError};

@@ -11,17 +11,25 @@ use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 
 /// What waits between a call that failed and the next try.
 ///
-/// With tokio:
+/// A host with a runtime has a timer already. With tokio, and `futures::future::BoxFuture` and
+/// `std::time::Duration` in scope:
 ///
 /// ```text
-/// impl Sleeper for Tokio {
+/// #[derive(Debug)]
+/// struct TokioSleeper;
+///
+/// impl Sleeper for TokioSleeper {
 ///     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
 ///         Box::pin(tokio::time::sleep(time))
 ///     }
 /// }
 /// ```
 ///
-/// With smol the body is `Box::pin(async move { smol::Timer::after(time).await; })`.
+/// With smol the body is
+///
+/// ```text
+///         Box::pin(async move { _ = smol::Timer::after(time).await })
+/// ```
 pub trait Sleeper: fmt::Debug + Send + Sync {
     /// Returns a future that is ready after this time. It may be dropped before.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;

@@ -56,7 +56,8 @@ pub trait Tool: fmt::Debug + Send + Sync {
 pub struct ToolContext<'a> {
     /// The thread that the call is part of.
     pub thread: &'a ThreadId,
-    /// Its messages, the answer with the call among them.
+    /// Its messages, the answer with the call among them. A clone costs nothing while the call goes
+    /// on; one that is kept has the vector of handles copied with the next append.
     pub messages: &'a Messages,
 }
 

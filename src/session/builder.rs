@@ -10,6 +10,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     store::{Archive, Journal, StoreError, ThreadStore},
     strategy::{CompactionStrategy, Ladder},
+    tokens::Calibrated,
 };
 
 /// Puts a [`Session`] together. Everything but the agent has a default.
@@ -264,6 +265,7 @@ impl SessionBuilder {
             max_rounds: self.max_rounds,
             overhead,
             unpromised: CompactionId::default(),
+            ratio: Calibrated::default(),
             in_turn: false,
             begun: None,
             shared: Arc::new(Shared::default()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt, stream::FuturesUnordered};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
 use super::{
     error::SessionError,
@@ -68,7 +68,8 @@ impl Session {
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
-            let done = self.compact_ranges(call, index, &results, emit).await?;
+            // On the heap by itself, because every turn would carry the room for it along.
+            let done = self.compact_ranges(call, index, &results, emit).boxed().await?;
             appended = !done.is_error;
             put(&mut results, index, finished(call, done, emit).await);
         }

@@ -51,7 +51,8 @@ impl Session {
         };
         let before = self.agent.thread().size().tokens;
         // Within its target a thread has nothing that has to go.
-        if target.is_some_and(|target| before <= target) {
+        let counted = self.ratio.scale_up(before);
+        if target.is_some_and(|target| counted <= target) {
             return Ok(Compacted::nothing(before).output());
         }
         let done = self.compact_for(CompactionReason::AgentTool, target, None, emit).await?;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures::{
     FutureExt, StreamExt,
     channel::mpsc,
-    future::{self, Either},
+    future::{self, BoxFuture, Either},
 };
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         Models, logged_snapshot,
     },
     log::{CompactionFailure, ContextCount, Event},
-    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text},
+    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text, Turn},
     model::AgentModel,
     strategy::{Attempt, Brief, Snapshot, Step},
 };
@@ -52,7 +52,15 @@ impl Session {
         self.pressure(0).tokens()
     }
 
-    /// How full the context is, with so many tokens to come.
+    /// Learns how the provider counts, from what it said of the request that it just answered.
+    pub(super) fn learn(&mut self, turn: &Turn) {
+        let Some(usage) = turn.usage else { return };
+        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead);
+        // What cannot be of this request teaches nothing.
+        let _ = self.ratio.learn(estimated, usage.input);
+    }
+
+    /// How full the context is, with so many tokens to come, by the count of the provider.
     pub(super) fn pressure(&self, pending: u64) -> Pressure {
         let thread = self.agent.thread();
         let usage = thread.context_usage();
@@ -69,6 +77,7 @@ impl Session {
             pending,
             newest: self.newest(),
         }
+        .calibrated(&self.ratio)
     }
 
     /// Estimated tokens at the end of the thread that no compaction can take: what was typed last,
@@ -83,9 +92,8 @@ impl Session {
             if message.tool_results().next().is_none() {
                 return tokens.saturating_add(whole);
             }
-            let results = message.tool_results().cloned().map(ContentBlock::from);
-            let results = results.map(|result| counter.block(&result));
-            let goes = results.map(|tokens| tokens.saturating_sub(TRIMMED_TOKENS));
+            let results = message.content.iter().filter(|block| is_result(block));
+            let goes = results.map(|result| counter.block(result).saturating_sub(TRIMMED_TOKENS));
             let least = whole.saturating_sub(goes.fold(0, u64::saturating_add));
             tokens = tokens.saturating_add(least);
         }
@@ -136,7 +144,21 @@ impl Session {
 
     /// Compacts once, with all of its events, and tells the machine how it went. The outer result
     /// is that of the session, the inner one that of the compaction.
-    pub(super) async fn compact_for(
+    ///
+    /// On the heap by itself, because every turn would carry the room for it along.
+    pub(super) fn compact_for<'a>(
+        &'a mut self,
+        reason: CompactionReason,
+        target: Option<u64>,
+        next_prompt: Option<Message>,
+        emit: &'a mut Emit,
+    ) -> BoxFuture<'a, Result<Result<Done, CompactionError>, SessionError>> {
+        // Strategies go by the thread's own counter.
+        let target = target.map(|target| self.ratio.scale_down(target));
+        self.carry_out(reason, target, next_prompt, emit).boxed()
+    }
+
+    async fn carry_out(
         &mut self,
         reason: CompactionReason,
         target: Option<u64>,
@@ -346,6 +368,10 @@ fn piece(event: DriveEvent<'_>) -> Option<Piece> {
             | Delta::Turn { .. },
         ) => None,
     }
+}
+
+fn is_result(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_))
 }
 
 /// Passes on what the machine wants told.

@@ -2,18 +2,13 @@
 
 use std::{
     fmt,
-    future::IntoFuture,
+    future::{self, IntoFuture},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
-use futures::{
-    FutureExt, SinkExt, Stream, StreamExt,
-    channel::mpsc,
-    future::{self, BoxFuture},
-    stream::{self, BoxStream},
-};
+use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 
 use super::{error::SessionError, event::SessionEvent, handle::Shared};
 use crate::message::{StopReason, Usage};
@@ -23,7 +18,8 @@ use crate::message::{StopReason, Usage};
 ///
 /// It is a [`Stream`], has a [`next`](Self::next) of its own, and can be awaited for the [`Reply`].
 pub struct Events<'a> {
-    work: Option<BoxStream<'a, Result<SessionEvent, SessionError>>>,
+    work: Option<BoxFuture<'a, ()>>,
+    place: Place,
     shared: Arc<Shared>,
 }
 
@@ -41,16 +37,39 @@ pub struct Reply {
 
 /// Where the work of a turn puts its events. One event is taken before the next is made, so
 /// whoever drops the stream behind an event knows that nothing came after it.
-pub(super) struct Emit(mpsc::Sender<Result<SessionEvent, SessionError>>);
+pub(super) struct Emit(Place);
+
+/// Room for one event between the work and the stream. Nobody is woken: the stream that takes an
+/// event is what the work is polled by.
+#[derive(Clone, Default)]
+struct Place(Arc<Mutex<Option<Result<SessionEvent, SessionError>>>>);
 
 impl Emit {
     /// Hands an event over. Where nobody listens any more the work is about to be dropped.
     pub(super) async fn event(&mut self, event: SessionEvent) {
-        let _ = self.0.send(Ok(event)).await;
+        self.0.put(Ok(event)).await;
     }
 
     pub(super) async fn error(&mut self, error: SessionError) {
-        let _ = self.0.send(Err(error)).await;
+        self.0.put(Err(error)).await;
+    }
+}
+
+impl Place {
+    /// Puts an event there and waits until it was taken.
+    fn put(&self, event: Result<SessionEvent, SessionError>) -> impl Future<Output = ()> {
+        let mut event = Some(event);
+        future::poll_fn(move |_| {
+            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if place.is_none() {
+                *place = event.take();
+            }
+            if place.is_none() { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    fn take(&self) -> Option<Result<SessionEvent, SessionError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -61,9 +80,8 @@ impl<'a> Events<'a> {
         F: FnOnce(Emit) -> W,
         W: Future<Output = ()> + Send + 'a,
     {
-        let (sender, receiver) = mpsc::channel(0);
-        let work = work(Emit(sender)).into_stream().filter_map(|()| future::ready(None));
-        Self { work: Some(stream::select(receiver, work).boxed()), shared }
+        let place = Place::default();
+        Self { work: Some(work(Emit(place.clone())).boxed()), place, shared }
     }
 
     /// Returns the next event; `None` behind the last one.
@@ -83,16 +101,16 @@ impl Stream for Events<'_> {
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
-        let event = work.poll_next_unpin(context);
-        match &event {
-            Poll::Ready(Some(Ok(taken))) => self.shared.take_note(taken),
-            Poll::Ready(None) => {
-                self.work = None;
-                self.shared.end();
-            }
-            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        let over = work.poll_unpin(context).is_ready();
+        if over {
+            self.work = None;
+            self.shared.end();
         }
-        event
+        let event = self.place.take();
+        if let Some(Ok(taken)) = &event {
+            self.shared.take_note(taken);
+        }
+        if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
     }
 }
 

@@ -203,6 +203,8 @@ impl Session {
             Some(Output::Compact { target, .. }) => target,
             Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
         };
+        // Strategies go by the thread's own counter.
+        let target = target.map(|target| self.ratio.scale_down(target));
         let brief = Brief { compaction: Some(id), reason, next_prompt: None, target, now };
         CompactionJob {
             thread: self.thread_id().clone(),

@@ -16,6 +16,7 @@ use crate::{
     model::{Agent, Clock, Model, Sleeper, Tool},
     store::{Archive, Journal},
     strategy::CompactionStrategy,
+    tokens::Calibrated,
 };
 
 /// An agent thread that never overflows. See the [module](super) for what holds.
@@ -44,6 +45,8 @@ pub struct Session {
     pub(super) overhead: u64,
     /// The least number that no compaction was promised yet.
     pub(super) unpromised: CompactionId,
+    /// How the provider counts what is estimated here.
+    pub(super) ratio: Calibrated,
     /// Whether a turn began and has no end yet.
     pub(super) in_turn: bool,
     /// A compaction that began and has no end among the events yet.

@@ -1,6 +1,6 @@
 //! The work of a turn: the thin loop over the machine.
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 
 use super::{
     calls::Called,
@@ -51,7 +51,10 @@ impl Asked {
 impl Session {
     /// Does what was asked, and everything that was left by a turn that was dropped.
     pub(super) async fn work(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
-        self.end_begun(emit).await?;
+        if self.begun.is_some() {
+            // On the heap by itself, because every turn would carry the room for it along.
+            self.end_begun(emit).boxed().await?;
+        }
         if std::mem::take(&mut self.in_turn) {
             // The turn before was dropped.
             let (now, pressure) = (self.clock.now(), self.pressure(0));
@@ -143,6 +146,7 @@ impl Session {
                         self.guard(Before::Continuing, emit).await?;
                     }
                     let turn = self.call_model(emit).await?;
+                    self.learn(&turn);
                     usage += turn.usage.unwrap_or_default();
                     self.count_written(&turn);
                     let refused = machine.handle_turn(&turn)?;

@@ -128,9 +128,50 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale(&self, estimated: u64) -> u64 {
+        // It is asked several times a turn, and 128 bits are slow.
+        let per_token = self.base.bytes_per_token().checked_mul(1_000);
+        let thousandths = per_token.and_then(|per_token| per_token.checked_mul(estimated));
+        if let Some(thousandths) = thousandths {
+            return thousandths.div_ceil(self.ratio);
+        }
         let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
         let thousandths = u128::from(estimated).saturating_mul(per_token);
         u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the greater of what was estimated and what that is in the tokens that providers
+    /// report. For whatever must be on the safe side: a provider that counts only a part of its
+    /// prompt lowers nothing.
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let (mut more, mut less) = (Calibrated::default(), Calibrated::default());
+    /// more.learn(1_000, 1_200);
+    /// less.learn(1_000, 800);
+    /// assert_eq!((more.scale_up(1_000), less.scale_up(1_000)), (1_044, 1_000));
+    /// ```
+    #[must_use]
+    pub fn scale_up(&self, estimated: u64) -> u64 {
+        self.scale(estimated).max(estimated)
+    }
+
+    /// Returns the most that may be estimated where so many tokens may be reported: the way back
+    /// from [`scale_up`](Self::scale_up).
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// ratio.learn(1_000, 1_200);
+    /// assert_eq!((ratio.scale_down(1_044), ratio.scale_up(1_000)), (1_000, 1_044));
+    /// ```
+    #[must_use]
+    pub fn scale_down(&self, reported: u64) -> u64 {
+        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
+        let thousandths = u128::from(reported).saturating_mul(u128::from(self.ratio));
+        let estimated = thousandths.checked_div(per_token).unwrap_or(u128::MAX);
+        u64::try_from(estimated).unwrap_or(u64::MAX).min(reported)
     }
 }
 
@@ -210,6 +251,21 @@ mod tests {
         assert_eq!((counted, calibrated.scale(100_000)), (104_348, 104_348));
         assert_eq!(calibrated.scale(u64::MAX), u64::MAX);
         assert_eq!(Calibrated::new(ByteEstimate::new(u64::MAX)).scale(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_way_up_and_back_never_ends_higher() {
+        for (estimated, reported) in [(1_000, 1_200), (1_000, 3_000), (1_000, 1_000), (1_000, 400)]
+        {
+            let mut calibrated = Calibrated::default();
+            (0..9).for_each(|_| assert!(calibrated.learn(estimated, reported)));
+            for tokens in [0, 1, 2, 999, 1_000, 200_000, u64::MAX / 4] {
+                let limit = calibrated.scale_down(tokens);
+                assert!(limit <= tokens);
+                assert!(calibrated.scale_up(limit) <= tokens, "{reported} {tokens}");
+                assert!(calibrated.scale_up(limit + 1) > tokens, "{reported} {tokens}");
+            }
+        }
     }
 
     #[test]
