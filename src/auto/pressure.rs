@@ -30,8 +30,13 @@ impl Pressure {
     #[must_use]
     pub fn tokens(&self) -> u64 {
         let counted = self.reported.map_or(0, |tokens| tokens.saturating_add(self.since));
-        let estimated = self.thread.saturating_add(self.overhead);
-        counted.max(estimated).saturating_add(self.pending)
+        counted.saturating_add(self.pending).max(self.estimated())
+    }
+
+    /// The tokens of the next request by the estimate alone.
+    #[must_use]
+    pub fn estimated(&self) -> u64 {
+        self.thread.saturating_add(self.overhead).saturating_add(self.pending)
     }
 
     /// The estimate of the messages of the next request.

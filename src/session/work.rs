@@ -9,6 +9,7 @@ use super::{
     error::SessionError,
     event::SessionEvent,
     events::Emit,
+    lawful::lawful,
     session::Session,
     tools::{COMPACT_CONTEXT, Compacted, NotCompacted},
 };
@@ -18,7 +19,7 @@ use crate::{
     log::{Event, LocalNotice},
     message::{
         CompactionId, CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind,
-        Request, SystemReminder, Text, ToolResult, ToolUse, Turn, Usage,
+        Request, Role, SystemReminder, Text, ToolResult, ToolUse, Turn, Usage,
     },
     model::{Tool, ToolContext, ToolOutput, cut_short},
     turn::{self, TurnMachine, TurnStep},
@@ -129,7 +130,7 @@ impl Session {
     }
 
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
-        let message = self.with_reminder(message);
+        let message = lawful(self.agent.messages(), self.with_reminder(message));
         self.guard(Before::Prompt(&message), emit).await?;
         self.append_user(message)?;
         let (mut machine, mut usage) = (TurnMachine::new(self.max_rounds), Usage::default());
@@ -143,9 +144,13 @@ impl Session {
                         self.guard(Before::Continuing, emit).await?;
                     }
                     let turn = self.call_model(emit).await?;
+                    let turn = self.mended(turn);
                     usage += turn.usage.unwrap_or_default();
                     let refused = machine.handle_turn(&turn)?;
-                    self.append(turn.message)?;
+                    // An answer of nothing leaves nothing in the thread.
+                    if !turn.message.content.is_empty() {
+                        self.append(turn.message)?;
+                    }
                     if let Some(results) = refused {
                         self.append_user(results)?;
                     }
@@ -338,6 +343,15 @@ impl Session {
             Some(message) => self.append_user(message),
             None => Ok(()),
         }
+    }
+
+    /// The answer as it may stand in the thread, whatever role it came with.
+    fn mended(&self, mut turn: Turn) -> Turn {
+        if turn.message.role != Role::Assistant {
+            turn.message.make_mut().role = Role::Assistant;
+        }
+        turn.message = lawful(self.agent.messages(), turn.message);
+        turn
     }
 
     fn with_reminder(&self, mut message: Message) -> Message {
