@@ -4,16 +4,20 @@ use std::collections::HashSet;
 
 use threadfold::{
     ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
-    message::Messages,
+    message::{Messages, Text},
     tokens::ByteEstimate,
     wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
 };
 
-/// How many requests go by before one is encoded whole again that only grew.
-const WHOLE: usize = 16;
+/// One request of so many is encoded as it is. A build with optimisations can afford all of them.
+const AS_IT_IS: usize = if cfg!(debug_assertions) { 128 } else { 1 };
 
-/// Looks at requests. One that only grew since the one before is encoded from where it grew, so
-/// that looking at all of them takes time linear in what was said.
+/// How many characters of a long text are encoded of the others.
+const FIRST: usize = 60;
+
+/// Looks at requests. What is encoded of one that only grew is what it grew by, with the beginnings
+/// of its texts: no codec changes anything for what stands further down in a text. So looking at
+/// all of them takes time linear in the messages.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     last: Messages,
@@ -25,17 +29,25 @@ impl Checks {
     pub(super) fn conversation(&mut self, request: &Request, window: u64) -> Option<String> {
         let from = self.grew_from(&request.messages);
         self.last = request.messages.clone();
-        self.asked += 1;
         let fault = Self::question(request, window).or_else(|| repeated(&request.messages));
         fault.or_else(|| match from {
-            Some(from) if !self.asked.is_multiple_of(WHOLE) => encoded(&tail(request, from)),
-            Some(_) | None => encoded(request),
+            _ if self.is_looked_at_closely() => encoded(request),
+            Some(from) => encoded(&tail(request, from)),
+            None => encoded(&outline(request)),
         })
     }
 
     /// What is wrong with a request for a summary.
-    pub(super) fn summary(request: &Request, window: u64) -> Option<String> {
-        Self::question(request, window).or_else(|| encoded(request))
+    pub(super) fn summary(&mut self, request: &Request, window: u64) -> Option<String> {
+        Self::question(request, window).or_else(|| match self.is_looked_at_closely() {
+            true => encoded(request),
+            false => encoded(&outline(request)),
+        })
+    }
+
+    fn is_looked_at_closely(&mut self) -> bool {
+        self.asked += 1;
+        self.asked.is_multiple_of(AS_IT_IS)
     }
 
     fn question(request: &Request, window: u64) -> Option<String> {
@@ -61,11 +73,45 @@ impl Checks {
     }
 }
 
-/// The end of a request from an answer on, with something for it to answer.
+/// The end of a request from an answer on, in outline, with something for it to answer. System
+/// prompt and tools are what they were.
 fn tail(request: &Request, from: usize) -> Request {
     let mut messages = vec![Message::user("Go on.")];
     messages.extend(request.messages.iter().skip(from).cloned());
-    Request { messages: messages.into(), ..request.clone() }
+    outline(&Request::new(messages))
+}
+
+/// The request with the beginnings of its texts.
+fn outline(request: &Request) -> Request {
+    let messages = request.messages.iter().cloned().map(|mut message| {
+        if message.content.iter().any(is_long) {
+            message.make_mut().content.iter_mut().for_each(cut);
+        }
+        message
+    });
+    Request { messages: messages.collect::<Vec<_>>().into(), ..request.clone() }
+}
+
+fn is_long(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::Text(block) => block.text.len() > FIRST,
+        ContentBlock::Summary(block) => block.text.len() > FIRST,
+        ContentBlock::ToolResult(result) => result.content.iter().any(is_long),
+        _ => false,
+    }
+}
+
+fn cut(block: &mut ContentBlock) {
+    match block {
+        ContentBlock::Text(block) => block.text = beginning(&block.text),
+        ContentBlock::Summary(block) => block.text = beginning(&block.text),
+        ContentBlock::ToolResult(result) => result.content.iter_mut().for_each(cut),
+        _ => {}
+    }
+}
+
+fn beginning(text: &Text) -> Text {
+    text.chars().take(FIRST).collect::<String>().into()
 }
 
 /// A checkpoint that stands twice in the thread: none of the two can be named.

@@ -69,7 +69,7 @@ impl Host {
             7..12 => self.undo()?,
             12 => self.listen(false, |session| session.send_message(odd(&numbers)))?,
             13 => self.listen(false, |session| session.send(numbers.words(10_000)))?,
-            14 if numbers.once_in(5) => self.resume()?,
+            14 if numbers.once_in(2) => self.resume()?,
             _ => self.listen(true, |session| session.send(format!("Go on with part {turn}.")))?,
         }
         self.look()

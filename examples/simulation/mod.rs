@@ -14,7 +14,7 @@ mod tally;
 mod tool;
 mod wild;
 
-use std::fmt;
+use std::{fmt, ops::Range, sync::Mutex, thread};
 
 use host::Host;
 pub(crate) use tally::Tally;
@@ -30,6 +30,24 @@ pub(crate) fn run(seed: u64, turns: u64) -> Result<Tally, Violation> {
         host.turn(turn).map_err(violation(turn))?;
     }
     host.finish().map_err(violation(turns))
+}
+
+/// Works so many turns with each of these seeds, several at a time, and tells of each that is done.
+/// One that came upon a violation stops there.
+pub(crate) fn run_all(
+    seeds: Range<u64>,
+    turns: u64,
+    done: impl Fn(u64, Result<Tally, Violation>) + Sync,
+) {
+    let next = Mutex::new(seeds);
+    let work = || {
+        // Nobody panics with the seeds in hand.
+        while let Some(seed) = next.lock().ok().and_then(|mut seeds| seeds.next()) {
+            done(seed, run(seed, turns));
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// Something that must not happen, and where.

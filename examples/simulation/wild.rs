@@ -84,7 +84,7 @@ impl Wild {
     fn look(&self, request: &Request, for_summary: bool) {
         let mut state = self.state();
         let fault = match for_summary {
-            true => Checks::summary(request, self.window),
+            true => state.checks.summary(request, self.window),
             false => state
                 .checks
                 .conversation(request, self.window)
