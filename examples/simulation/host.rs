@@ -116,7 +116,9 @@ impl Host {
         for _ in 0..polls {
             match polled(|context| undoing.as_mut().poll(context))? {
                 Poll::Pending => {}
-                Poll::Ready(Ok(()) | Err(UndoCompactionError::Store(StoreError::Medium { .. }))) => {
+                Poll::Ready(
+                    Ok(()) | Err(UndoCompactionError::Store(StoreError::Medium { .. })),
+                ) => {
                     break;
                 }
                 Poll::Ready(Err(error)) => return Err(format!("cannot take {id} back: {error}")),
@@ -155,18 +157,13 @@ impl Host {
 }
 
 /// A session over what the store holds.
-fn session(
-    seed: u64,
-    listener: &Listener,
-    clock: &Arc<Wandering>,
-) -> Result<Session, String> {
+fn session(seed: u64, listener: &Listener, clock: &Arc<Wandering>) -> Result<Session, String> {
     let model = Arc::clone(&listener.model);
     let agent = ModelAgent::new(model).with_window(ContextWindow::new(WINDOW));
     let store = Arc::clone(&listener.store);
     let thread = "simulation".parse().map_err(|error| format!("{error}"))?;
     let journal = block_on(Journal::open(store, thread)).map_err(|error| error.to_string())?;
-    let unknown_usage =
-        if seed % 8 < 4 { UnknownUsage::Estimate } else { UnknownUsage::Skip };
+    let unknown_usage = if seed % 8 < 4 { UnknownUsage::Estimate } else { UnknownUsage::Skip };
     let after_turn = seed % 16 > 12;
     let builder = Session::builder(agent)
         .journal(journal)

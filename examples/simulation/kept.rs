@@ -94,7 +94,8 @@ impl Kept {
 
 impl Held {
     fn push(&mut self, event: &LoggedEvent) {
-        let event = if event.seq.is_multiple_of(AS_BYTES) { read_back(event) } else { event.clone() };
+        let event =
+            if event.seq.is_multiple_of(AS_BYTES) { read_back(event) } else { event.clone() };
         if let Err(fault) = self.replay.take(&event.event) {
             self.fault.get_or_insert(format!("event {}: {fault}", event.seq));
         }

@@ -188,8 +188,7 @@ impl Listener {
     fn hear_error(&mut self, error: SessionError) -> Result<Heard, String> {
         let words = error.to_string();
         match error {
-            SessionError::Model(_)
-            | SessionError::Compaction(CompactionError::Strategy(_)) => {
+            SessionError::Model(_) | SessionError::Compaction(CompactionError::Strategy(_)) => {
                 self.tally.model_failures += 1;
                 Ok(Heard::Failed)
             }

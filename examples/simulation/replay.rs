@@ -92,7 +92,8 @@ fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message
     part.make_mut().content = kept.collect();
     // What an answer cost stands on its last part.
     let later = splice.insert.get(place + 1..).unwrap_or_default().iter();
-    let same = |insert: &Insert| matches!(insert, Insert::Part { message: of, .. } if *of == message);
+    let same =
+        |insert: &Insert| matches!(insert, Insert::Part { message: of, .. } if *of == message);
     if later.clone().any(same) {
         (part.make_mut().usage, part.make_mut().stop_reason) = (None, None);
     }

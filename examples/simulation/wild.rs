@@ -15,8 +15,8 @@ use serde_json::json;
 use threadfold::{
     ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait,
     message::{
-        Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking,
-        ToolInput, ToolResult, ToolUse,
+        Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking, ToolInput,
+        ToolResult, ToolUse,
     },
     model::{self, ModelError},
     tokens::ByteEstimate,

@@ -200,11 +200,6 @@ impl AutoCompactor {
             let reason =
                 if switched { CompactionReason::ModelSwitch } else { CompactionReason::Overflow };
             let tries = self.forced;
-            // A count that no compaction brings down, of a thread that fits by the estimate, is
-            // doubted: servers count several calls together, or nonsense. They have the last word.
-            if tries >= self.policy.max_reactive && pressure.estimated() <= limit {
-                return None;
-            }
             self.forced = tries.saturating_add(1);
             return Some(self.react(&pressure, limit, tries, reason));
         }
