@@ -16,7 +16,8 @@ use std::{
 use futures::{Stream, executor::block_on, task::noop_waker};
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Turn, Usage, async_trait,
+    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, TokenCounter, Turn, Usage,
+    async_trait,
     auto::{AutoPolicy, Target, Threshold, UnknownUsage},
     legality,
     log::Event,
@@ -26,6 +27,7 @@ use threadfold::{
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize},
     testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
+    tokens::ByteEstimate,
 };
 
 /// A clock that goes on by a second with every look.
@@ -360,6 +362,24 @@ fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
     assert_eq!(bench.model.requests().len(), 0);
     assert_eq!(bench.session.messages().len(), 0);
     bench.assert_whole();
+}
+
+#[test]
+fn what_is_sent_fits_to_the_token() {
+    let counter = ByteEstimate::TRIGGER;
+    let prompt = "word ".repeat(2_000);
+    let about = counter.message(&Message::user(prompt.as_str()));
+    let mut sent = 0;
+    for window in about..about + 100 {
+        let mut bench = within(window, ["Yes."], |builder| builder.reminder("Be short."));
+        let _ = say(&mut bench.session, prompt.as_str());
+        for request in bench.model.requests() {
+            assert!(counter.request(&request) <= window, "{window}");
+            sent += 1;
+        }
+        bench.assert_whole();
+    }
+    assert!((1..100).contains(&sent), "{sent}");
 }
 
 /// The results that the model was sent for the tool, as JSON.

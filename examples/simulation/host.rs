@@ -177,7 +177,7 @@ fn session(seed: u64, listener: &Listener, clock: &Arc<Wandering>) -> Result<Ses
         .seed(seed)
         .max_rounds(MAX_ROUNDS)
         .policy(AutoPolicy { unknown_usage, after_turn, ..AutoPolicy::default() });
-    let builder = if seed % 3 == 0 { builder.reminder("Write lines.") } else { builder };
+    let builder = if seed.is_multiple_of(3) { builder.reminder("Write lines.") } else { builder };
     builder.build().map_err(|error| error.to_string())
 }
 

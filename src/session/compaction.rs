@@ -99,7 +99,7 @@ impl Session {
         before: Before<'_>,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
-        let mut tried = None;
+        let (mut tried, mut doubted) = (None, false);
         loop {
             let next = match before {
                 Before::Prompt(prompt) => Some(prompt),
@@ -107,7 +107,10 @@ impl Session {
             };
             let counter = self.agent.thread().counter();
             let pending = next.map_or(0, |prompt| counter.message(prompt));
-            let pressure = self.pressure(pending);
+            let mut pressure = self.pressure(pending);
+            if doubted {
+                pressure.reported = None;
+            }
             let input = match before {
                 // Everything before the prompt may go.
                 Before::Prompt(_) => Input::BeforeSend(Pressure { newest: 0, ..pressure }),
@@ -122,7 +125,7 @@ impl Session {
                 // What fits by the estimate is too long only by a count that no compaction brought
                 // down: servers count several calls together, or nonsense. They have the last word.
                 Some(Output::CannotFit { limit, .. }) if pressure.estimated() <= limit => {
-                    return Ok(());
+                    doubted = true;
                 }
                 Some(Output::CannotFit { floor, tokens, limit }) => {
                     return Err(SessionError::CannotFit { floor, tokens, limit, tried });

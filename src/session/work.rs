@@ -131,8 +131,10 @@ impl Session {
 
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = lawful(self.agent.messages(), self.with_reminder(message));
+        // With everything that it will have, so that all of it is counted.
+        let message = self.stamped(message);
         self.guard(Before::Prompt(&message), emit).await?;
-        self.append_user(message)?;
+        self.append(message)?;
         let (mut machine, mut usage) = (TurnMachine::new(self.max_rounds), Usage::default());
         let mut asked = false;
         loop {
@@ -363,11 +365,16 @@ impl Session {
     }
 
     /// Appends a user message, with a checkpoint as its last block.
-    fn append_user(&mut self, mut message: Message) -> Result<(), SessionError> {
+    fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
+        let message = self.stamped(message);
+        self.append(message)
+    }
+
+    fn stamped(&mut self, mut message: Message) -> Message {
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
-        self.append(message)
+        message
     }
 
     /// The only place where a message comes into thread and log: in both or in neither.
