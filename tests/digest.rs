@@ -85,6 +85,21 @@ fn work() -> Vec<Message> {
 }
 
 #[test]
+fn what_was_typed_last_goes_only_where_a_prompt_follows_and_nothing_else_helps() {
+    let long = Message::user(format!("Read this. {}", "word ".repeat(10_000)));
+    let thread = [long.clone(), Message::assistant("I have.")];
+    assert!(digested(&thread, &towards(9_000)).is_err());
+    let next_prompt = Some(Message::user("And now?"));
+    let brief = Brief { next_prompt: next_prompt.clone(), ..towards(9_000) };
+    let after = digested(&thread, &brief).unwrap();
+    assert!(count(&after) <= 9_000 && summaries(&after)[0].contains("Read this."), "{after:?}");
+    let roomy = [vec![long.clone()], work()].concat();
+    let brief = Brief { next_prompt, ..towards(20_000) };
+    let after = digested(&[roomy, vec![long.clone()]].concat(), &brief).unwrap();
+    assert_eq!(after.last(), Some(&long), "it fits, so it stays");
+}
+
+#[test]
 fn a_digest_tells_of_task_rules_files_commands_errors_and_state() {
     let thread = work();
     let brief = Brief { compaction: Some(CompactionId(7)), ..Brief::default() };

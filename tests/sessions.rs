@@ -9,15 +9,16 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Turn, Usage,
+    ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage,
     auto::{AutoPolicy, Target, Threshold, UnknownUsage},
     log::Event,
-    message::{ModelErrorKind, StopReason},
+    message::{ModelErrorKind, StopReason, ToolResult, ToolUse},
     model::ModelError,
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     strategy::{KeepRecent, Summarize},
     testing::{Answer, FailingStore, ScriptedModel},
+    tokens::ByteEstimate,
 };
 
 #[path = "support/bench.rs"]
@@ -228,6 +229,24 @@ fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
     assert_eq!(bench.model.requests().len(), 0);
     assert_eq!(bench.session.messages().len(), 0);
     bench.assert_whole();
+}
+
+#[test]
+fn what_is_sent_fits_to_the_token() {
+    let counter = ByteEstimate::TRIGGER;
+    let prompt = "word ".repeat(2_000);
+    let about = counter.message(&Message::user(prompt.as_str()));
+    let mut sent = 0;
+    for window in about..about + 100 {
+        let mut bench = within(window, ["Yes."], |builder| builder.reminder("Be short."));
+        let _ = say(&mut bench.session, prompt.as_str());
+        for request in bench.model.requests() {
+            assert!(counter.request(&request) <= window, "{window}");
+            sent += 1;
+        }
+        bench.assert_whole();
+    }
+    assert!((1..100).contains(&sent), "{sent}");
 }
 
 /// The results that the model was sent for the tool, as JSON.
@@ -477,6 +496,91 @@ fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
     let stored = block_on(store.load(&THREAD.parse().unwrap())).unwrap().log;
     assert_eq!(stored.events(), &session.log().events()[..stored.events().len()]);
     assert!(stored.standing().count() == 1, "the compaction is stored");
+}
+
+/// An answer of these blocks, and why it ended.
+fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Answer {
+    Turn::new(Message::new(Role::Assistant, content), stop_reason, None).into()
+}
+
+#[test]
+fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
+    let call = |id: &str| ContentBlock::from(ToolUse::new(id, "quick", json!({"n": 1})));
+    let result = ContentBlock::from(ToolResult::text("a", "I answer myself."));
+    let mut bench = bench(
+        [
+            ended(Vec::new(), StopReason::EndTurn),
+            ended(vec![ContentBlock::text(" \n")], StopReason::PauseTurn),
+            ended(vec![call("a"), ContentBlock::text(""), call("a"), result], StopReason::ToolUse),
+            ended(vec![call("b")], StopReason::MaxTokens),
+            Answer::from("Done."),
+        ],
+        |builder| builder,
+    );
+    assert_eq!(say(&mut bench.session, "One.").unwrap().text, "");
+    assert_eq!(bench.session.messages().len(), 1, "nothing was said, so nothing is there");
+    say(&mut bench.session, " ").unwrap();
+    say(&mut bench.session, "Three.").unwrap();
+    let kinds = |message: &Message| message.content.iter().map(ContentBlock::kind).collect();
+    let kinds: Vec<Vec<&str>> = bench.session.messages().iter().map(kinds).collect();
+    let expected: [&[&str]; 8] = [
+        &["text", "checkpoint"],
+        &["checkpoint"],
+        &["tool_use", "tool_use"],
+        &["tool_result", "tool_result", "checkpoint"],
+        &["tool_use"],
+        &["tool_result", "checkpoint"],
+        &["text", "checkpoint"],
+        &["text"],
+    ];
+    assert_eq!(kinds, expected);
+    let results = bench.session.messages()[3].tool_results();
+    let ids: Vec<&str> = results.map(|result| result.tool_use_id.as_str()).collect();
+    assert_eq!(ids, ["a", "a-2"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_count_that_cannot_be_does_not_stop_the_session() {
+    let counted = |text: &str, usage| {
+        Answer::from(Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)))
+    };
+    let nonsense = Usage::new(u64::MAX, u64::MAX);
+    let script = [counted("Hello!", nonsense), counted("Yes.", nonsense), "Bye.".into()];
+    let mut bench = within(10_000, script, |builder| builder);
+    for (said, answer) in [("Hi.", "Hello!"), ("Still there?", "Yes."), ("Well then.", "Bye.")] {
+        assert_eq!(say(&mut bench.session, said).unwrap().text, answer);
+    }
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
+    let keep = || Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() });
+    let mut bench = bench(past(4), |builder| builder.strategy(keep()));
+    with_past(&mut bench, 4);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    let id = told.last().unwrap().id();
+    // The same seed, over what the store has.
+    let model = ScriptedModel::new(past(4));
+    let journal = block_on(Journal::open(bench.store.clone(), THREAD.parse().unwrap())).unwrap();
+    let agent = ModelAgent::new(Arc::new(model.clone()));
+    let session = Session::builder(agent).journal(journal).strategy(keep()).build().unwrap();
+    let mut bench = Bench { session, model, ..bench };
+    with_past(&mut bench, 4);
+    block_on(bench.session.undo_compaction(id)).unwrap();
+    let blocks = bench.session.messages().iter().flat_map(|message| message.content.clone());
+    let mut ids: Vec<_> = blocks
+        .filter_map(|block| match block {
+            ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+            _ => None,
+        })
+        .collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!((ids.len(), count), (8, 8));
+    bench.assert_whole();
 }
 
 #[test]

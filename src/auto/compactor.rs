@@ -171,9 +171,7 @@ impl AutoCompactor {
                 if std::mem::take(&mut self.let_through) {
                     self.forced = 0;
                 }
-                let output = self.before_request(now, pressure);
-                self.let_through = matches!(output, None | Some(Output::Notify(_)));
-                output
+                self.before_request(now, pressure)
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
             Input::Overflowed { pressure, limit } => self.overflowed(pressure, limit),
@@ -195,9 +193,13 @@ impl AutoCompactor {
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
         let pressure = self.known(pressure);
-        let limit = self.policy.room(&pressure)?;
+        let limit = self.policy.room(&pressure);
+        // Whatever becomes of a compaction ahead of need, the request goes out behind it.
+        self.let_through = limit.is_none_or(|limit| pressure.tokens() <= limit);
+        let limit = limit?;
         if pressure.tokens() > limit {
             if self.doubts(now, &pressure, limit) {
+                self.let_through = true;
                 return None;
             }
             let reason =
@@ -529,6 +531,20 @@ mod tests {
         let huge = Pressure { thread: 1, overhead: 150_000, newest: 60_000, ..reported(210_001) };
         let refused = Output::CannotFit { floor: 210_000, tokens: 210_001, limit: WINDOW };
         assert_eq!(fresh(policy, huge), Some(refused));
+    }
+
+    #[test]
+    fn a_request_that_went_out_behind_a_compaction_ahead_of_need_gives_the_next_one_its_tries() {
+        let mut auto = machine(AutoPolicy::default());
+        let reason = CompactionReason::Overflow;
+        for _ in 0..2 {
+            assert_eq!(send(&mut auto, 0, 200_001), compact(reason.clone()));
+            auto.handle(Timestamp(0), Input::Compacted { reason: reason.clone() });
+        }
+        assert_eq!(send(&mut auto, 99, 170_000), compact(THRESHOLD));
+        auto.handle(Timestamp(99_000), Input::Failed { reason: THRESHOLD });
+        let Some(Output::Compact { reason, .. }) = send(&mut auto, 99, 200_001) else { panic!() };
+        assert_eq!(reason, CompactionReason::Overflow);
     }
 
     #[test]

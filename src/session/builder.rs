@@ -187,7 +187,8 @@ impl SessionBuilder {
         Self { sleeper, ..self }
     }
 
-    /// Returns the builder with another seed for the names of checkpoints.
+    /// Returns the builder with another seed for the names of checkpoints. A session over a log that
+    /// has events already gives other names than one over a shorter log, with the same seed too.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -244,6 +245,9 @@ impl SessionBuilder {
         }
         let counter = agent.thread().counter();
         let overhead = counter.messages(&self.system).saturating_add(counter.tools(&specs));
+        // A session that is taken up again must not give the names again that its log has: what a
+        // compaction took out comes back with them.
+        let ids = CheckpointIds::new(self.seed.wrapping_add(journal.log().len()));
         Ok(Session {
             agent,
             journal,
@@ -260,8 +264,8 @@ impl SessionBuilder {
             auto,
             clock: self.clock,
             sleeper: self.sleeper,
-            ids: CheckpointIds::new(self.seed),
             seed: self.seed,
+            ids,
             max_rounds: self.max_rounds,
             overhead,
             unpromised: CompactionId::default(),

@@ -27,6 +27,9 @@
 //! - Every call gets exactly one result, in the order of the calls. A tool that fails, does not
 //!   exist or was given no JSON is told as an error result.
 //! - Every compaction has one start and one end among the events, on every path.
+//! - What a model or a person says comes into the thread as every provider takes it back: blank text,
+//!   results that nobody asked for and ids that come twice in one answer are mended, and an answer
+//!   of nothing leaves nothing.
 //! - No request goes out that the window cannot hold by the session's own estimate.
 //!
 //! # Which commands there are
@@ -70,6 +73,7 @@ mod events;
 mod fork;
 mod handle;
 mod job;
+mod lawful;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod tools;

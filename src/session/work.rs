@@ -9,14 +9,15 @@ use super::{
     error::SessionError,
     event::SessionEvent,
     events::Emit,
+    lawful::lawful,
     session::Session,
 };
 use crate::{
     auto::{Input, Output},
     log::{Event, LocalNotice},
     message::{
-        ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, SystemReminder, Text,
-        ToolUse, Turn, Usage,
+        ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role, SystemReminder,
+        Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, TurnMachine, TurnStep},
@@ -133,8 +134,11 @@ impl Session {
 
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = self.with_reminder(message);
+        let message = lawful(self.agent.messages(), message);
+        // With everything that it will have, so that all of it is counted.
+        let message = self.stamped(message);
         self.guard(Before::Prompt(&message), emit).await?;
-        self.append_user(message)?;
+        self.append(message)?;
         let (mut machine, mut usage) = (TurnMachine::new(self.max_rounds), Usage::default());
         let mut asked = false;
         loop {
@@ -147,10 +151,14 @@ impl Session {
                     }
                     let turn = self.call_model(emit).await?;
                     self.learn(&turn);
+                    let turn = self.mended(turn);
                     usage += turn.usage.unwrap_or_default();
                     self.count_written(&turn);
                     let refused = machine.handle_turn(&turn)?;
-                    self.append(turn.message)?;
+                    // An answer of nothing leaves nothing in the thread.
+                    if !turn.message.content.is_empty() {
+                        self.append(turn.message)?;
+                    }
                     if let Some(results) = refused {
                         self.append_user(results)?;
                     }
@@ -230,6 +238,15 @@ impl Session {
             Some(message) => self.append_user(message),
             None => Ok(()),
         }
+    }
+
+    /// The answer as it may stand in the thread, whatever role it came with.
+    fn mended(&self, mut turn: Turn) -> Turn {
+        if turn.message.role != Role::Assistant {
+            turn.message.make_mut().role = Role::Assistant;
+        }
+        turn.message = lawful(self.agent.messages(), turn.message);
+        turn
     }
 
     fn with_reminder(&mut self, mut message: Message) -> Message {

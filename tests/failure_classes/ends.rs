@@ -121,9 +121,11 @@ fn what_cannot_fit_is_refused_with_the_numbers_of_its_parts() {
     let (system, prompt) = ("Be kind. ".repeat(500), "And what is this? ".repeat(120));
     let mut bench = bench(2_000, Played::new(chats), |b| b.system(system.clone()));
     let error = bench.say(prompt.clone()).unwrap_err();
+    let mut sent = Message::user(prompt);
+    sent.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse().unwrap()));
     let parts = counter.message(&Message::system(system))
         + counter.tools(&[Write::default().spec()])
-        + counter.message(&Message::user(prompt));
+        + counter.message(&sent);
     let SessionError::CannotFit { floor, tokens, limit, tried } = &error else { panic!("{error}") };
     assert_eq!((*floor, *tokens, *limit, tried.as_ref()), (parts, parts, 2_000, None));
     let numbers = [parts.to_string(), "2000".to_owned()];

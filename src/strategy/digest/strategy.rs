@@ -34,7 +34,8 @@ const LEAST_TOKENS: u64 = 100;
 /// [`Summarize`](super::super::Summarize). Where the target of the brief leaves no room for that,
 /// only the last message of the user is kept word for word; then the tool results in the end of the
 /// thread are [trimmed](crate::compact::trim()) in steps: to 40 lines of at most 4,000 bytes, 12 of
-/// 1,000, 3 of 300, 1 of 100, the last time those of errors too.
+/// 1,000, 3 of 300, 1 of 100, the last time those of errors too. Where the next prompt follows and
+/// nothing else helps, what the user typed before it goes as well.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -112,6 +113,10 @@ impl Digest {
         let mut tries = vec![(cut, asked, None), (cut, last.clone(), None)];
         tries.extend(steps);
         tries.push((shortest, tail::typed(thread, shortest, 1, 0), None));
+        if brief.next_prompt.is_some() {
+            // What was typed before it may be longer than all that fits.
+            tries.push((shortest, Vec::new(), None));
+        }
         let mut failed = None;
         for (cut, kept, trim) in tries {
             match work.attempt(cut, &kept, trim) {

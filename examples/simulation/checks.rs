@@ -1,0 +1,165 @@
+//! What is asked of every request that leaves the session.
+
+use std::collections::HashSet;
+
+use threadfold::{
+    ContentBlock, Message, Request, Role, TokenCounter, WireFormat, legality,
+    message::{Messages, Text},
+    tokens::ByteEstimate,
+    wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
+};
+
+/// One request of so many is encoded as it is. A build with optimisations can afford all of them.
+const AS_IT_IS: usize = if cfg!(debug_assertions) { 128 } else { 1 };
+
+/// How many characters of a long text are encoded of the others.
+const FIRST: usize = 60;
+
+/// Looks at requests. What is encoded of one that only grew is what it grew by, with the beginnings
+/// of its texts: no codec changes anything for what stands further down in a text. So looking at
+/// all of them takes time linear in the messages.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    last: Messages,
+    asked: usize,
+}
+
+impl Checks {
+    /// What is wrong with a request of the conversation.
+    pub(super) fn conversation(&mut self, request: &Request, window: u64) -> Option<String> {
+        let from = self.grew_from(&request.messages);
+        self.last = request.messages.clone();
+        let fault = Self::question(request, window).or_else(|| repeated(&request.messages));
+        fault.or_else(|| match from {
+            _ if self.is_looked_at_closely() => encoded(request),
+            Some(from) => encoded(&tail(request, from)),
+            None => encoded(&outline(request)),
+        })
+    }
+
+    /// What is wrong with a request for a summary.
+    pub(super) fn summary(&mut self, request: &Request, window: u64) -> Option<String> {
+        Self::question(request, window).or_else(|| match self.is_looked_at_closely() {
+            true => encoded(request),
+            false => encoded(&outline(request)),
+        })
+    }
+
+    fn is_looked_at_closely(&mut self) -> bool {
+        self.asked += 1;
+        self.asked.is_multiple_of(AS_IT_IS)
+    }
+
+    fn question(request: &Request, window: u64) -> Option<String> {
+        let tokens = ByteEstimate::TRIGGER.request(request);
+        let (count, output) = (request.messages.len(), request.max_output);
+        if tokens > window {
+            return Some(format!("{tokens} tokens, {count} messages, {output:?} for the answer"));
+        }
+        let violation = legality::violations(&request.messages).into_iter().next();
+        violation.map(|violation| format!("illegal: {violation}; {count} messages"))
+    }
+
+    /// The first message of the round in which the thread grew, if all before is what it was.
+    fn grew_from(&self, messages: &[Message]) -> Option<usize> {
+        let same = self.last.iter().zip(messages).take_while(|(one, other)| one.ptr_eq(other));
+        if same.count() < self.last.len() {
+            return None;
+        }
+        let before = messages.get(..self.last.len())?;
+        let answer = before.iter().rposition(|message| message.role == Role::Assistant)?;
+        let others = before.get(..answer)?.iter().rposition(|it| it.role != Role::Assistant);
+        others.map(|last| last + 1)
+    }
+}
+
+/// The end of a request from an answer on, in outline, with something for it to answer. System
+/// prompt and tools are what they were.
+fn tail(request: &Request, from: usize) -> Request {
+    let mut messages = vec![Message::user("Go on.")];
+    messages.extend(request.messages.iter().skip(from).cloned());
+    outline(&Request::new(messages))
+}
+
+/// The request with the beginnings of its texts.
+fn outline(request: &Request) -> Request {
+    let messages = request.messages.iter().cloned().map(|mut message| {
+        if message.content.iter().any(is_long) {
+            message.make_mut().content.iter_mut().for_each(cut);
+        }
+        message
+    });
+    Request { messages: messages.collect::<Vec<_>>().into(), ..request.clone() }
+}
+
+fn is_long(block: &ContentBlock) -> bool {
+    match block {
+        ContentBlock::Text(block) => block.text.len() > FIRST,
+        ContentBlock::Summary(block) => block.text.len() > FIRST,
+        ContentBlock::ToolResult(result) => result.content.iter().any(is_long),
+        _ => false,
+    }
+}
+
+fn cut(block: &mut ContentBlock) {
+    match block {
+        ContentBlock::Text(block) => block.text = beginning(&block.text),
+        ContentBlock::Summary(block) => block.text = beginning(&block.text),
+        ContentBlock::ToolResult(result) => result.content.iter_mut().for_each(cut),
+        _ => {}
+    }
+}
+
+fn beginning(text: &Text) -> Text {
+    text.chars().take(FIRST).collect::<String>().into()
+}
+
+/// A checkpoint that stands twice in the thread: none of the two can be named.
+fn repeated(messages: &[Message]) -> Option<String> {
+    let mut seen = HashSet::new();
+    messages.iter().flat_map(|message| &message.content).find_map(|block| {
+        let ContentBlock::Checkpoint(checkpoint) = block else { return None };
+        let twice = !seen.insert(checkpoint.id);
+        twice.then(|| format!("checkpoint {} stands twice", checkpoint.id))
+    })
+}
+
+/// What either codec has to repair.
+fn encoded(request: &Request) -> Option<String> {
+    let codecs: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
+    codecs.into_iter().find_map(|codec| {
+        let encoded = codec.encode(request, &EncodeOptions::default());
+        let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it));
+        bad.map(|adjustment| format!("{} had to repair it: {adjustment}", codec.name()))
+    })
+}
+
+/// Whether a codec mended what should not have been there. What only another dialect has no form
+/// for is no fault of the session: ids and inputs as the model wrote them, reasoning of another
+/// provider, results of nothing but white space, a thread that begins with a summary of the
+/// assistant.
+fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
+    let anthropic = codec == "anthropic-messages";
+    match &adjustment.change {
+        Change::UserInserted => adjustment.message != Some(0),
+        Change::IdRewritten { .. }
+        | Change::InputWrapped { .. }
+        | Change::MaxOutputSet { .. }
+        | Change::ToolDeclared { .. } => false,
+        Change::BlockDropped { kind, reason } => {
+            let blank = kind == "text" && reason == "blank text";
+            let foreign = !anthropic && kind.starts_with("server_tool");
+            !blank && !foreign
+        }
+        // Anthropic takes runs of one role as they are, and wants results first; the reasoning here
+        // is its own.
+        Change::Merged | Change::BlockMoved { .. } | Change::ReasoningDropped { .. } => anthropic,
+        Change::Repaired { .. }
+        | Change::BlockAsText { .. }
+        | Change::FieldsDropped { .. }
+        | Change::SystemMoved
+        | Change::ParameterDropped { .. }
+        | Change::CacheMarksDropped { .. }
+        | _ => true,
+    }
+}

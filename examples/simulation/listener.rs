@@ -1,0 +1,240 @@
+//! Listening to a session: every stream is polled by hand, so that it can be dropped anywhere, and
+//! so that one that nobody would ever wake is found.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use futures::Stream;
+use threadfold::{
+    drive::CompactionError,
+    message::{CompactionId, CompactionReason},
+    session::{CompactionEvent, SessionError, SessionEvent, SessionHandle},
+    store::StoreError,
+};
+
+use super::{WINDOW, host::MAX_ROUNDS, kept::Kept, numbers::Numbers, tally::Tally, wild::Wild};
+
+/// No stream takes so many polls.
+const MOST_POLLS: u64 = 200_000;
+
+/// What a turn may ask beside its rounds: again, when the provider refused the length.
+const ASKED_AGAIN: u64 = 2;
+
+/// No compaction asks for so many summaries.
+const MOST_SUMMARIES: u64 = 40;
+
+/// Hears what a session tells, and knows what it may not tell.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) numbers: Arc<Numbers>,
+    pub(super) store: Arc<Kept>,
+    pub(super) model: Arc<Wild>,
+    pub(super) tally: Tally,
+    /// The compaction that began and has no end yet, in whichever stream.
+    pub(super) open: Option<(CompactionId, &'static str)>,
+    /// The words of the last refusal.
+    pub(super) refusal: String,
+    /// Requests since the turn began.
+    requests: u64,
+    /// Requests for summaries since the last compaction began.
+    summaries: u64,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// With its turn, or with the line that a command leaves.
+    Done,
+    /// With an error that may be.
+    Failed,
+    /// Because the window cannot hold the request.
+    Refused,
+    /// With an abort.
+    Aborted,
+    /// It was dropped.
+    Dropped,
+}
+
+impl Listener {
+    pub(super) fn new(numbers: Arc<Numbers>, store: Arc<Kept>, model: Arc<Wild>) -> Self {
+        let tally = Tally::default();
+        let refusal = String::new();
+        Self { numbers, store, model, tally, open: None, refusal, requests: 0, summaries: 0 }
+    }
+
+    /// Listens to the end, or until it has had enough; then the stream is dropped.
+    pub(super) fn listen(
+        &mut self,
+        events: impl Stream<Item = Result<SessionEvent, SessionError>>,
+        handle: &SessionHandle,
+    ) -> Result<Heard, String> {
+        let patience = self.numbers.once_in(8).then(|| self.numbers.steep(600));
+        let abort_at = self.numbers.once_in(15).then(|| self.numbers.steep(200));
+        let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
+        (self.requests, self.summaries) = (0, 0);
+        for poll in 0..MOST_POLLS {
+            if patience == Some(poll) {
+                self.tally.dropped += 1;
+                return Ok(Heard::Dropped);
+            }
+            let event = polled(|context| events.as_mut().poll_next(context))?;
+            self.look()?;
+            match event {
+                Poll::Pending => continue,
+                Poll::Ready(None) => return self.ended(heard),
+                Poll::Ready(Some(_)) if heard != Heard::Done => {
+                    return Err("something came behind the end".into());
+                }
+                Poll::Ready(Some(event)) => heard = self.hear(event)?,
+            }
+            count += 1;
+            self.interfere(handle, heard == Heard::Done && abort_at == Some(count));
+        }
+        Err(format!("a stream without an end, after {count} events"))
+    }
+
+    fn interfere(&mut self, handle: &SessionHandle, abort: bool) {
+        if self.numbers.once_in(150) {
+            handle.queue(self.numbers.words(30));
+        }
+        if abort {
+            handle.abort();
+        }
+    }
+
+    fn ended(&self, heard: Heard) -> Result<Heard, String> {
+        match self.open {
+            Some((id, _)) if heard != Heard::Aborted => Err(format!("{id} began and has no end")),
+            Some(_) | None => Ok(heard),
+        }
+    }
+
+    /// Looks at what the model and the store have seen.
+    pub(super) fn look(&mut self) -> Result<(), String> {
+        let seen = self.model.take_seen();
+        self.tally.requests += seen.requests;
+        self.tally.summaries += seen.summaries;
+        self.tally.fullest = self.tally.fullest.max(seen.fullest);
+        self.requests += seen.requests;
+        self.summaries += seen.summaries;
+        self.tally.most_requests = self.tally.most_requests.max(self.requests);
+        self.tally.most_summaries = self.tally.most_summaries.max(self.summaries);
+        if let Some(fault) = seen.fault.or_else(|| self.store.fault()) {
+            return Err(fault);
+        }
+        if self.requests > u64::from(MAX_ROUNDS) + ASKED_AGAIN {
+            return Err(format!("{} requests in one turn", self.requests));
+        }
+        if self.summaries > MOST_SUMMARIES {
+            return Err(format!("{} requests for one summary", self.summaries));
+        }
+        Ok(())
+    }
+
+    /// How many requests came since the turn began.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    fn hear(&mut self, event: Result<SessionEvent, SessionError>) -> Result<Heard, String> {
+        match event {
+            Ok(SessionEvent::Compaction(event)) => self.hear_compaction(event)?,
+            Ok(SessionEvent::QueuedMessage { .. }) => {
+                self.tally.queued += 1;
+                self.requests = 0;
+            }
+            Ok(SessionEvent::Aborted) => {
+                self.tally.aborted += 1;
+                return Ok(Heard::Aborted);
+            }
+            Ok(_) => {}
+            Err(error) => return self.hear_error(error),
+        }
+        Ok(Heard::Done)
+    }
+
+    fn hear_compaction(&mut self, event: CompactionEvent) -> Result<(), String> {
+        if let CompactionEvent::Started { id, reason, .. } = &event {
+            self.summaries = 0;
+            return match self.open.replace((*id, reason_name(reason))) {
+                Some((before, _)) => Err(format!("{id} begins before {before} has an end")),
+                None => Ok(()),
+            };
+        }
+        let Some((id, reason)) = self.open.filter(|(id, _)| *id == event.id()) else {
+            return Err(format!("{:?} is open, but: {event:?}", self.open));
+        };
+        if event.is_end() {
+            self.open = None;
+        }
+        match event {
+            CompactionEvent::Completed { .. } => {
+                *self.tally.compactions.entry(reason).or_default() += 1;
+            }
+            CompactionEvent::Failed { .. } => self.tally.failed += 1,
+            CompactionEvent::Cancelled { .. } => self.tally.cancelled += 1,
+            CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => {}
+            CompactionEvent::Started { .. } | _ => return Err(format!("{id} begins again")),
+        }
+        Ok(())
+    }
+
+    fn hear_error(&mut self, error: SessionError) -> Result<Heard, String> {
+        let words = error.to_string();
+        match error {
+            SessionError::Model(_) | SessionError::Compaction(CompactionError::Strategy(_)) => {
+                self.tally.model_failures += 1;
+                Ok(Heard::Failed)
+            }
+            SessionError::Store(StoreError::Medium { .. }) => Ok(Heard::Failed),
+            // A round of tools may be larger than the window by itself; else something was tried.
+            SessionError::CannotFit { floor, limit, tokens, tried }
+                if tokens > limit && limit <= WINDOW && (floor > limit || tried.is_some()) =>
+            {
+                self.tally.refused += 1;
+                self.refusal = words;
+                Ok(Heard::Refused)
+            }
+            _ => Err(format!("an error that cannot be: {words}")),
+        }
+    }
+}
+
+/// Polls once; an error if it is pending and nobody will wake it.
+pub(super) fn polled<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Result<Poll<T>, String> {
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let polled = poll(&mut Context::from_waker(&waker));
+    match polled.is_pending() && !woken.0.load(Ordering::Acquire) {
+        true => Err("nobody will wake what is pending".into()),
+        false => Ok(polled),
+    }
+}
+
+/// Whether somebody was woken.
+#[derive(Debug, Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn reason_name(reason: &CompactionReason) -> &'static str {
+    match reason {
+        CompactionReason::Threshold => "threshold",
+        CompactionReason::Overflow => "overflow",
+        CompactionReason::Manual { .. } => "by a person",
+        CompactionReason::AgentTool => "by the agent",
+        CompactionReason::ModelSwitch => "another window",
+        CompactionReason::Background => "in the background",
+        _ => "other",
+    }
+}

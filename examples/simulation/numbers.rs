@@ -1,0 +1,53 @@
+//! Chance that is the same for the same seed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A source of numbers: splitmix64. Everything in a simulation draws from one.
+#[derive(Debug)]
+pub(super) struct Numbers(AtomicU64);
+
+impl Numbers {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    /// A number below this one, which is not zero.
+    pub(super) fn below(&self, most: u64) -> u64 {
+        let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % most.max(1)
+    }
+
+    /// Whether it is one time of so many.
+    pub(super) fn once_in(&self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A number that is mostly small and now and then this big.
+    pub(super) fn steep(&self, most: u64) -> u64 {
+        self.below(most) >> self.below(12)
+    }
+
+    /// So many words, or fewer.
+    pub(super) fn words(&self, most: u64) -> String {
+        "some words of a text ".repeat(self.below(most).max(1) as usize)
+    }
+
+    /// Is not ready a few times, so that whoever waits can be dropped there.
+    pub(super) async fn nap(&self) {
+        for _ in 0..self.steep(8) {
+            let mut waited = false;
+            std::future::poll_fn(|context| {
+                if std::mem::replace(&mut waited, true) {
+                    return std::task::Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            })
+            .await;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The thread that stored events come to, told once more in the plainest way.
+//!
+//! Nothing of the crate's own replay is used: plans are carried out message by message, and whoever
+//! takes a compaction back gets the messages that were there before it.
+
+use threadfold::{
+    ContentBlock, Message, Plan,
+    compact::{Insert, Splice},
+    log::Event,
+    message::CompactionId,
+};
+
+/// The thread, and the one before each compaction that stands.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    messages: Vec<Message>,
+    before: Vec<Before>,
+}
+
+/// What the thread was before a compaction, and how long it was behind it.
+#[derive(Debug)]
+struct Before {
+    id: CompactionId,
+    messages: Vec<Message>,
+    after: usize,
+}
+
+impl Replay {
+    pub(super) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Takes the next event; an error if it makes no sense.
+    pub(super) fn take(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::MessageAppended(message) => self.messages.push(message.clone()),
+            Event::Truncated(cut) => self.messages.truncate(cut.len),
+            Event::Compacted(record) => {
+                let messages = carried_out(&record.plan, &self.messages)?;
+                let after = messages.len();
+                let messages = std::mem::replace(&mut self.messages, messages);
+                self.before.push(Before { id: record.id, messages, after });
+            }
+            Event::CompactionUndone(undone) => self.undo(undone.id)?,
+            Event::SystemPromptSet(_)
+            | Event::LocalNotice(_)
+            | Event::CompactionFailed(_)
+            | Event::Host(_) => {}
+            Event::Unknown(_) | Event::Malformed(_) | _ => return Err(format!("{event:?}")),
+        }
+        Ok(())
+    }
+
+    fn undo(&mut self, id: CompactionId) -> Result<(), String> {
+        let Some(before) = self.before.pop().filter(|before| before.id == id) else {
+            return Err(format!("compaction {id} is taken back, which is not the last one"));
+        };
+        let since = self.messages.drain(before.after.min(self.messages.len())..);
+        let since: Vec<Message> = since.map(marked).collect();
+        self.messages = before.messages;
+        self.messages.extend(since);
+        Ok(())
+    }
+}
+
+fn carried_out(plan: &Plan, before: &[Message]) -> Result<Vec<Message>, String> {
+    if plan.messages_before() != before.len() {
+        return Err(format!("a plan for {} of {}", plan.messages_before(), before.len()));
+    }
+    let mut messages = Vec::new();
+    let mut next = 0;
+    for splice in plan.splices() {
+        messages.extend(before.get(next..splice.at.start).ok_or("splices overlap")?.to_vec());
+        for place in 0..splice.insert.len() {
+            messages.extend(inserted(splice, place, before));
+        }
+        next = splice.at.end;
+    }
+    messages.extend(before.get(next..).ok_or("a splice is out of range")?.to_vec());
+    Ok(messages)
+}
+
+/// What one place of a splice puts in.
+fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message> {
+    let (message, blocks) = match splice.insert.get(place)? {
+        Insert::Message { message } => return Some(message.clone()),
+        Insert::Part { message, blocks } => (*message, blocks),
+    };
+    let source = before.get(message)?;
+    let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize)).cloned();
+    let mut part = source.clone();
+    part.make_mut().content = kept.collect();
+    // What an answer cost stands on its last part.
+    let later = splice.insert.get(place + 1..).unwrap_or_default().iter();
+    let same =
+        |insert: &Insert| matches!(insert, Insert::Part { message: of, .. } if *of == message);
+    if later.clone().any(same) {
+        (part.make_mut().usage, part.make_mut().stop_reason) = (None, None);
+    }
+    Some(marked(part))
+}
+
+/// Reasoning that stays behind an edit is marked.
+fn marked(mut message: Message) -> Message {
+    if message.content.iter().any(ContentBlock::is_reasoning) {
+        message.make_mut().prefix_rewritten = true;
+    }
+    message
+}

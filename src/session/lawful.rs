@@ -1,0 +1,80 @@
+//! What comes into the thread, in the form in which every provider takes it back.
+//!
+//! Models answer with nothing, with white space, with one id for two calls; persons send nothing
+//! too. In the thread that would make every request from then on illegal.
+
+use crate::{
+    compact::legality::{self, repair_numbered},
+    message::{Message, Role},
+};
+
+/// Returns a message as it may stand behind these, without blocks if nothing of it may. One that is
+/// in order is the same handle.
+pub(super) fn lawful(thread: &[Message], message: Message) -> Message {
+    // An id may come again in a later turn, so only the round at the end matters.
+    let answer = thread.iter().rposition(|message| message.role == Role::Assistant);
+    let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
+    let start = before.iter().rposition(|message| message.role != Role::Assistant);
+    let round = thread.get(start.map_or(0, |last| last + 1)..).unwrap_or_default();
+    let mut joined = round.to_vec();
+    joined.push(message.clone());
+    if legality::violations(&joined).is_empty() {
+        return message;
+    }
+    let (repaired, _) = repair_numbered(joined);
+    let last = repaired.into_iter().next_back().filter(|(at, _)| *at == round.len());
+    let role = message.role;
+    last.map_or_else(|| Message::new(role, Vec::new()), |(_, message)| message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ContentBlock, Json, ToolResult, ToolUse};
+
+    fn call(id: &str) -> ContentBlock {
+        ToolUse::new(id, "read", Json::parse("{}").unwrap()).into()
+    }
+
+    fn result(id: &str) -> ContentBlock {
+        ToolResult::text(id, "a line").into()
+    }
+
+    fn answer(content: Vec<ContentBlock>) -> Message {
+        Message::new(Role::Assistant, content)
+    }
+
+    #[test]
+    fn what_is_in_order_is_the_same_handle() {
+        let thread = [
+            Message::user("Read."),
+            answer(vec![call("a")]),
+            Message::new(Role::User, vec![result("a")]),
+        ];
+        for message in [answer(vec![call("a")]), Message::assistant("So."), Message::user("Stop.")]
+        {
+            assert!(lawful(&thread, message.clone()).ptr_eq(&message));
+        }
+    }
+
+    #[test]
+    fn what_may_not_stand_there_is_taken_out() {
+        let thread = [Message::user("Read."), Message::assistant("Done.")];
+        let rows = [
+            (answer(vec![ContentBlock::text(" "), call("a")]), answer(vec![call("a")])),
+            (answer(vec![ContentBlock::text(" ")]), answer(Vec::new())),
+            (answer(vec![result("a")]), answer(Vec::new())),
+            (Message::user(""), Message::new(Role::User, Vec::new())),
+            (Message::new(Role::User, vec![result("a")]), Message::new(Role::User, Vec::new())),
+        ];
+        for (message, expected) in rows {
+            assert_eq!(lawful(&thread, message), expected);
+        }
+    }
+
+    #[test]
+    fn two_calls_of_one_id_get_two() {
+        let mended = lawful(&[Message::user("Read.")], answer(vec![call("a"), call("a")]));
+        assert_eq!(mended, answer(vec![call("a"), call("a-2")]));
+    }
+}
