@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, Message, Role,
+    ContentBlock, Message, ModelAgent, Plan, Role,
     compact::StalePlan,
-    drive::CompactionError,
-    log::Event,
-    message::{CompactionId, CompactionReason, ModelErrorKind, Thinking},
+    drive::{CompactionError, Conversation, Driven},
+    log::{AppendError, CompactionRecord, Event, EventLog},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, Thinking, Timestamp,
+    },
     model::ModelError,
-    session::{CompactionJob, ForkError, SessionStatus},
-    store::{MemoryStore, ThreadStore},
-    strategy::{KeepRecent, Rejection, StrategyError, Summarize},
+    session::{CompactionEvent, CompactionJob, ForkError, ForkPoint, SessionStatus},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
 };
 
@@ -269,4 +271,99 @@ fn the_handle_says_what_the_session_does() {
     let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
     assert_eq!(seen, expected);
     assert_eq!(handle.status(), SessionStatus::Idle);
+}
+
+#[test]
+fn a_compaction_that_was_dropped_keeps_its_number() {
+    let script = replies(&["They talked.", "They talked, says the job.", "Fine."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let mut stream = bench.session.send("/compact");
+    let first = block_on(stream.next()).unwrap().unwrap();
+    drop(stream);
+    assert_eq!(compactions(&[Ok(first)])[0].id(), CompactionId(0));
+
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "And now?"));
+    assert!(matches!(&told[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
+    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    assert_eq!(done.id, CompactionId(1));
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted() {
+    let script = replies(&["They talked.", "They talked, says the job."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let archive = Arc::new(MemoryArchive::default());
+    let again = |bench: &Bench| {
+        let builder = bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End).unwrap();
+        let builder = builder.archive(archive.clone());
+        block_on(builder.resume(bench.store.clone(), bench::THREAD.parse().unwrap())).unwrap()
+    };
+    bench.session = again(&bench).build().unwrap();
+    let job = job(&mut bench);
+    // Taken up again, the session knows nothing of what was promised.
+    bench.session = again(&bench).build().unwrap();
+    say(&mut bench.session, "/compact").unwrap();
+    block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
+    let (before, log) = (bench.session.messages().clone(), bench.session.log().len());
+
+    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
+    let taken = Rejection::NumberTaken { id: CompactionId(0) };
+    assert!(matches!(&failed.error, StrategyError::Rejected(error) if *error == taken), "{failed}");
+    let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
+        panic!("what it cost is in the log")
+    };
+    assert_eq!((note.id, note.usage), (CompactionId(1), failed.usage));
+    assert!(note.usage.input > 0);
+    assert_eq!((bench.session.log().len(), bench.session.messages()), (log + 1, &before));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
+    let script = replies(&["They talked.", "Fine.", "Fine.", "Fine."]);
+    let mut bench = with_past(4, script, &ScriptedModel::default());
+    say(&mut bench.session, "/compact").unwrap();
+    let builder = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let thread = bench::THREAD.parse().unwrap();
+    bench.session = block_on(builder.resume(bench.store.clone(), thread)).unwrap().build().unwrap();
+    for _ in 0..3 {
+        say(&mut bench.session, "And now?").unwrap();
+    }
+    block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
+    let blocks = bench.session.messages().iter().flat_map(|message| message.content.clone());
+    let ids: Vec<_> = blocks
+        .filter_map(|block| match block {
+            ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+            _ => None,
+        })
+        .collect();
+    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!((ids.len(), distinct.len()), (7, 7));
+    bench.assert_whole();
+}
+
+#[test]
+fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
+    let id = CompactionId(0);
+    let (archive, mut agent) =
+        (MemoryArchive::default(), ModelAgent::new(Arc::new(ScriptedModel::default())));
+    let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
+    let thread = journal.log().thread_id().clone();
+    let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));
+    block_on(archive.write(&thread, id, std::slice::from_ref(&entry))).unwrap();
+    let plan = Plan::from_splices(0, Vec::new());
+    let mut record = CompactionRecord::new(id, CompactionReason::Background, "first", plan.clone());
+    record.archived = 1;
+    journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+
+    let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
+    let brief = Brief { compaction: Some(id), ..Brief::default() };
+    let outcome = Ok(Driven::new(Proposal::new(plan)));
+    let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
+    assert!(matches!(failed, CompactionError::Log(AppendError::IdUsed { id: CompactionId(0) })));
+    let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
+    assert_eq!(there, [entry]);
 }

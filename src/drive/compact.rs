@@ -226,6 +226,11 @@ impl Conversation<'_> {
                 return Err(failed.into());
             }
         };
+        // What another compaction archived under the number must not be written over.
+        if self.journal.log().is_ended(id) {
+            span.fail("commit", driven.usage, driven.calls);
+            return Err(AppendError::IdUsed { id }.into());
+        }
         if let Err(error) = self.archive(id, &driven).await {
             let usage = driven.usage;
             span.fail("archive", usage, driven.calls);

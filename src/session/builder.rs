@@ -166,8 +166,9 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with what takes out of texts what must not leave the thread. Requests to
-    /// a model that sums up, archive entries, summaries, notices and errors of compactions pass it;
-    /// the conversation with the agent's own model does not.
+    /// a model that sums up, archive entries, summaries, notices and errors of compactions pass it,
+    /// and so does what a strategy writes anew, such as a result that it trims. The conversation with
+    /// the agent's own model does not.
     pub fn redactor(self, redactor: Arc<dyn Redactor>) -> Self {
         Self { redactor: Some(redactor), ..self }
     }

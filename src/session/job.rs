@@ -171,14 +171,23 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, or the thread was rewritten meanwhile
-    /// ([`StalePlan::Rewritten`] says from which message on). The log notes what it cost then.
+    /// [`CompactionError`]: the preparation failed, the thread was rewritten meanwhile
+    /// ([`StalePlan::Rewritten`] says from which message on), or its number was taken by another
+    /// ([`Rejection::NumberTaken`]), as by a session that was taken up since or by that of a fork. The
+    /// log notes what it cost then.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome, report: _ } = prepared;
         let now = self.clock.now();
         // Its target was that of the thread without what came since, and that stays whatever it is.
-        let brief = Brief { now, target: None, ..brief };
-        let outcome = outcome.and_then(|driven| self.fitted(driven, &messages, &brief));
+        let mut brief = Brief { now, target: None, ..brief };
+        let mut outcome = outcome.and_then(|driven| self.fitted(driven, &messages, &brief));
+        if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
+            // Summaries and archive entries hold the number, so it can have no other. That it came
+            // to nothing is noted under one.
+            outcome =
+                outcome.and_then(|driven| Err(refused(&driven, Rejection::NumberTaken { id })));
+            brief.compaction = Some(self.next_compaction());
+        }
         let reason = brief.reason.clone();
         let mut conversation = self.conversation();
         let done = span.run(conversation.finish_in(&span, &strategy, &brief, outcome)).await;
@@ -229,14 +238,17 @@ impl Session {
         let there = messages.iter().zip(self.messages().iter());
         let same = there.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
-            let rewritten = Rejection::Stale(StalePlan::Rewritten { message: same });
-            let mut error = DriveError::new(rewritten.into());
-            (error.usage, error.calls) = (driven.usage, driven.calls);
-            return Err(error);
+            return Err(refused(&driven, StalePlan::Rewritten { message: same }.into()));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
         driven.accepted(&self.snapshot(), brief)
     }
+}
+
+/// Why what was prepared is not carried out, with what it cost.
+fn refused(driven: &Driven, why: Rejection) -> DriveError {
+    let error = DriveError::new(why.into());
+    DriveError { usage: driven.usage, calls: driven.calls, ..error }
 }
 
 fn report(snapshot: &Snapshot, outcome: &Result<Driven, DriveError>) -> CompactReport {

@@ -83,9 +83,11 @@ impl Session {
         self.journal.log()
     }
 
-    /// The number of the next compaction. What was promised to one that is prepared is left out.
+    /// The number of the next compaction. What was promised to one that is prepared is left out, and
+    /// that of one whose stream was dropped, which gets its end with the next turn.
     pub(super) fn next_compaction(&self) -> CompactionId {
-        self.journal.log().next_compaction().max(self.unpromised)
+        let begun = self.begun.as_ref().map(|begun| begun.id.next()).unwrap_or_default();
+        self.journal.log().next_compaction().max(self.unpromised).max(begun)
     }
 
     /// The thread.

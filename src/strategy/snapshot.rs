@@ -10,8 +10,8 @@ use crate::{
     },
     log::Thread,
     message::{
-        ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role, SharedVec,
-        Timestamp, ToolSpec,
+        CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
+        SharedVec, Timestamp, ToolSpec,
     },
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -65,6 +65,12 @@ pub enum Rejection {
     /// What the user typed last would be gone, and the next prompt does not bring it back.
     #[error("the last message that the user typed would be gone")]
     LosesLastUserMessage,
+    /// It was prepared under a number that another compaction took meanwhile.
+    #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
+    NumberTaken {
+        /// The number.
+        id: CompactionId,
+    },
 }
 
 impl Snapshot {
