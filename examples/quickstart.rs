@@ -1,22 +1,33 @@
-//! A long coding thread is compacted, offline, and shown before and after.
+//! A long coding thread goes on in a window that is nearly full, offline.
 //!
 //! `cargo run --example quickstart`
 //!
-//! The thread is a request body as an Anthropic client would send it. It is decoded, summarised by
-//! a model that needs no network (it picks telling sentences; a real model writes better), checked,
-//! applied, and encoded again, ready to send.
+//! The thread is a request body as an Anthropic client would send it. It becomes the thread of a
+//! session, and the user says one thing more. Before that is sent the session compacts, because the
+//! window is nearly full. No network: the summary is an extract of telling sentences, where a model
+//! of yours would write a better one, and whoever answers can only quote what it was sent.
 
-use std::{error::Error, io};
+#![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
+
+use std::{
+    error::Error,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use futures::executor::block_on;
 use terminal::{Style, outline, speaker, thousands};
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, ProviderThread, Request, TokenCounter,
-    compact::Plan,
-    drive::{Models, propose},
+    ContentBlock, ContextWindow, Message, Model, ModelAgent, Plan, ProviderThread, Request,
+    Session, TokenCounter, Turn, async_trait,
+    auto::{AutoPolicy, UnknownUsage},
     legality,
-    strategy::{Brief, Snapshot, Summarize},
+    message::{StopReason, ToolSpec, ToolUse},
+    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    session::{CompactionEvent, SessionEvent},
+    strategy::Summarize,
     testing::ExtractiveModel,
+    tokens::ByteEstimate,
     wire::{AnthropicMessages, DecodeOptions, EncodeOptions, WireFormat},
 };
 
@@ -30,55 +41,58 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // A request body comes in. Codecs keep every field, known or not.
     let request = AnthropicMessages.decode_slice(THREAD, &DecodeOptions::default())?;
-    let mut agent = ModelAgent::new(std::sync::Arc::new(ExtractiveModel)).with_window(WINDOW);
-    agent.thread_mut().extend(request.messages.iter().cloned());
-    let before = request.messages.clone();
-    show_before(style, &request, &agent);
+    show_before(style, &request);
 
-    // A strategy proposes a plan; nothing has changed yet.
-    let thread = Snapshot::of(agent.thread())
-        .with_context(request.system.clone(), request.tools.clone())
-        .with_window(Some(WINDOW));
-    let brief = Brief { target: Some(WINDOW.tokens() / 2), ..Brief::default() };
-    let model = agent.model().clone();
-    let driven = block_on(propose(
-        &Summarize { summary_tokens: 1_500, ..Summarize::default() },
-        &thread,
-        &brief,
-        Models::one(&model),
-        &mut |_| {},
-    ))?;
+    // All but what the user says now is the thread of the agent. The rest is the session's work.
+    let (prompt, before) = request.messages.split_last().ok_or("the thread is empty")?;
+    let model = Arc::new(Quoting::default());
+    let mut session = session(&request, before, &model)?;
 
-    // The plan passed the acceptance check, so it is carried out.
-    let plan = driven.proposal.plan;
-    let removed = agent.apply(&plan)?;
-    show_plan(style, &before, &plan, removed.messages.len());
-    show_summary(style, &plan);
+    println!("{}", style.heading("The turn"));
+    println!("{} {}\n", style.bold("user     "), outline(prompt, 80));
+    let mut events = session.send_message(prompt.clone());
+    while let Some(event) = block_on(events.next()) {
+        show_event(style, event?);
+    }
+    drop(events);
 
-    // The next request, legal for its provider.
-    let next = Request { messages: agent.messages().clone(), ..request };
-    let encoded = AnthropicMessages.encode(&next, &EncodeOptions::default());
-    show_next(style, &next, encoded.body.as_str().len(), encoded.adjustments.len());
-    Ok(())
+    let compaction = session.log().standing().last().ok_or("nothing was compacted")?;
+    show_plan(style, before, &compaction.plan);
+    show_summary(style, &compaction.plan);
+    show_received(style, &model.received())
 }
 
-fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
-    let size = agent.thread().size();
+/// A session over the thread, with all that a compaction needs.
+fn session(
+    request: &Request,
+    before: &[Message],
+    model: &Arc<Quoting>,
+) -> Result<Session, Box<dyn Error>> {
+    let mut agent = ModelAgent::new(Arc::clone(model) as Arc<dyn Model>).with_window(WINDOW);
+    agent.thread_mut().extend(before.iter().cloned());
+    let system = request.system.iter().flat_map(|message| &message.content);
+    let system: String =
+        system.filter_map(ContentBlock::as_text).map(|text| text.as_str()).collect();
+    let mut builder = Session::builder(agent)
+        .system(system)
+        .strategy(Arc::new(Summarize { summary_tokens: 1_500, ..Summarize::default() }))
+        // No provider has counted this thread yet, so the estimate has to do.
+        .policy(AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() });
+    for spec in request.tools.iter() {
+        builder = builder.tool(Arc::new(Declared(spec.clone())));
+    }
+    Ok(builder.build()?)
+}
+
+fn show_before(style: Style, request: &Request) {
     println!("{}", style.heading("The thread"));
     println!(
-        "A coding agent has worked for a while: {} messages, {} bytes of text.",
-        size.messages,
-        thousands(size.bytes)
-    );
-    println!(
-        "Its window holds {} tokens; what the next request needs is\n",
+        "A coding agent has worked for a while: {} messages. Its window holds {} tokens. With \
+         what\nthe user says now, the next request would have\n",
+        request.messages.len(),
         thousands(WINDOW.tokens())
     );
-    println!("  {}", style.meter(agent.thread().counter().request(request), WINDOW.tokens()));
-    println!(
-        "\n  {}",
-        style.red("A few turns more, and the provider would refuse it as too long.")
-    );
+    println!("  {}", style.meter(ByteEstimate::TRIGGER.request(request), WINDOW.tokens()));
     println!("\nIt begins and ends like this:\n");
     let last = request.messages.len().saturating_sub(3);
     for (index, message) in request.messages.iter().enumerate() {
@@ -93,22 +107,35 @@ fn show_before(style: Style, request: &Request, agent: &ModelAgent) {
 
 fn line(style: Style, index: usize, message: &Message) {
     let index = style.dim(format!("{index:>4}"));
-    println!(
-        "  {index}  {:<9}  {}",
-        style.cyan(format!("{:<9}", speaker(message))),
-        outline(message, 58)
-    );
+    let speaker = style.cyan(format!("{:<9}", speaker(message)));
+    println!("  {index}  {speaker}  {}", outline(message, 58));
+}
+
+fn show_event(style: Style, event: SessionEvent) {
+    match event {
+        SessionEvent::Compaction(CompactionEvent::Started { strategy, .. }) => {
+            println!("{} the window is nearly full: {strategy}\n", style.yellow("compact  "));
+        }
+        SessionEvent::Compaction(CompactionEvent::Completed { report, .. }) => {
+            println!("  {}", style.meter(report.before.tokens, WINDOW.tokens()));
+            println!("  {}\n", style.meter(report.after.tokens, WINDOW.tokens()));
+        }
+        SessionEvent::TextDelta { text } => {
+            println!("{} {}", style.bold("assistant"), text.replace('\n', "\n          "));
+        }
+        _ => {}
+    }
 }
 
 /// One cell a message: what was summarised, what stays.
-fn show_plan(style: Style, before: &[Message], plan: &Plan, removed: usize) {
-    println!("{}", style.heading("The compaction"));
+fn show_plan(style: Style, before: &[Message], plan: &Plan) {
+    println!("{}", style.heading("What the compaction did"));
+    let gone = |index: usize| plan.splices().iter().any(|splice| splice.at.contains(&index));
     println!(
         "{} of {} messages went into one summary. What stays is what it was, word for word:\n",
-        removed,
+        (0..before.len()).filter(|index| gone(*index)).count(),
         before.len()
     );
-    let gone = |index: usize| plan.splices().iter().any(|splice| splice.at.contains(&index));
     for (row, chunk) in before.chunks(60).enumerate() {
         let cell = |(column, message): (usize, &Message)| {
             let mark = if message.is_typed() { "◆" } else { "■" };
@@ -136,19 +163,66 @@ fn show_summary(style: Style, plan: &Plan) {
     }
 }
 
-fn show_next(style: Style, next: &Request, bytes: usize, adjustments: usize) {
-    println!("{}", style.heading("The next request"));
-    for (index, message) in next.messages.iter().enumerate() {
+fn show_received(style: Style, request: &Request) -> Result<(), Box<dyn Error>> {
+    println!("{}", style.heading("The request, as the model received it"));
+    for (index, message) in request.messages.iter().enumerate() {
         line(style, index, message);
     }
-    let counter = threadfold::tokens::ByteEstimate::TRIGGER;
-    println!("\n  {}", style.meter(counter.request(next), WINDOW.tokens()));
-    let violations = legality::violations(&next.messages).len();
+    println!("\n  {}", style.meter(ByteEstimate::TRIGGER.request(request), WINDOW.tokens()));
+    let encoded = AnthropicMessages.encode(request, &EncodeOptions::default());
     println!(
-        "\n  {} bytes of JSON, {violations} violations of any provider's rules, {adjustments} adjustments needed.",
-        thousands(bytes as u64)
+        "\n  {} bytes of JSON, {} violations of any provider's rules, {} adjustments needed.",
+        thousands(encoded.body.as_str().len().try_into()?),
+        legality::violations(&request.messages).len(),
+        encoded.adjustments.len()
     );
     println!(
         "  Tokens are estimates: a third of the bytes, until a provider reports a real count."
     );
+    Ok(())
+}
+
+/// Whoever answers: it sums up by an extract, quotes what it finds in any other request, and keeps
+/// that to be looked at.
+#[derive(Debug, Default)]
+struct Quoting(Mutex<Request>);
+
+impl Quoting {
+    fn received(&self) -> Request {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[async_trait]
+impl Model for Quoting {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        // What asks for a summary says how long it may be.
+        if request.max_output.is_some() {
+            return ExtractiveModel.complete(request).await;
+        }
+        let blocks = request.messages.iter().flat_map(|message| &message.content);
+        let lines = blocks.flat_map(|block| match block {
+            ContentBlock::Summary(summary) => summary.text.lines().collect(),
+            _ => Vec::new(),
+        });
+        let found: Vec<&str> = lines.filter(|line| line.contains("of 200 failed")).collect();
+        let answer = format!("In the summary that I was sent I find:\n{}", found.join("\n"));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = request;
+        Ok(Turn::new(Message::assistant(answer), StopReason::EndTurn, None))
+    }
+}
+
+/// A tool of the thread, to be told to the model. Nobody calls it here.
+#[derive(Debug)]
+struct Declared(ToolSpec);
+
+#[async_trait]
+impl Tool for Declared {
+    fn spec(&self) -> ToolSpec {
+        self.0.clone()
+    }
+
+    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        Err("this example carries nothing out".into())
+    }
 }

@@ -96,7 +96,11 @@ fn simulate(options: &Options) -> Vec<Violation> {
 
 fn show(style: Style, all: &Tally, elapsed: Duration) {
     let row = |name: &str, count: u64, about: &str| {
-        println!("  {name:<22} {:>12}   {}", thousands(count), style.dim(about));
+        let row = format!("  {name:<22} {:>12}", thousands(count));
+        println!(
+            "{row}{}",
+            if about.is_empty() { String::new() } else { style.dim(format!("   {about}")) }
+        );
     };
     row("turns", all.turns, "");
     row("requests", all.requests, &format!("{} at most in one turn", all.most_requests));
@@ -113,7 +117,7 @@ fn show(style: Style, all: &Tally, elapsed: Duration) {
     println!();
     row("model failed", all.model_failures, "errors, streams that broke off");
     row("store failed", all.store_failures, "before, within or behind a write");
-    row("refused", all.refused, "one round alone was larger than the window");
+    row("refused", all.refused, "too long, whatever would be compacted");
     row("streams dropped", all.dropped, "at any await");
     row("turns aborted", all.aborted, "");
     row("messages queued", all.queued, "");
