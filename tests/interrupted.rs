@@ -25,18 +25,10 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-/// A wait that is over when it is asked again.
-async fn pause() {
-    let mut asked = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut asked, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
+#[path = "support/polls.rs"]
+mod polls;
+
+use polls::pending_once;
 
 /// Asks a future so many times and drops it; its outcome if that was enough.
 fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
@@ -62,16 +54,16 @@ impl<S: ThreadStore> ThreadStore for Slow<S> {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        pause().await;
+        pending_once().await;
         let outcome = self.0.append(thread, expected_len, events).await;
-        pause().await;
+        pending_once().await;
         outcome
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        pause().await;
+        pending_once().await;
         let outcome = self.0.load(thread).await;
-        pause().await;
+        pending_once().await;
         outcome
     }
 
@@ -92,9 +84,9 @@ impl Archive for Slow<MemoryArchive> {
         compaction: CompactionId,
         entries: &[ArchiveEntry],
     ) -> Result<(), ArchiveError> {
-        pause().await;
+        pending_once().await;
         let outcome = self.0.write(thread, compaction, entries).await;
-        pause().await;
+        pending_once().await;
         outcome
     }
 
@@ -128,9 +120,9 @@ impl Archive for Slow<MemoryArchive> {
 #[async_trait]
 impl<M: Model> Model for Slow<M> {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        pause().await;
+        pending_once().await;
         let outcome = self.0.complete(request).await;
-        pause().await;
+        pending_once().await;
         outcome
     }
 }

@@ -9,7 +9,7 @@ use std::{
     future::Future,
     pin::pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
+    task::{Context, Waker},
 };
 
 use futures::executor::block_on;
@@ -24,6 +24,11 @@ use threadfold::{
     strategy::{Brief, Digest, KeepRecent, Summarize},
     testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
 };
+
+#[path = "support/polls.rs"]
+mod polls;
+
+use polls::pending_once;
 use tracing::{
     Metadata, Subscriber,
     field::{Field, Visit},
@@ -153,7 +158,7 @@ impl Inside {
 impl Model for Inside {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
         self.assert_inside();
-        pause().await;
+        pending_once().await;
         self.assert_inside();
         self.model.complete(request).await
     }
@@ -171,9 +176,9 @@ impl ThreadStore for Slow {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        pause().await;
+        pending_once().await;
         self.0.append(thread, expected_len, events).await?;
-        pause().await;
+        pending_once().await;
         Ok(())
     }
 
@@ -188,18 +193,6 @@ impl ThreadStore for Slow {
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.0.delete(thread).await
     }
-}
-
-async fn pause() {
-    let mut asked = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut asked, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 fn summarize() -> Summarize {

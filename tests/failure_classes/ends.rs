@@ -1,5 +1,6 @@
 //! Runs that end without a word, and compactions without an end.
 
+use super::bench::poll;
 use super::*;
 
 #[test]
@@ -232,21 +233,6 @@ fn assert_framed(path: Path, told: &[CompactionEvent]) {
         }
     }
     assert_eq!(open, None, "{path:?}: {told:?}");
-}
-
-/// Polls a stream so often, or to its end; gives what came, and whether it ended.
-fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
-    let waker = noop_waker();
-    let mut context = Context::from_waker(&waker);
-    let mut items = Vec::new();
-    for _ in 0..times {
-        match Pin::new(&mut *stream).poll_next(&mut context) {
-            Poll::Ready(None) => return (items, true),
-            Poll::Ready(Some(item)) => items.push(item),
-            Poll::Pending => {}
-        }
-    }
-    (items, false)
 }
 
 #[test]

@@ -10,17 +10,13 @@
 use std::{
     collections::HashSet,
     fmt, fs,
-    pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll},
 };
 
-use futures::{
-    FutureExt, Stream, StreamExt, executor::block_on, stream::BoxStream, task::noop_waker,
-};
+use futures::{FutureExt, StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,

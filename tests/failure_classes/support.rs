@@ -1,5 +1,6 @@
 //! Models that play, and sessions over them.
 
+use super::bench::pending_once;
 use super::*;
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
@@ -68,18 +69,6 @@ impl Model for Played {
         };
         futures::stream::once(answer).map(futures::stream::iter).flatten().boxed()
     }
-}
-
-pub(crate) async fn pending_once() {
-    let mut waited = false;
-    futures::future::poll_fn(|context| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// A session sets no limit for the answers of its agent, a strategy does.

@@ -3,16 +3,12 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
-use std::{
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::{Context, Poll},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
-use futures::{Stream, executor::block_on, task::noop_waker};
+use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
     ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, async_trait, legality,
@@ -23,6 +19,12 @@ use threadfold::{
     store::{Journal, MemoryStore, ThreadStore},
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
+
+#[path = "polls.rs"]
+mod polls;
+
+#[allow(unused_imports, reason = "each test uses a part of it")]
+pub(crate) use polls::{pending_once, poll};
 
 /// A clock that goes on by a second with every look.
 #[derive(Debug, Default)]
@@ -56,18 +58,6 @@ impl Tool for Echo {
         }
         Ok(ToolOutput::from(format!("{} {}", self.name, call.input.as_str())))
     }
-}
-
-async fn pending_once() {
-    let mut waited = false;
-    futures::future::poll_fn(|context| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 pub(crate) struct Bench {
@@ -162,19 +152,4 @@ impl Bench {
     pub(crate) fn last_sent(&self) -> String {
         serde_json::to_string(&self.last_request().messages).unwrap()
     }
-}
-
-/// Polls a stream so often, or to its end; gives what came, and whether it ended.
-pub(crate) fn poll<S: Stream + Unpin>(stream: &mut S, times: usize) -> (Vec<S::Item>, bool) {
-    let waker = noop_waker();
-    let mut context = Context::from_waker(&waker);
-    let mut items = Vec::new();
-    for _ in 0..times {
-        match Pin::new(&mut *stream).poll_next(&mut context) {
-            Poll::Ready(None) => return (items, true),
-            Poll::Ready(Some(item)) => items.push(item),
-            Poll::Pending => {}
-        }
-    }
-    (items, false)
 }
