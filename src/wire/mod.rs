@@ -17,6 +17,7 @@ mod error_body;
 mod fields;
 mod notes;
 mod openai_chat;
+mod stream;
 mod tree;
 
 pub use anthropic::AnthropicMessages;
@@ -26,3 +27,4 @@ pub use contract::{
     WireFormat,
 };
 pub use openai_chat::OpenAiChat;
+pub use stream::{StreamEvent, TurnBuilder};

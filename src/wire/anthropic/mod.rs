@@ -163,4 +163,8 @@ impl WireFormat for AnthropicMessages {
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
         response::turn(body)
     }
+
+    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
+        Box::new(super::stream::WholeBody::new(response::turn))
+    }
 }

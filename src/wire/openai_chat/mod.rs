@@ -136,4 +136,8 @@ impl WireFormat for OpenAiChat {
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
         response::response(body)
     }
+
+    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
+        Box::new(super::stream::WholeBody::new(response::response))
+    }
 }
