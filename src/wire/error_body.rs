@@ -226,7 +226,7 @@ fn delay(value: &Value) -> Option<Duration> {
 }
 
 /// Reads the duration that a text begins with: `20s`, `1m3.5s`, `250ms`, `5 seconds`, `7`.
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim_start();
     let mut seconds = None;
     loop {
@@ -262,7 +262,7 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
 }
 
 /// Nobody waits for more than a day, and no limit lasts longer.
-fn is_sane(duration: &Duration) -> bool {
+pub(super) fn is_sane(duration: &Duration) -> bool {
     *duration <= Duration::from_secs(24 * 60 * 60)
 }
 

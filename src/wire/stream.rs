@@ -19,6 +19,19 @@ pub struct StreamEvent<'a> {
 ///
 /// Events of kinds that it does not know are passed over. What it builds is what
 /// [`decode_response`](super::WireFormat::decode_response) makes of the same answer in one body.
+///
+/// ```
+/// use threadfold::{message::Delta, wire::{OpenAiChat, StreamEvent, WireFormat}};
+///
+/// let mut builder = OpenAiChat.turn_builder();
+/// let data = r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+/// let deltas = builder.handle(StreamEvent { name: "", data })?;
+/// assert_eq!(deltas, [Delta::Text { text: "hi".into() }]);
+/// builder.handle(StreamEvent { name: "", data: "[DONE]" })?;
+/// assert!(builder.is_complete());
+/// assert_eq!(builder.finish()?.text(), "hi");
+/// # Ok::<(), threadfold::model::ModelError>(())
+/// ```
 pub trait TurnBuilder: fmt::Debug + Send {
     /// Takes the next event and returns what it adds to the answer. Never [`Delta::Turn`].
     ///
@@ -37,37 +50,6 @@ pub trait TurnBuilder: fmt::Debug + Send {
     ///
     /// [`ModelError`], retryable, if the stream ended before the answer was complete.
     fn finish(&mut self) -> Result<Turn, ModelError>;
-}
-
-/// Collects a whole body. For the base of other work only: it goes when the builders are there.
-#[derive(Debug)]
-pub(super) struct WholeBody<E> {
-    body: String,
-    decode: fn(&[u8]) -> Result<Turn, E>,
-}
-
-impl<E> WholeBody<E> {
-    pub(super) fn new(decode: fn(&[u8]) -> Result<Turn, E>) -> Self {
-        Self { body: String::new(), decode }
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> TurnBuilder for WholeBody<E> {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        self.body.push_str(event.data);
-        Ok(Vec::new())
-    }
-
-    fn is_complete(&self) -> bool {
-        false
-    }
-
-    fn finish(&mut self) -> Result<Turn, ModelError> {
-        (self.decode)(self.body.as_bytes()).map_err(|error| {
-            let kind = crate::message::ModelErrorKind::Retryable { after: None };
-            ModelError::new(kind, error.to_string())
-        })
-    }
 }
 
 const _: Option<Box<dyn TurnBuilder>> = None;

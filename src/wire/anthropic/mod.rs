@@ -7,6 +7,7 @@
 //! |---|---|
 //! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
 //! | response to turn | `response` |
+//! | events of a stream to response | `stream`, `stream_block` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
 //! | ids of calls; what another provider made | `ids`, `foreign` |
@@ -29,11 +30,16 @@ mod order;
 mod params;
 mod prompt;
 mod response;
+mod stream;
+mod stream_block;
 mod target;
 mod thread;
 mod write;
 
-use super::contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat};
+use super::{
+    assembly::Builder,
+    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
+};
 use crate::message::{Request, Turn};
 
 /// The codec of Anthropic's Messages API.
@@ -165,6 +171,6 @@ impl WireFormat for AnthropicMessages {
     }
 
     fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
-        Box::new(super::stream::WholeBody::new(response::turn))
+        Box::new(Builder::new(stream::Response::default(), response::turn))
     }
 }

@@ -70,11 +70,18 @@ mod params;
 mod read_content;
 mod response;
 mod results;
+mod stream;
+mod stream_call;
+mod stream_details;
+mod stream_message;
 mod tools;
 mod write_content;
 
 use self::marks::CODEC;
-use super::contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat};
+use super::{
+    assembly::Builder,
+    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
+};
 #[cfg(doc)]
 use crate::message::{Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse};
 use crate::message::{Request, Turn};
@@ -138,6 +145,6 @@ impl WireFormat for OpenAiChat {
     }
 
     fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
-        Box::new(super::stream::WholeBody::new(response::response))
+        Box::new(Builder::new(stream::Response::default(), response::response))
     }
 }
