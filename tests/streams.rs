@@ -17,7 +17,12 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt, executor::block_on, stream};
-use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    sample::Index,
+    test_runner::{RngAlgorithm, TestRng, TestRunner},
+};
 use threadfold::{
     Turn, WireFormat,
     message::{Delta, ModelError, ModelErrorKind},
@@ -135,7 +140,9 @@ fn where_the_bytes_are_divided_makes_no_difference() {
             expect(codec, &case, &deltas, end);
         }
         let cuts = vec(any::<Index>(), 0..8);
-        let mut runner = TestRunner::deterministic();
+        let config = ProptestConfig { cases: 32, failure_persistence: None, ..Default::default() };
+        let mut runner =
+            TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         runner
             .run(&cuts, |cuts| {
                 let mut cuts: Vec<usize> =

@@ -73,7 +73,7 @@ impl Assembly for Response {
         if !self.logprobs.is_empty() {
             choice.set("logprobs", self.logprobs());
         }
-        choice.push("message", message.tree());
+        choice.set("message", message.tree());
         let mut body = self.head.object().unwrap_or_default();
         if body.get("object").is_some() {
             body.set("object", "chat.completion");

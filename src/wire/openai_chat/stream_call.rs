@@ -9,7 +9,7 @@ use crate::{
     message::{Delta, Text},
     wire::{
         assembly::Merged,
-        fields::{Fields, is_text, text},
+        fields::{Fields, text},
         tree::{Object, Tree},
     },
 };
@@ -83,15 +83,12 @@ impl Call {
     /// Takes name and input, or pieces of them, and returns what that adds to the answer.
     pub(super) fn add_body(&mut self, form: &'static str, mut fields: Fields<'_>) -> Vec<Delta> {
         self.form = form;
-        let name = fields.take_text("name").filter(|_| self.name.is_empty());
-        self.name = name.unwrap_or_else(|| self.name.clone());
-        let input = fields.get(self.input_key()).filter(|raw| raw.get() != "null");
-        if input.is_some() {
-            fields.take(self.input_key());
+        if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
+            self.name = name;
         }
         // An input that is JSON and not its text becomes its text.
-        let piece =
-            input.and_then(|raw| if is_text(raw) { text(raw) } else { Some(raw.get().into()) });
+        let input = fields.take(self.input_key()).filter(|raw| raw.get() != "null");
+        let piece = input.map(|raw| text(raw).unwrap_or_else(|| raw.get().into()));
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);
         self.body.merge(&fields);
@@ -110,8 +107,9 @@ impl Call {
 
     fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
         for (key, own) in [("id", &mut self.id), ("type", &mut self.kind)] {
-            let known = item.take_text(key).filter(|_| own.is_empty());
-            *own = known.unwrap_or_else(|| own.clone());
+            if let Some(word) = take_word(&mut item, key).filter(|_| own.is_empty()) {
+                *own = word;
+            }
         }
         let mut deltas = self.tell(Text::default());
         for form in ["function", "custom"] {
@@ -177,4 +175,9 @@ impl Call {
     fn input_key(&self) -> &'static str {
         if self.form == "custom" { "input" } else { "arguments" }
     }
+}
+
+/// Takes a word out, whatever is there; `None` if it is empty, or no text.
+fn take_word(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
+    fields.take(key).and_then(text).filter(|word| !word.is_empty())
 }
