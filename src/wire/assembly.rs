@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, fmt};
 
+use serde_json::Value;
+
 use super::{
     classify::classify_error,
     contract::WireError,
@@ -59,6 +61,9 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         if self.assembly.is_complete() {
             return Ok(Vec::new());
         }
+        if has_half_a_character(event.data) {
+            return Err(self.fail(unreadable("an event holds half a character")));
+        }
         self.assembly.take(event).map_err(|error| self.fail(error))
     }
 
@@ -76,6 +81,13 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
         let turn = (self.decode)(body.as_str().as_bytes());
         turn.map_err(|error| self.fail(unreadable(&error.to_string())))
     }
+}
+
+/// Whether a text is divided within a character, as servers do that count in UTF-16. No text can
+/// hold half of one, so the rest of the answer would lack it.
+fn has_half_a_character(data: &str) -> bool {
+    let escaped = data.contains("\\ud") || data.contains("\\uD");
+    escaped && Fields::parse(data).is_some() && serde_json::from_str::<Value>(data).is_err()
 }
 
 /// The error that a provider sent within the stream.
@@ -101,7 +113,9 @@ impl Merged {
     /// Takes the fields of one more piece that nobody took.
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
-            if raw.get() != "null" || !self.places.contains_key(key) {
+            // Most pieces repeat most fields.
+            let known = self.get(key).is_some_and(|before| before.as_str() == raw.get());
+            if !known && (raw.get() != "null" || !self.places.contains_key(key)) {
                 self.set(key, Json::from_raw(raw));
             }
         }

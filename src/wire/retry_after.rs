@@ -135,9 +135,11 @@ mod tests {
     /// 2026-11-22T05:00:00Z
     const NOW: Timestamp = Timestamp(1_795_323_600_000);
 
+    type Headers = &'static [(&'static str, &'static str)];
+
     #[test]
     fn every_header_is_read() {
-        let rows: [(&[(&str, &str)], Option<u64>); 23] = [
+        let rows: [(Headers, Option<u64>); 23] = [
             (&[], None),
             (&[("retry-after", "20")], Some(20_000)),
             (&[("Retry-After", " 1.5 ")], Some(1_500)),

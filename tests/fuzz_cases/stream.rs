@@ -70,6 +70,6 @@ fn size(delta: &Delta) -> usize {
             text.len()
         }
         Delta::ToolUse { name, .. } => name.len(),
-        other => panic!("told before the end: {other:?}"),
+        Delta::Turn { .. } | _ => panic!("told before the end: {delta:?}"),
     }
 }

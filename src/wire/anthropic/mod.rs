@@ -97,6 +97,13 @@ use crate::message::{Request, Turn};
 /// In which form something came (one string, `false` spelled out, ...) is remembered in the `extra`
 /// of its owner, under names that begin with `~`.
 ///
+/// # Answers
+///
+/// An answer in pieces is complete with `message_stop`. What does not keep to the order of events
+/// is refused, so that an answer of which a part went missing is never taken for a whole one. The
+/// counts are the last that came. A call that was cut off by the output limit has its text as a
+/// JSON string for its input.
+///
 /// # Adjustments
 ///
 /// The thread is repaired first (see [`legality`](crate::legality)). Then, each with its

@@ -112,7 +112,8 @@ use crate::message::{Request, Turn};
 ///
 /// Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
 /// the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
-/// body says beside the answer stays with the message and is never sent back.
+/// body says beside the answer stays with the message and is never sent back. An answer in pieces is
+/// complete with `[DONE]`; for servers that leave it out, behind its finish reason too.
 ///
 /// ```
 /// use threadfold::{Usage, message::StopReason, wire::{OpenAiChat, WireFormat}};

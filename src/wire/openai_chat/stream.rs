@@ -163,7 +163,8 @@ fn not_an_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
 
 /// Whether it is an error, in any of the forms that servers give it within a stream.
 fn is_error(fields: &Fields<'_>) -> bool {
-    let error = fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "\"\""));
+    let error =
+        fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
     error || fields.get("object").and_then(text).is_some_and(|object| object == "error")
 }
 
