@@ -332,3 +332,38 @@ fn an_event_that_is_too_large_is_no_matter_of_trying_again() {
     assert_eq!(error.kind, ModelErrorKind::Other);
     assert_eq!(error.message, "an event of the stream has more than 16777216 bytes");
 }
+
+#[test]
+fn much_of_everything_takes_time_in_proportion() {
+    let many = |one: &dyn Fn(usize) -> String| (0..10_000).map(one).collect::<Vec<_>>();
+    let keys = format!("{{{}}}", many(&|n| format!("\"k{n}\":{n}")).join(","));
+    let start = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{}}}\n\n".to_owned();
+    let block = |n: usize| {
+        let block = "\"content_block\":{\"type\":\"text\",\"text\":\"x\"}";
+        let delta = "\"delta\":{\"type\":\"citations_delta\",\"citation\":{}}";
+        format!(
+            "data: {{\"type\":\"content_block_start\",\"index\":1{n}000000,{block}}}\n\n\
+             data: {{\"type\":\"content_block_delta\",\"index\":1{n}000000,{delta}}}\n\n"
+        )
+    };
+    let stop = format!(
+        "data: {{\"type\":\"message_delta\",\"delta\":{keys},\"usage\":{keys}}}\n\n\
+         data: {{\"type\":\"message_stop\"}}\n\n"
+    );
+    let (deltas, end) =
+        read(&AnthropicMessages, [(start + &many(&block).concat() + &stop).as_bytes()]);
+    assert_eq!((deltas.len(), end.unwrap().message.content.len()), (10_000, 10_000));
+
+    let piece = |n: usize| {
+        let call =
+            format!("{{\"index\":1{n}000000,\"id\":\"c{n}\",\"function\":{{\"name\":\"f\"}}}}");
+        let details = "[{\"type\":\"reasoning.text\",\"text\":\"x\"},{}]";
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"x{n}\":1,\"content\":\" \",\"tool_calls\":[{call}],\
+             \"reasoning_details\":{details}}},\"logprobs\":{{\"y{n}\":[1]}}}}],\"z{n}\":1}}\n\n"
+        )
+    };
+    let text = many(&piece).concat() + "data: [DONE]\n\n";
+    let (deltas, end) = read(&OpenAiChat, [text.as_bytes()]);
+    assert_eq!((deltas.len(), end.unwrap().message.tool_uses().count()), (10_000, 10_000));
+}
