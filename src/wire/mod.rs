@@ -8,11 +8,13 @@
 //! | dialect | codec |
 //! |---|---|
 //! | Anthropic Messages | [`AnthropicMessages`] |
+//! | AWS Bedrock Converse | [`BedrockConverse`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
 mod anthropic;
 mod classify;
 mod contract;
+mod converse;
 mod error_body;
 mod fields;
 mod notes;
@@ -26,5 +28,6 @@ pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
 };
+pub use converse::BedrockConverse;
 pub use openai_chat::OpenAiChat;
 pub use stream::{StreamEvent, TurnBuilder};
