@@ -1,5 +1,7 @@
 //! Writing the messages of a thread, one by one, and merging neighbours.
 
+use std::{borrow::Cow, collections::HashMap};
+
 use super::{
     blocks::CACHE_POINT,
     draft::{Block, Draft},
@@ -19,6 +21,7 @@ use crate::{
 /// become one: the provider demands that user and assistant take turns.
 pub(super) fn write(messages: &[(usize, Message)], writer: &mut Writer<'_>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::with_capacity(messages.len());
+    let mut known = Known::default();
     for (at, message) in messages {
         writer.notes.turn_to(*at);
         let before = drafts.last().map(|draft| draft.role);
@@ -37,8 +40,11 @@ pub(super) fn write(messages: &[(usize, Message)], writer: &mut Writer<'_>) -> V
             continue;
         }
         match drafts.last_mut().filter(|last| last.role == draft.role) {
-            Some(last) => merge(last, draft, &mut writer.notes),
-            None => drafts.push(draft),
+            Some(last) => known.merge(last, draft, &mut writer.notes),
+            None => {
+                known = Known(draft.fields.clone().into_iter().collect());
+                drafts.push(draft);
+            }
         }
     }
     drafts
@@ -76,16 +82,28 @@ fn write_as_user(at: usize, message: &Message, writer: &mut Writer<'_>) -> Draft
     draft
 }
 
-/// Merges a message into the one before it. Of unknown fields that clash the first stays.
-fn merge(last: &mut Draft, draft: Draft, notes: &mut Notes) {
-    notes.note(Change::Merged);
-    last.blocks.extend(draft.blocks);
-    let clashes = |key: &str, value: &Tree| last.fields.get(key).is_some_and(|kept| kept != value);
-    let (lost, added): (Vec<_>, Vec<_>) =
-        draft.fields.into_fields().into_iter().partition(|(key, value)| clashes(key, value));
-    if !lost.is_empty() {
-        let fields = lost.into_iter().map(|(key, _)| Text::from(key)).collect();
-        notes.note(Change::FieldsDropped { codec: NAME.into(), fields });
+/// The unknown fields of the message at work, by name: neighbours may bring very many.
+#[derive(Default)]
+struct Known(HashMap<Cow<'static, str>, Tree>);
+
+impl Known {
+    /// Merges a message into the one before it. Of fields that clash the first stays.
+    fn merge(&mut self, last: &mut Draft, draft: Draft, notes: &mut Notes) {
+        notes.note(Change::Merged);
+        last.blocks.extend(draft.blocks);
+        let mut fields: Vec<Text> = Vec::new();
+        for (key, value) in draft.fields {
+            match self.0.get(&key) {
+                None => {
+                    self.0.insert(key.clone(), value.clone());
+                    last.fields.push(key, value);
+                }
+                Some(kept) if *kept == value => {}
+                Some(_) => fields.push(key.into()),
+            }
+        }
+        if !fields.is_empty() {
+            notes.note(Change::FieldsDropped { codec: NAME.into(), fields });
+        }
     }
-    last.fields.extend_unset(added);
 }

@@ -138,13 +138,13 @@ impl Writer<'_> {
             Some((key, raw)) => object.set(key, raw.clone()),
             None => object.set("text", text),
         }
-        for (key, json) in self.notes.own_fields(extra) {
-            if !WRAPS.contains(&key) {
-                forms::add_rest(&mut object, [(key, json)]);
-            } else if wrapped.is_none() {
-                let fields = vec![key.into()];
-                self.notes.note(Change::FieldsDropped { codec: NAME.into(), fields });
-            }
+        let is_wrap = |key: &str| WRAPS.contains(&key);
+        let rest = self.notes.own_fields(extra);
+        forms::add_rest(&mut object, rest.filter(|(key, _)| !is_wrap(key)));
+        let lost = extra.of(NAME).map(|(key, _)| key).find(|key| is_wrap(key));
+        if let Some(key) = lost.filter(|_| wrapped.is_none()) {
+            let fields = vec![key.into()];
+            self.notes.note(Change::FieldsDropped { codec: NAME.into(), fields });
         }
         Some(object.into())
     }
