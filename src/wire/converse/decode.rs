@@ -127,9 +127,9 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
     if let Some(tool) = Fields::parse(raw.get()).and_then(read_own_tool) {
         return Ok(tool);
     }
-    let inner = fields.rest().next().and_then(|(key, raw)| {
+    let inner = fields.rest().next().map(|(key, raw)| {
         let name = Fields::parse(raw.get()).and_then(|mut inner| inner.take_text("name"));
-        Some(name.unwrap_or_else(|| key.into()))
+        name.unwrap_or_else(|| key.into())
     });
     let extra = Forms::default().into_extra(&fields);
     Ok(ToolSpec { extra, ..ToolSpec::new(inner.unwrap_or_default(), "", Json::default()) })
