@@ -20,7 +20,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use identity::{Fault, Identity};
-use threadfold::wire::{AnthropicMessages, OpenAiChat};
+use threadfold::wire::{AnthropicMessages, BedrockConverse, OpenAiChat};
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -59,12 +59,18 @@ fn our_conversations_conform() {
 const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&Identity(Fault::None), BODIES),
     (&AnthropicMessages, ANTHROPIC_BODIES),
+    (&BedrockConverse, CONVERSE_BODIES),
     (&OpenAiChat, CHAT_BODIES),
 ];
 
 const ANTHROPIC_BODIES: &[&str] = &[
     r#"{"model":"m","max_tokens":9,"system":"be brief","messages":[{"role":"user","content":"hi"}]}"#,
     r#"{"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#,
+];
+
+const CONVERSE_BODIES: &[&str] = &[
+    r#"{"modelId":"m","system":[{"text":"be brief"}],"inferenceConfig":{"maxTokens":9},"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#,
+    r#"{"messages":[{"role":"user","content":[{"text":"hi"},{"cachePoint":{"type":"default"}}]}]}"#,
 ];
 
 const CHAT_BODIES: &[&str] = &[

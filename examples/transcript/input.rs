@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::wire::{AnthropicMessages, OpenAiChat, WireFormat};
+use threadfold::wire::{AnthropicMessages, BedrockConverse, OpenAiChat, WireFormat};
 
 /// A request body as text, and what it says of itself.
 pub(crate) struct Input<'a> {
@@ -19,6 +19,7 @@ pub(crate) struct Input<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Anthropic,
+    BedrockConverse,
     OpenAiChat,
 }
 
@@ -26,6 +27,7 @@ impl Dialect {
     pub(crate) fn format(self) -> &'static dyn WireFormat {
         match self {
             Self::Anthropic => &AnthropicMessages,
+            Self::BedrockConverse => &BedrockConverse,
             Self::OpenAiChat => &OpenAiChat,
         }
     }
@@ -34,8 +36,11 @@ impl Dialect {
     pub(crate) fn named(name: &str) -> Result<Self, String> {
         match name {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
+            "bedrock-converse" => Ok(Self::BedrockConverse),
             "openai-chat" => Ok(Self::OpenAiChat),
-            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
+            other => Err(format!(
+                "there is no format {other:?}; there are anthropic, bedrock-converse, openai-chat"
+            )),
         }
     }
 }

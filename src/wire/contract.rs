@@ -213,6 +213,13 @@ pub enum Change {
         /// The id now.
         to: Text,
     },
+    /// The name of a tool or a document was rewritten, wherever it stands.
+    NameRewritten {
+        /// The name before.
+        from: Text,
+        /// The name now.
+        to: Text,
+    },
     /// An input that is not a JSON object was wrapped in one, under the key `input`.
     InputWrapped {
         /// The id of the call.
@@ -222,6 +229,8 @@ pub enum Change {
     Merged,
     /// A short message of the user was put in, because the dialect demands one there.
     UserInserted,
+    /// A short text was put in, because the dialect demands one there.
+    TextInserted,
     /// A system message within the thread was written as a user message or moved to the front.
     SystemMoved,
     /// A tool that the thread still calls was declared, with a schema that accepts anything.
@@ -282,9 +291,11 @@ impl fmt::Display for Change {
             }
             Self::ReasoningDropped { reason } => write!(f, "reasoning left out: {reason}"),
             Self::IdRewritten { from, to } => write!(f, "call id {from} rewritten as {to}"),
+            Self::NameRewritten { from, to } => write!(f, "name {from} rewritten as {to}"),
             Self::InputWrapped { id } => write!(f, "input of call {id} wrapped in an object"),
             Self::Merged => f.write_str("merged with the message before it"),
             Self::UserInserted => f.write_str("a user message put in before it"),
+            Self::TextInserted => f.write_str("a text put in"),
             Self::SystemMoved => f.write_str("system message moved"),
             Self::ToolDeclared { name } => write!(f, "tool {name} declared"),
             Self::ParameterDropped { name } => write!(f, "parameter {name} left out"),

@@ -16,12 +16,14 @@
 //! | dialect | codec |
 //! |---|---|
 //! | Anthropic Messages | [`AnthropicMessages`] |
+//! | AWS Bedrock Converse | [`BedrockConverse`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
 mod anthropic;
 mod assembly;
 mod classify;
 mod contract;
+mod converse;
 mod error_body;
 mod fields;
 mod notes;
@@ -37,6 +39,7 @@ pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
 };
+pub use converse::BedrockConverse;
 pub use openai_chat::OpenAiChat;
 pub use retry_after::retry_after;
 pub use sse::{SseError, SseEvent, SseParser};

@@ -1,0 +1,242 @@
+//! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
+
+use serde_json::value::RawValue;
+
+use super::forms::{self, Forms, NAME};
+use crate::{
+    message::{Extra, Json, MediaSource, Text},
+    wire::{
+        fields::{self, Fields},
+        tree::Object,
+    },
+};
+
+/// What a source is the source of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    Image,
+    Document,
+}
+
+/// The provider's names of formats, with the media types that they stand for.
+const IMAGES: [(&str, &str); 4] =
+    [("png", "image/png"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
+const DOCUMENTS: [(&str, &str); 9] = [
+    ("pdf", "application/pdf"),
+    ("csv", "text/csv"),
+    ("doc", "application/msword"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("html", "text/html"),
+    ("txt", PLAIN),
+    ("md", "text/markdown"),
+];
+const PLAIN: &str = "text/plain";
+
+impl Medium {
+    fn formats(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Image => &IMAGES,
+            Self::Document => &DOCUMENTS,
+        }
+    }
+
+    /// The media type of a format.
+    fn media_type(self, format: &str) -> Option<&'static str> {
+        self.formats().iter().find(|(name, _)| *name == format).map(|(_, media_type)| *media_type)
+    }
+
+    /// The format of a media type; `None` if the provider does not read it.
+    fn format(self, media_type: &str) -> Option<&'static str> {
+        let kind = media_type.split(';').next().unwrap_or_default().trim();
+        if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
+            return Some("jpeg");
+        }
+        let is = |known: &str| known.eq_ignore_ascii_case(kind);
+        self.formats().iter().find(|(_, known)| is(known)).map(|(name, _)| *name)
+    }
+}
+
+/// Takes the source of a block out, and its format where the source says it. A source that the
+/// vocabulary cannot hold whole is kept as it came; `None` if it is no object.
+pub(super) fn read(
+    block: &mut Fields<'_>,
+    medium: Medium,
+    forms: &mut Forms,
+) -> Option<MediaSource> {
+    let raw = block.take("source")?;
+    let source = Fields::parse(raw.get())?;
+    let known = read_known(source, block, medium, forms);
+    Some(
+        known.unwrap_or_else(|| MediaSource::Opaque {
+            codec: NAME.into(),
+            value: Json::from_raw(raw),
+        }),
+    )
+}
+
+/// Reads a source that [`write`] gives back exactly.
+fn read_known(
+    mut source: Fields<'_>,
+    block: &mut Fields<'_>,
+    medium: Medium,
+    forms: &mut Forms,
+) -> Option<MediaSource> {
+    let format = block.get("format").map(fields::text);
+    let text = source.take_text("text").filter(|_| medium == Medium::Document);
+    let data = source.take_text("bytes");
+    if source.rest().next().is_some() {
+        return None;
+    }
+    let known = match (text, data, format) {
+        (Some(text), None, None) => {
+            forms.note(forms::FORMAT, Json::default());
+            return Some(MediaSource::Text { media_type: PLAIN.into(), text });
+        }
+        (Some(text), None, Some(format)) => {
+            MediaSource::Text { media_type: medium.media_type(&format?)?.into(), text }
+        }
+        (None, Some(data), Some(format)) => {
+            MediaSource::Base64 { media_type: medium.media_type(&format?)?.into(), data }
+        }
+        (Some(_), Some(_), _) | (None, _, _) => return None,
+    };
+    block.take("format");
+    Some(known)
+}
+
+/// Returns the `format` and `source` of a block, or why it cannot have them.
+pub(super) fn write(
+    source: &MediaSource,
+    medium: Medium,
+    extra: &Extra,
+) -> Result<Object, &'static str> {
+    let object = Object::default();
+    let known = |format: &'static str, key: &'static str, data: &Text| {
+        let source = Object::default().with(key, data.clone());
+        Object::default().with("format", format).with("source", source)
+    };
+    match source {
+        MediaSource::Base64 { media_type, data } => {
+            Ok(known(medium.format(media_type).ok_or(UNREAD)?, "bytes", data))
+        }
+        MediaSource::Url { url } => write_address(url, medium),
+        MediaSource::Text { .. } if medium == Medium::Image => Err("a text is no picture"),
+        MediaSource::Text { text, .. } if text.is_blank() => Err("blank text"),
+        MediaSource::Text { media_type, text } => {
+            let format = medium.format(media_type).unwrap_or("txt");
+            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let mut object = known(format, "text", text);
+            if untold {
+                object.remove("format");
+            }
+            Ok(object)
+        }
+        MediaSource::File { .. } => Err("its file is in another provider's store"),
+        MediaSource::Opaque { codec, value } if *codec == NAME => {
+            Ok(object.with("source", value.clone()))
+        }
+        MediaSource::Opaque { .. } => Err("only another provider understands its source"),
+    }
+}
+
+const UNREAD: &str = "this provider does not read its media type";
+
+/// Whether the wire form says less than the source: a text of a type that has no format here.
+pub(super) fn is_flattened(source: &MediaSource) -> bool {
+    matches!(source, MediaSource::Text { media_type, .. }
+        if Medium::Document.format(media_type).is_none())
+}
+
+/// Data of a URI go as bytes, and the provider reads from its own store. It fetches nothing else.
+fn write_address(url: &Text, medium: Medium) -> Result<Object, &'static str> {
+    if let Some((media_type, data)) = data_uri(url) {
+        let format = medium.format(media_type).ok_or(UNREAD)?;
+        let source = Object::default().with("bytes", Text::from(data));
+        return Ok(Object::default().with("format", format).with("source", source));
+    }
+    let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
+    let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    let format = medium.formats().iter().find(|(name, _)| ending.as_deref() == Some(*name));
+    match format.filter(|_| stored) {
+        Some((format, _)) => {
+            let place = Object::default().with("uri", url.clone());
+            let source = Object::default().with("s3Location", place);
+            Ok(Object::default().with("format", *format).with("source", source))
+        }
+        None => Err("this provider reads no such address"),
+    }
+}
+
+/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
+fn data_uri(uri: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let (head, data) = rest.split_once(',')?;
+    let (kind, coding) = head.rsplit_once(';')?;
+    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
+    is_data.then(|| (kind.split(';').next().unwrap_or_default().trim(), data))
+}
+
+/// Reads the text of a raw field that wraps a text: `citationsContent` and `guardContent`.
+pub(super) fn wrapped_text(key: &str, raw: &RawValue) -> Option<Text> {
+    let mut fields = Fields::parse(raw.get())?;
+    let text = if key == "guardContent" {
+        Fields::parse(fields.take("text")?.get())?.take_text("text")?
+    } else {
+        let pieces = fields::objects(fields.take("content")?)?;
+        let texts: Option<Vec<Text>> =
+            pieces.into_iter().map(|piece| piece.ok()?.take_text("text")).collect();
+        texts?.iter().map(Text::as_str).collect::<String>().into()
+    };
+    Some(text).filter(|text| !text.is_blank())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::tree::Tree;
+
+    #[test]
+    fn every_source_is_written_as_it_was_read() {
+        for text in [
+            r#"{"format":"png","source":{"bytes":"AA=="}}"#,
+            r#"{"source":{"bytes":"AA=="},"format":"new"}"#,
+            r#"{"source":{"s3Location":{"uri":"s3://a/b.png","bucketOwner":"1"}},"format":"png"}"#,
+            r#"{"source":{"bytes":"AA==","new":1},"format":"pdf"}"#,
+            r#"{"format":"md","source":{"text":"a"}}"#,
+            r#"{"source":{"text":"a"}}"#,
+            r#"{"source":{"content":[{"text":"a"}]}}"#,
+        ] {
+            for medium in [Medium::Image, Medium::Document] {
+                let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::default());
+                let source = read(&mut fields, medium, &mut forms).unwrap();
+                let extra = forms.into_extra(&fields);
+                let mut written = write(&source, medium, &extra).unwrap();
+                forms::add_rest(&mut written, extra.of(NAME));
+                let written = Tree::from(written).into_json().to_value().unwrap();
+                let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+                assert_eq!(written, expected, "{medium:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_from_the_store_only() {
+        let write = |url: &str| {
+            let source = MediaSource::Url { url: url.into() };
+            let written = write(&source, Medium::Image, &Extra::default());
+            written.map(|object| Tree::from(object).into_json().to_string())
+        };
+        assert_eq!(
+            write("s3://a/b.png").unwrap(),
+            r#"{"format":"png","source":{"s3Location":{"uri":"s3://a/b.png"}}}"#
+        );
+        assert_eq!(
+            write("data:image/jpg;x=1;base64,AA==").unwrap(),
+            r#"{"format":"jpeg","source":{"bytes":"AA=="}}"#
+        );
+        assert!(write("https://example.org/b.png").is_err());
+        assert!(write("s3://a/b").is_err());
+    }
+}
