@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::wire::{AnthropicMessages, OpenAiChat, WireFormat};
+use threadfold::wire::{AnthropicMessages, GeminiGenerate, OpenAiChat, WireFormat};
 
 /// A request body as text, and what it says of itself.
 pub(crate) struct Input<'a> {
@@ -20,6 +20,7 @@ pub(crate) struct Input<'a> {
 pub(crate) enum Dialect {
     Anthropic,
     OpenAiChat,
+    Gemini,
 }
 
 impl Dialect {
@@ -27,6 +28,7 @@ impl Dialect {
         match self {
             Self::Anthropic => &AnthropicMessages,
             Self::OpenAiChat => &OpenAiChat,
+            Self::Gemini => &GeminiGenerate,
         }
     }
 
@@ -35,7 +37,10 @@ impl Dialect {
         match name {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
             "openai-chat" => Ok(Self::OpenAiChat),
-            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
+            "gemini" => Ok(Self::Gemini),
+            other => Err(format!(
+                "there is no format {other:?}; there are anthropic, openai-chat, gemini"
+            )),
         }
     }
 }
@@ -54,6 +59,7 @@ struct Record<'a> {
 struct Body<'a> {
     model: Option<&'a RawValue>,
     system: Option<IgnoredAny>,
+    contents: Option<IgnoredAny>,
     messages: Vec<&'a RawValue>,
 }
 
@@ -97,8 +103,8 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     Ok(Input { body, dialect, model })
 }
 
-/// Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
-/// messages and blocks of tools or thinking are Anthropic.
+/// Contents are Gemini; tool messages, tool calls and system messages are Chat Completions; a system
+/// prompt beside the messages and blocks of tools or thinking are Anthropic.
 fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
     let heads = || {
         let messages = body.messages.iter();
@@ -118,7 +124,9 @@ fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
         })
     };
     let claude = model.is_some_and(|model| model.contains("claude"));
-    if heads().any(of_chat) {
+    if body.contents.is_some() {
+        Dialect::Gemini
+    } else if heads().any(of_chat) {
         Dialect::OpenAiChat
     } else if body.system.is_some() || claude || heads().any(of_anthropic) {
         Dialect::Anthropic

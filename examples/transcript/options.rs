@@ -7,7 +7,7 @@ use threadfold::{CheckpointId, ContextWindow, Replacement};
 
 use crate::input::Dialect;
 
-const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat] [--strategy NAME] \
+const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat|gemini] [--strategy NAME] \
     [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
 
 /// What was asked for.

@@ -218,6 +218,11 @@ pub enum Change {
         /// The id of the call.
         id: Text,
     },
+    /// A call that the dialect demands a signature on got the one that stands for none.
+    CallSigned {
+        /// The id of the call.
+        id: Text,
+    },
     /// Neighbours of one role were merged into one message.
     Merged,
     /// A short message of the user was put in, because the dialect demands one there.
@@ -283,6 +288,7 @@ impl fmt::Display for Change {
             Self::ReasoningDropped { reason } => write!(f, "reasoning left out: {reason}"),
             Self::IdRewritten { from, to } => write!(f, "call id {from} rewritten as {to}"),
             Self::InputWrapped { id } => write!(f, "input of call {id} wrapped in an object"),
+            Self::CallSigned { id } => write!(f, "call {id} signed as not the provider's own"),
             Self::Merged => f.write_str("merged with the message before it"),
             Self::UserInserted => f.write_str("a user message put in before it"),
             Self::SystemMoved => f.write_str("system message moved"),

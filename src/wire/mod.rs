@@ -9,14 +9,18 @@
 //! |---|---|
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
+//! | Gemini `generateContent` | [`GeminiGenerate`] |
 
 mod anthropic;
 mod classify;
 mod contract;
 mod error_body;
+mod extras;
 mod fields;
+mod gemini;
 mod notes;
 mod openai_chat;
+mod recognise;
 mod stream;
 mod tree;
 
@@ -26,5 +30,6 @@ pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat,
 };
+pub use gemini::GeminiGenerate;
 pub use openai_chat::OpenAiChat;
 pub use stream::{StreamEvent, TurnBuilder};

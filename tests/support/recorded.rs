@@ -8,11 +8,14 @@ use std::{env, fs, path::PathBuf};
 use serde_json::value::RawValue;
 use threadfold::{
     Request, WireFormat,
-    wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
+    wire::{AnthropicMessages, DecodeOptions, GeminiGenerate, OpenAiChat},
 };
 
-pub(crate) const FORMATS: [(&str, &dyn WireFormat); 2] =
-    [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
+pub(crate) const FORMATS: [(&str, &dyn WireFormat); 3] = [
+    ("anthropic-messages", &AnthropicMessages),
+    ("openai-chat", &OpenAiChat),
+    ("gemini", &GeminiGenerate),
+];
 
 /// A record around a request body.
 #[derive(serde::Deserialize)]
