@@ -106,7 +106,7 @@ impl<'a> Part<'a> {
             }
         };
         let is_object = inner.get("args").is_some_and(|raw| raw.get().starts_with('{'));
-        let args = inner.take_json("args").filter(|_| is_object);
+        let args = is_object.then(|| inner.take_json("args")).flatten();
         if args.is_none() {
             own.push(mark("~args", "absent"));
         }

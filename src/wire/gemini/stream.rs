@@ -90,13 +90,11 @@ impl Builder {
         self.usage = fields.get("usageMetadata").and_then(response::usage).unwrap_or(self.usage);
         self.is_complete |= response::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
-        let id = fields.take("responseId");
-        if let Some((id, raw)) = id.and_then(|raw| Some((text(raw)?, raw)))
-            && self.id.is_none()
-            && self.calls == 0
-        {
-            self.body.set("responseId", raw);
-            self.id = Some(id);
+        let id = fields.get("responseId").and_then(text);
+        if self.id.is_none() && self.calls == 0 && id.is_some() {
+            self.id = id;
+        } else {
+            fields.take("responseId");
         }
         self.body.extend(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };

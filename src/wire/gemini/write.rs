@@ -99,23 +99,24 @@ impl Writer {
     }
 
     fn text(&mut self, text: Text, extra: &Extra) -> Tree {
-        wire_fields(extra, &mut self.notes).with("text", text).into()
+        let rest = wire_fields(extra, &mut self.notes);
+        with_rest(Object::default().with("text", text), rest)
     }
 
     pub(super) fn image(&mut self, image: &Image) -> Option<Tree> {
-        let mut object = wire_fields(&image.extra, &mut self.notes);
-        let written = media::write(&mut object, &image.source, &image.extra);
+        let mut rest = wire_fields(&image.extra, &mut self.notes);
+        let written = media::write(&mut rest, &image.source, &image.extra);
         let written = written.map_err(|reason| self.notes.drop_block("image", reason)).ok()?;
-        object.set(Spelling::of(&image.extra).key(written.name), written.object);
-        Some(object.into())
+        let key = Spelling::of(&image.extra).key(written.name);
+        Some(with_rest(Object::default().with(key, written.object), rest))
     }
 
     pub(super) fn document(&mut self, document: &Document) -> Option<Tree> {
         if let Some(text) = self.document_text(document) {
             return Some(self.text(text, &Extra::default()));
         }
-        let mut object = wire_fields(&document.extra, &mut self.notes);
-        let written = media::write(&mut object, &document.source, &document.extra);
+        let mut rest = wire_fields(&document.extra, &mut self.notes);
+        let written = media::write(&mut rest, &document.source, &document.extra);
         let mut written =
             written.map_err(|reason| self.notes.drop_block("document", reason)).ok()?;
         if !media::write_title(&mut written, document) {
@@ -124,8 +125,8 @@ impl Writer {
         if document.context.is_some() {
             self.notes.drop_block("document context", "the dialect has no form for it");
         }
-        object.set(Spelling::of(&document.extra).key(written.name), written.object);
-        Some(object.into())
+        let key = Spelling::of(&document.extra).key(written.name);
+        Some(with_rest(Object::default().with(key, written.object), rest))
     }
 
     /// Returns a document that is a text: its title, what the model is told about it, the text.
@@ -146,13 +147,12 @@ impl Writer {
         if thinking.text.is_empty() && signature.is_none() {
             return self.drop_reasoning("it says nothing");
         }
-        let mut object = wire_fields(&thinking.extra, &mut self.notes);
-        object.set("text", thinking.text.clone());
+        let mut object = Object::default().with("text", thinking.text.clone());
         if marked(&thinking.extra, "~as").is_none_or(|form| form != "text") {
             object.set("thought", true);
         }
         object.set_some(Spelling::of(&thinking.extra).key(SIGNATURE), signature);
-        Some(object.into())
+        Some(with_rest(object, wire_fields(&thinking.extra, &mut self.notes)))
     }
 
     fn drop_reasoning<T>(&mut self, reason: &str) -> Option<T> {
@@ -162,8 +162,8 @@ impl Writer {
 
     fn call(&mut self, message: &Message, call: &ToolUse) -> Written {
         let unnamed = has_mark(&call.extra, "~no_id") || call.id.is_empty();
-        let mut part = wire_fields(&call.extra, &mut self.notes);
-        let mut data = take_inner(&mut part, marks::FUNCTION_CALL);
+        let mut rest = wire_fields(&call.extra, &mut self.notes);
+        let mut data = take_inner(&mut rest, marks::FUNCTION_CALL);
         if let Some(came) = call.extra.get(CODEC, "~id") {
             data.set("id", came.clone());
         } else if !unnamed {
@@ -182,7 +182,8 @@ impl Writer {
             foreign: is_foreign(message, &call.extra),
         };
         self.calls.insert(call.id.clone(), fact.clone());
-        Written { call: Some(fact), ..Written::new("tool_use", part.with(name, data)) }
+        let part = with_rest(Object::default().with(name, data), rest);
+        Written { call: Some(fact), ..Written::new("tool_use", part) }
     }
 
     /// The arguments of a call: a JSON object, or nothing where nothing came.
@@ -203,8 +204,8 @@ impl Writer {
         let Some(name) = named.as_ref().and_then(known) else {
             return self.drop_block(block, "another provider's server tool");
         };
-        let object = wire_fields(extra, &mut self.notes);
-        Some(object.with(Spelling::of(extra).key(name), value.clone()).into())
+        let data = Object::default().with(Spelling::of(extra).key(name), value.clone());
+        Some(with_rest(data, wire_fields(extra, &mut self.notes)))
     }
 
     pub(super) fn opaque(&mut self, opaque: &Opaque) -> Option<Tree> {
@@ -223,6 +224,12 @@ impl Writer {
 
 const SERVER_DATA: [Name; 4] =
     [marks::EXECUTABLE_CODE, marks::CODE_RESULT, marks::TOOL_CALL, marks::TOOL_RESPONSE];
+
+/// Returns a part of this data, with what stands beside it behind it.
+pub(super) fn with_rest(mut data: Object, rest: Object) -> Tree {
+    data.extend_unset(rest);
+    data.into()
+}
 
 /// Whether another provider made a block, or nobody says who did.
 fn is_foreign(message: &Message, extra: &Extra) -> bool {

@@ -4,7 +4,7 @@ use super::{
     draft::{CallPart, Written},
     marks::{self, CODEC, Spelling, has_mark, marked, take_inner, wire_fields},
     read_results,
-    write::{Writer, wire_text},
+    write::{Writer, wire_text, with_rest},
 };
 use crate::{
     message::{ContentBlock, Json, Role, Text, ToolResult},
@@ -28,8 +28,8 @@ struct Said {
 impl Writer {
     /// Returns a result, and behind it the pictures and documents that have no place in it.
     pub(super) fn result(&mut self, result: &ToolResult) -> Vec<Written> {
-        let mut part = wire_fields(&result.extra, &mut self.notes);
-        let mut data = take_inner(&mut part, marks::FUNCTION_RESPONSE);
+        let mut rest = wire_fields(&result.extra, &mut self.notes);
+        let mut data = take_inner(&mut rest, marks::FUNCTION_RESPONSE);
         let call = self.calls.get(&result.tool_use_id).cloned();
         self.write_name(result, call.as_ref(), &mut data);
         let said = self.said(result);
@@ -41,7 +41,8 @@ impl Writer {
             data.set("parts", said.parts);
         }
         let key = Spelling::of(&result.extra).key(marks::FUNCTION_RESPONSE);
-        let mut written = Written::new("tool_result", part.with(key, data));
+        let mut written =
+            Written::new("tool_result", with_rest(Object::default().with(key, data), rest));
         let named = said.behind.is_empty();
         let label = call.as_ref().map_or(&result.tool_use_id, |call| &call.name);
         let label = Tree::from(format!("From the result of {label}:"));
