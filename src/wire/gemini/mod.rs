@@ -63,6 +63,7 @@
 //! Contents of one role side by side are accepted and stay. [`CacheMarks`](crate::message::CacheMarks)
 //! have no form here and need none.
 
+mod blocks;
 mod calls;
 mod decode;
 mod draft;

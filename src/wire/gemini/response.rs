@@ -121,13 +121,10 @@ fn content<'a>(
 
 /// Streams end with a text of nothing, which no request may hold.
 fn says_something(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Text(text) => !text.text.is_empty(),
-        ContentBlock::Thinking(thinking) => {
-            !thinking.text.is_empty() || thinking.signature.is_some()
-        }
-        _ => true,
+    if let ContentBlock::Thinking(thinking) = block {
+        return !thinking.text.is_empty() || thinking.signature.is_some();
     }
+    block.as_text().is_none_or(|text| !text.is_empty())
 }
 
 /// What the body says beside the answer. It is kept with the message and never sent back.

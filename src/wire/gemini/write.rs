@@ -52,13 +52,13 @@ impl Writer {
 
     /// Returns a block of the system prompt, which is text and what only this provider knows.
     pub(super) fn system_block(&mut self, block: &ContentBlock) -> Option<Tree> {
-        match block {
-            ContentBlock::Opaque(opaque) => self.opaque(opaque),
-            _ => match wire_text(Role::System, block) {
-                Some((text, extra)) if !text.is_blank() => Some(self.text(text, extra)),
-                Some(_) => self.drop_block(block, "blank text"),
-                None => self.drop_block(block, "a system prompt is text"),
-            },
+        if let ContentBlock::Opaque(opaque) = block {
+            return self.opaque(opaque);
+        }
+        match wire_text(Role::System, block) {
+            Some((text, extra)) if !text.is_blank() => Some(self.text(text, extra)),
+            Some(_) => self.drop_block(block, "blank text"),
+            None => self.drop_block(block, "a system prompt is text"),
         }
     }
 

@@ -73,34 +73,50 @@ impl Writer {
         let within = has_mark(&result.extra, "~parts");
         let mut said = Said::default();
         for block in &result.content {
-            if let Some((text, extra)) = wire_text(Role::User, block) {
-                let _ = self.notes.own_fields(extra).count();
+            if let Some(text) = self.text_of(block) {
                 said.texts.push(text);
                 continue;
             }
-            let written = match block {
-                ContentBlock::Image(image) => self.image(image),
-                ContentBlock::Document(document) => match self.document_text(document) {
-                    Some(text) => {
-                        said.texts.push(text);
-                        None
-                    }
-                    None => self.document(document),
-                },
-                ContentBlock::Opaque(opaque) if within => self.opaque(opaque),
-                _ => self.drop_block(block, "a result cannot hold it"),
-            };
-            let Some(written) = written else { continue };
+            let Some(written) = self.medium(block, within) else { continue };
             if within {
                 said.parts.push(written);
             } else {
-                let (kind, reason) = (block.kind(), "not every model takes it in a result");
-                let reason = reason.into();
+                let kind = block.kind();
+                let reason = "not every model takes it in a result".into();
                 self.notes.note(Change::BlockMoved { kind: kind.into(), reason });
                 said.behind.push(Written::new(kind, written));
             }
         }
         said
+    }
+
+    fn text_of(&mut self, block: &ContentBlock) -> Option<Text> {
+        if let ContentBlock::Document(document) = block {
+            return self.document_text(document);
+        }
+        let (text, extra) = wire_text(Role::User, block)?;
+        let _ = self.notes.own_fields(extra).count();
+        Some(text)
+    }
+
+    fn medium(&mut self, block: &ContentBlock, within: bool) -> Option<Tree> {
+        match block {
+            ContentBlock::Image(image) => self.image(image),
+            ContentBlock::Document(document) => self.document(document),
+            ContentBlock::Opaque(opaque) if within => self.opaque(opaque),
+            ContentBlock::Text(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::ToolUse(_)
+            | ContentBlock::ToolResult(_)
+            | ContentBlock::ServerToolUse(_)
+            | ContentBlock::ServerToolResult(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Opaque(_) => self.drop_block(block, "a result cannot hold it"),
+        }
     }
 }
 
