@@ -25,8 +25,8 @@ use std::{env, fs, path::PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
-    Request, Turn, legality,
-    message::{Delta, ModelError},
+    Message, Request, Role, Turn, legality,
+    message::{Delta, ModelError, ToolResult},
     testing::cases::{self, Case},
     wire::{
         AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, GeminiGenerate, ModelTraits,
@@ -82,6 +82,63 @@ fn real_answers_can_be_sent_back_in_pieces_too() {
         let sent = &encoded.body.to_value().unwrap()["contents"][1];
         assert_eq!(sent, &record["response"]["candidates"][0]["content"], "{name}");
     }
+}
+
+#[test]
+fn the_result_of_a_call_without_an_id_goes_back_without_one() {
+    let content = json!({"role": "model", "parts": [
+        {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"},
+        {"functionCall": {"name": "f", "args": {"n": 2}}},
+    ]});
+    let body =
+        json!({"candidates": [{"content": content, "finishReason": "STOP"}], "responseId": "r"});
+    let turn = CODEC.decode_response(body.to_string().as_bytes()).unwrap();
+    let ids: Vec<_> = turn.message.tool_uses().map(|call| call.id.clone()).collect();
+    assert_eq!(ids, ["call_0_r", "call_1_r"]);
+    // The host answers them in another order.
+    let results =
+        ids.iter().rev().map(|id| ToolResult::text(id.clone(), format!("of {id}")).into());
+    let answer = Message::new(Role::User, results.collect());
+    let thread = vec![Message::user("go"), turn.message, answer];
+    let encoded = CODEC.encode(&Request::new(thread), &EncodeOptions::default());
+    let written = encoded.body.to_value().unwrap();
+    assert_eq!(written["contents"][1], content);
+    let result =
+        |text: &str| json!({"functionResponse": {"name": "f", "response": {"output": text}}});
+    let expected = json!([result("of call_0_r"), result("of call_1_r")]);
+    assert_eq!(written["contents"][2]["parts"], expected);
+}
+
+#[test]
+fn another_dialect_gets_what_it_can_read() {
+    let body = json!({
+        "contents": [{"role": "user", "parts": [
+            {"text": "go"}, {"inlineData": {"mimeType": "image/png", "data": "_-8"}},
+        ]}],
+        "generationConfig": {"maxOutputTokens": 10, "temperature": 0.5},
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {
+            "type": "OBJECT", "properties": {"a": {"type": "ARRAY", "items": {"type": "STRING"}}},
+        }}]}],
+    });
+    let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+    let model = Some("claude-opus-4-6".into());
+    let options = EncodeOptions { model, ..EncodeOptions::default() };
+    let encoded = AnthropicMessages.encode(&request, &options);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
+    let expected = json!({
+        "model": "claude-opus-4-6",
+        "max_tokens": 10,
+        "temperature": 0.5,
+        "tool_choice": {"type": "any"},
+        "tools": [{"name": "f", "input_schema": schema}],
+        "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "go"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "/+8="}},
+        ]}],
+    });
+    assert_eq!(encoded.body.to_value().unwrap(), expected);
+    assert_eq!(encoded.adjustments, []);
 }
 
 mod streams {
@@ -179,6 +236,144 @@ mod streams {
         assert!(rest.is_object());
         turn.message.make_mut().extra = threadfold::message::Extra::default();
         turn
+    }
+}
+
+mod rules {
+    use threadfold::{
+        Plan, Replacement,
+        compact::{CompactOptions, Strip},
+        testing::generate::{junk_thread, legal_thread},
+    };
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_is_written_keeps_the_rules_of_the_provider(
+            thread in prop_oneof![legal_thread(0..10), junk_thread(0..8)],
+            model in prop::option::of(prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro"])),
+        ) {
+            let options = EncodeOptions { model: model.map(Into::into), ..EncodeOptions::default() };
+            let encoded = CODEC.encode(&Request::new(thread), &options);
+            save("threads", &encoded);
+            let body = encoded.body.to_value().unwrap();
+            prop_assert_eq!(violations(&body), Vec::<String>::new(), "{}", body);
+        }
+
+        #[test]
+        fn after_a_compaction_the_rest_is_written_as_it_came(body in generate::body()) {
+            let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+            // What stands behind the second question stays.
+            let contents = body["contents"].as_array().unwrap();
+            let users = contents.iter().enumerate().filter(|(_, one)| is_question(one));
+            let Some(at) = users.map(|(index, _)| index).nth(1) else { return Ok(()) };
+            let mut thread = request.messages.to_vec();
+            let mark = "aaaaaa".parse().unwrap();
+            thread[at].make_mut().content.push(threadfold::ContentBlock::checkpoint(mark));
+            let strip = Strip { reminders: false, thinking: false, keep_open_loop: true };
+            let options = CompactOptions { strip, ..CompactOptions::default() };
+            let summary = Replacement::new("It went well.").to(mark);
+            Plan::new(&thread, &[summary], &options).unwrap().apply(&mut thread).unwrap();
+            let encoded = CODEC.encode(&Request { messages: thread.into(), ..request }, &prefilling());
+            let written = encoded.body.to_value().unwrap();
+            // An answer right behind the summary is one content with it.
+            let kept = contents.get(at + 2..).unwrap_or_default();
+            let written = written["contents"].as_array().unwrap();
+            prop_assert_eq!(kept, &written[written.len() - kept.len()..]);
+        }
+    }
+
+    #[test]
+    fn the_checks_find_what_they_look_for() {
+        let text = json!({"text": "x"});
+        let call = json!({"functionCall": {"name": "f", "args": {}}});
+        let result = json!({"functionResponse": {"name": "f", "response": {}}});
+        let of = |role: &str, parts: &[&Value]| json!({"role": role, "parts": parts});
+        let question = of("user", &[&text]);
+        let cases = [
+            (vec![], "no content"),
+            (vec![of("model", &[&text]), question.clone()], "an answer comes first"),
+            (vec![question.clone(), of("model", &[&text])], "an answer comes last"),
+            (vec![question.clone(), of("user", &[])], "a content without parts"),
+            (vec![of("user", &[&json!({"text": ""})])], "a text of nothing"),
+            (
+                vec![question.clone(), of("model", &[&call]), question.clone()],
+                "calls and results differ",
+            ),
+            (vec![question.clone(), of("user", &[&result])], "calls and results differ"),
+            (
+                vec![question.clone(), of("model", &[&call]), of("user", &[&result, &text])],
+                "results share a content",
+            ),
+            (
+                vec![question.clone(), of("model", &[&call]), of("user", &[&result])],
+                "a call is not signed",
+            ),
+        ];
+        for (contents, complaint) in cases {
+            assert_eq!(violations(&json!({ "contents": contents })), [complaint]);
+        }
+    }
+
+    fn is_question(content: &Value) -> bool {
+        let parts = content["parts"].as_array().unwrap();
+        content["role"] != "model"
+            && parts.iter().any(|part| part.get("functionResponse").is_none())
+    }
+
+    /// What of the published rules a body breaks.
+    fn violations(body: &Value) -> Vec<String> {
+        let contents = body["contents"].as_array().unwrap();
+        let mut found = Vec::new();
+        let mut check = |fine: bool, complaint: &str| {
+            if !fine {
+                found.push(complaint.to_owned());
+            }
+        };
+        check(!contents.is_empty(), "no content");
+        check(contents.first().is_none_or(|one| one["role"] != "model"), "an answer comes first");
+        check(contents.last().is_none_or(|one| one["role"] != "model"), "an answer comes last");
+        for content in contents {
+            let parts = content["parts"].as_array().unwrap();
+            check(!parts.is_empty(), "a content without parts");
+            let empty = |part: &Value| part["text"] == "" && part.get("thoughtSignature").is_none();
+            check(!parts.iter().any(empty), "a text of nothing");
+            let results =
+                parts.iter().filter(|part| part.get("functionResponse").is_some()).count();
+            check(results == 0 || results == parts.len(), "results share a content");
+        }
+        let current = contents.iter().rposition(is_question).unwrap_or(0);
+        let runs: Vec<&[Value]> =
+            contents.chunk_by(|one, other| one["role"] == other["role"]).collect();
+        let mut from = 0;
+        for (index, run) in runs.iter().enumerate() {
+            let mut calls = named(run, "functionCall");
+            let mut results =
+                runs.get(index + 1).map_or(Vec::new(), |next| named(next, "functionResponse"));
+            calls.sort();
+            results.sort();
+            check(run[0]["role"] != "model" || calls == results, "calls and results differ");
+            let first = index == 0 && !named(run, "functionResponse").is_empty();
+            check(!first, "calls and results differ");
+            let parts = run.iter().flat_map(|content| content["parts"].as_array().unwrap());
+            let signed = parts
+                .into_iter()
+                .find(|part| part.get("functionCall").is_some())
+                .is_none_or(|part| part.get("thoughtSignature").is_some());
+            check(signed || from < current, "a call is not signed");
+            from += run.len();
+        }
+        found
+    }
+
+    /// Name and id of each call or result.
+    fn named(run: &[Value], key: &str) -> Vec<String> {
+        let parts = run.iter().flat_map(|content| content["parts"].as_array().unwrap());
+        let data = parts.filter_map(|part| part.get(key));
+        data.map(|data| format!("{} {}", data["name"], data["id"])).collect()
     }
 }
 
