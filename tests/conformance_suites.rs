@@ -20,7 +20,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use identity::{Fault, Identity};
-use threadfold::wire::{AnthropicMessages, BedrockConverse, OpenAiChat};
+use threadfold::wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat};
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -61,6 +61,7 @@ const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&AnthropicMessages, ANTHROPIC_BODIES),
     (&BedrockConverse, CONVERSE_BODIES),
     (&OpenAiChat, CHAT_BODIES),
+    (&GeminiGenerate, GEMINI_BODIES),
 ];
 
 const ANTHROPIC_BODIES: &[&str] = &[
@@ -76,6 +77,11 @@ const CONVERSE_BODIES: &[&str] = &[
 const CHAT_BODIES: &[&str] = &[
     r#"{"messages":[]}"#,
     r#"{"model":"m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}]}"#,
+];
+
+const GEMINI_BODIES: &[&str] = &[
+    r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+    r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"name":"f"}],"googleSearch":{}}]}"#,
 ];
 
 const BODIES: &[&str] = &[

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::wire::{AnthropicMessages, BedrockConverse, OpenAiChat, WireFormat};
+use threadfold::wire::{
+    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, WireFormat,
+};
 
 /// A request body as text, and what it says of itself.
 pub(crate) struct Input<'a> {
@@ -21,6 +23,7 @@ pub(crate) enum Dialect {
     Anthropic,
     BedrockConverse,
     OpenAiChat,
+    Gemini,
 }
 
 impl Dialect {
@@ -29,6 +32,7 @@ impl Dialect {
             Self::Anthropic => &AnthropicMessages,
             Self::BedrockConverse => &BedrockConverse,
             Self::OpenAiChat => &OpenAiChat,
+            Self::Gemini => &GeminiGenerate,
         }
     }
 
@@ -38,8 +42,9 @@ impl Dialect {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
             "bedrock-converse" => Ok(Self::BedrockConverse),
             "openai-chat" => Ok(Self::OpenAiChat),
+            "gemini" => Ok(Self::Gemini),
             other => Err(format!(
-                "there is no format {other:?}; there are anthropic, bedrock-converse, openai-chat"
+                "there is no format {other:?}; there are anthropic, bedrock-converse, gemini, openai-chat"
             )),
         }
     }
@@ -59,6 +64,7 @@ struct Record<'a> {
 struct Body<'a> {
     model: Option<&'a RawValue>,
     system: Option<IgnoredAny>,
+    contents: Option<IgnoredAny>,
     messages: Vec<&'a RawValue>,
 }
 
@@ -102,8 +108,8 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     Ok(Input { body, dialect, model })
 }
 
-/// Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
-/// messages and blocks of tools or thinking are Anthropic.
+/// Contents are Gemini; tool messages, tool calls and system messages are Chat Completions; a system
+/// prompt beside the messages and blocks of tools or thinking are Anthropic.
 fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
     let heads = || {
         let messages = body.messages.iter();
@@ -123,7 +129,9 @@ fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
         })
     };
     let claude = model.is_some_and(|model| model.contains("claude"));
-    if heads().any(of_chat) {
+    if body.contents.is_some() {
+        Dialect::Gemini
+    } else if heads().any(of_chat) {
         Dialect::OpenAiChat
     } else if body.system.is_some() || claude || heads().any(of_anthropic) {
         Dialect::Anthropic

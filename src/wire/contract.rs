@@ -225,6 +225,11 @@ pub enum Change {
         /// The id of the call.
         id: Text,
     },
+    /// A call that the dialect demands a signature on got the one that stands for none.
+    CallSigned {
+        /// The id of the call.
+        id: Text,
+    },
     /// Neighbours of one role were merged into one message.
     Merged,
     /// A short message of the user was put in, because the dialect demands one there.
@@ -293,6 +298,7 @@ impl fmt::Display for Change {
             Self::IdRewritten { from, to } => write!(f, "call id {from} rewritten as {to}"),
             Self::NameRewritten { from, to } => write!(f, "name {from} rewritten as {to}"),
             Self::InputWrapped { id } => write!(f, "input of call {id} wrapped in an object"),
+            Self::CallSigned { id } => write!(f, "call {id} signed as not the provider's own"),
             Self::Merged => f.write_str("merged with the message before it"),
             Self::UserInserted => f.write_str("a user message put in before it"),
             Self::TextInserted => f.write_str("a text put in"),

@@ -18,6 +18,7 @@
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | AWS Bedrock Converse | [`BedrockConverse`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
+//! | Gemini `generateContent` | [`GeminiGenerate`] |
 
 mod anthropic;
 mod assembly;
@@ -25,9 +26,12 @@ mod classify;
 mod contract;
 mod converse;
 mod error_body;
+mod extras;
 mod fields;
+mod gemini;
 mod notes;
 mod openai_chat;
+mod recognise;
 mod retry_after;
 mod sse;
 mod stream;
@@ -40,6 +44,7 @@ pub use contract::{
     WireFormat,
 };
 pub use converse::BedrockConverse;
+pub use gemini::GeminiGenerate;
 pub use openai_chat::OpenAiChat;
 pub use retry_after::retry_after;
 pub use sse::{SseError, SseEvent, SseParser};

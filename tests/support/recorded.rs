@@ -8,12 +8,13 @@ use std::{env, fs, path::PathBuf};
 use serde_json::value::RawValue;
 use threadfold::{
     Request, WireFormat,
-    wire::{AnthropicMessages, BedrockConverse, DecodeOptions, OpenAiChat},
+    wire::{AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat},
 };
 
-pub(crate) const FORMATS: [(&str, &dyn WireFormat); 3] = [
+pub(crate) const FORMATS: [(&str, &dyn WireFormat); 4] = [
     ("anthropic-messages", &AnthropicMessages),
     ("bedrock-converse", &BedrockConverse),
+    ("gemini", &GeminiGenerate),
     ("openai-chat", &OpenAiChat),
 ];
 

@@ -4,12 +4,9 @@ use serde_json::value::RawValue;
 
 use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
-    message::{
-        Checkpoint, ContentBlock, Document, Image, MediaSource, Summary, SystemReminder, Text,
-        TextBlock, markup,
-    },
+    message::{ContentBlock, Document, Image, MediaSource, Text, TextBlock},
     wire::{
-        contract::{Recognise, WireError},
+        contract::WireError,
         fields::{Fields, Path, is_text, items, text},
     },
 };
@@ -47,29 +44,6 @@ pub(super) fn content(
         Some(raw) => {
             let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
             Ok(array(&parts, speaker))
-        }
-    }
-}
-
-/// Turns texts of a user message into the kinds that they are the wire form of.
-pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
-    let last = blocks.len().saturating_sub(1);
-    for (index, block) in blocks.iter_mut().enumerate() {
-        let ContentBlock::Text(TextBlock { text, extra }) = block else { continue };
-        let extra = extra.clone();
-        if asked.checkpoints
-            && index == last
-            && let Some(id) = markup::read_checkpoint(text)
-        {
-            *block = Checkpoint { id, extra }.into();
-        } else if asked.reminders
-            && let Some(text) = markup::read_reminder(text).filter(|text| !text.is_blank())
-        {
-            *block = SystemReminder { text, extra }.into();
-        } else if asked.summaries
-            && let Some(text) = markup::read_summary(text).filter(|text| !text.is_blank())
-        {
-            *block = Summary { extra, ..Summary::new(text) }.into();
         }
     }
 }
@@ -173,13 +147,5 @@ mod tests {
         {
             assert_eq!(data_uri(uri), None, "{uri}");
         }
-    }
-
-    #[test]
-    fn only_the_last_block_becomes_a_checkpoint() {
-        let marker = ContentBlock::text("<checkpoint:a1b2c3>");
-        let mut blocks = vec![marker.clone(), marker.clone()];
-        recognise(&mut blocks, Recognise::default());
-        assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
     }
 }

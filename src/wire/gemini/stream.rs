@@ -1,0 +1,230 @@
+//! Building an answer of its stream.
+//!
+//! Every event is a whole response, whose parts are what is new. They are put together to the body
+//! of the whole answer, and that is read like any other.
+
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
+
+use super::{
+    marks::{FUNCTION_CALL, TEXT},
+    part::Part,
+    response,
+};
+use crate::{
+    message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage},
+    wire::{
+        classify::classify_error,
+        contract::WireError,
+        fields::{Fields, items, text},
+        stream::{StreamEvent, TurnBuilder},
+        tree::{Object, Tree},
+    },
+};
+
+/// An answer in the making.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    body: Merged,
+    candidate: Option<Merged>,
+    content: Merged,
+    parts: Vec<Piece>,
+    /// How many calls have begun.
+    calls: usize,
+    id: Option<Text>,
+    usage: Usage,
+    is_complete: bool,
+}
+
+/// A part in the making.
+#[derive(Debug)]
+enum Piece {
+    /// A text without fields of its own: more of it may come.
+    Text { thought: bool, text: String },
+    /// Any other part.
+    Whole(Json),
+}
+
+impl TurnBuilder for Builder {
+    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let fields = match Fields::body(data.as_bytes()) {
+            Ok(fields) => fields,
+            Err(WireError::Shape { .. }) => return Ok(Vec::new()),
+            Err(error @ WireError::NotJson { .. }) => return Err(self.broken(&error.to_string())),
+        };
+        if fields.get("error").is_some_and(|error| error.get() != "null") {
+            return Err(classify_error(0, data.as_bytes()).with_usage(self.usage));
+        }
+        if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
+            return Ok(Vec::new());
+        }
+        self.response(fields)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    fn finish(&mut self) -> Result<Turn, ModelError> {
+        if !self.is_complete {
+            return Err(self.broken("the stream ended before the answer was complete"));
+        }
+        let body = self.take_body().into_json();
+        response::response(body.as_str().as_bytes())
+            .map_err(|error| self.broken(&error.to_string()))
+    }
+}
+
+/// One of these is in every response.
+const KNOWN: [&str; 5] =
+    ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
+
+impl Builder {
+    fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+        let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
+        self.usage = fields.get("usageMetadata").and_then(response::usage).unwrap_or(self.usage);
+        self.is_complete |= response::is_blocked(&fields);
+        // The ids of calls are made of it, so it stays as it was when the first call began.
+        let id = fields.get("responseId").and_then(text);
+        if self.id.is_none() && self.calls == 0 && id.is_some() {
+            self.id = id;
+        } else {
+            fields.take("responseId");
+        }
+        self.body.extend(&fields);
+        let Some(raw) = candidates else { return Ok(Vec::new()) };
+        let all = items(raw).ok_or_else(|| self.broken("the candidates are no list"))?;
+        let first = all.into_iter().find(|candidate| response::is_first(candidate));
+        first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
+    }
+
+    fn candidate(&mut self, raw: &RawValue) -> Result<Vec<Delta>, ModelError> {
+        let Some(mut fields) = Fields::parse(raw.get()) else {
+            return Err(self.broken("a candidate is no object"));
+        };
+        let content = fields.take("content").and_then(|raw| Fields::parse(raw.get()));
+        let reason = fields.get("finishReason").and_then(text);
+        self.is_complete |=
+            reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
+        self.candidate.get_or_insert_default().extend(&fields);
+        let Some(mut content) = content else { return Ok(Vec::new()) };
+        let parts = content.take("parts").and_then(items).unwrap_or_default();
+        self.content.extend(&content);
+        Ok(parts.into_iter().flat_map(|raw| self.part(raw)).collect())
+    }
+
+    /// Takes a part in, and returns what it adds.
+    fn part(&mut self, raw: &RawValue) -> Vec<Delta> {
+        let Some(part) = Part::read(raw) else {
+            self.parts.push(Piece::Whole(Json::from_raw(raw)));
+            return Vec::new();
+        };
+        if part.data == TEXT {
+            return self.text(raw, &part).into_iter().collect();
+        }
+        self.parts.push(Piece::Whole(Json::from_raw(raw)));
+        if part.data == FUNCTION_CALL { self.call(part) } else { Vec::new() }
+    }
+
+    fn text(&mut self, raw: &RawValue, part: &Part<'_>) -> Option<Delta> {
+        let said = text(part.value);
+        let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
+        let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);
+        match (self.parts.last_mut(), &said) {
+            (_, Some(said)) if plain && said.is_empty() => {}
+            (Some(Piece::Text { thought: before, text }), Some(said))
+                if plain && *before == thought =>
+            {
+                text.push_str(said);
+            }
+            (_, Some(said)) if plain => {
+                self.parts.push(Piece::Text { thought, text: said.to_string() });
+            }
+            _ => self.parts.push(Piece::Whole(Json::from_raw(raw))),
+        }
+        let text = said.filter(|said| !said.is_empty())?;
+        Some(if thought { Delta::Thinking { text } } else { Delta::Text { text } })
+    }
+
+    fn call(&mut self, part: Part<'_>) -> Vec<Delta> {
+        let id = self.id.clone().unwrap_or_default();
+        let Some(call) = part.call(|| response::made_up_id(&id, self.calls)) else {
+            return Vec::new();
+        };
+        self.calls += 1;
+        let input = Text::from(call.input.as_str());
+        vec![
+            Delta::ToolUse { id: call.id.clone(), name: call.name },
+            Delta::ToolInput { id: call.id, text: input },
+        ]
+    }
+
+    /// The body of the answer, put together.
+    fn take_body(&mut self) -> Tree {
+        let mut body = std::mem::take(&mut self.body).into_object();
+        if let Some(candidate) = self.candidate.take() {
+            let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
+            let content = std::mem::take(&mut self.content).into_object();
+            let content = content.with("parts", parts.collect::<Vec<_>>());
+            let candidate = candidate.into_object().with("content", content);
+            body.set("candidates", Tree::from_iter([candidate]));
+        }
+        body.into()
+    }
+
+    fn broken(&self, reason: &str) -> ModelError {
+        let kind = ModelErrorKind::Retryable { after: None };
+        ModelError::new(kind, reason).with_usage(self.usage)
+    }
+}
+
+impl Piece {
+    fn into_tree(self) -> Tree {
+        match self {
+            Self::Text { thought, text } => {
+                let mut object = Object::default().with("text", text);
+                object.set_some("thought", thought.then_some(true));
+                object.into()
+            }
+            Self::Whole(json) => json.into(),
+        }
+    }
+}
+
+/// The fields of objects that become one. The last value of each counts.
+#[derive(Debug, Default)]
+struct Merged {
+    fields: Vec<(String, Json)>,
+    places: HashMap<String, usize>,
+}
+
+impl Merged {
+    fn extend(&mut self, fields: &Fields<'_>) {
+        fields.rest().for_each(|(key, raw)| self.set(key, raw));
+    }
+
+    fn set(&mut self, key: &str, raw: &RawValue) {
+        let value = Json::from_raw(raw);
+        let place = self.places.get(key).and_then(|place| self.fields.get_mut(*place));
+        match place {
+            Some(place) => place.1 = value,
+            None => {
+                self.places.insert(key.to_owned(), self.fields.len());
+                self.fields.push((key.to_owned(), value));
+            }
+        }
+    }
+
+    fn into_object(self) -> Object {
+        let mut object = Object::default();
+        for (key, value) in self.fields {
+            object.push(key, value);
+        }
+        object
+    }
+}

@@ -1,0 +1,611 @@
+//! The Gemini codec: cases in `testdata/wire/gemini`, streams in its `streams`, real bodies, random
+//! bodies, junk.
+//!
+//! A case has one of `--- body` (a request body), `--- request` (a `Request` in its serde form) or
+//! `--- response` (a response body), and what is expected of it: `--- expect body`,
+//! `--- expect adjustments` (one a line; none where the section is left out), `--- expect request`,
+//! `--- expect turn` or `--- expect error`. `--- options` may name a model, `prefill` and what to
+//! recognise. A body that is expected to stay as it is needs no `--- expect body`.
+//!
+//! A stream has `--- event` for each event, and `--- response` with the same answer in one body, or
+//! `--- expect error` with what the events lead to instead. `--- expect deltas` has the deltas, one
+//! a line.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic, and so may what it calls"
+)]
+
+#[path = "support/gemini_bodies.rs"]
+mod generate;
+
+use std::{env, fs, path::PathBuf};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use threadfold::{
+    Message, Request, Role, Turn, legality,
+    message::{Delta, ModelError, ToolResult},
+    testing::cases::{self, Case},
+    wire::{
+        AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, GeminiGenerate, ModelTraits,
+        OpenAiChat, Recognise, StreamEvent, WireFormat,
+    },
+};
+
+const CODEC: GeminiGenerate = GeminiGenerate;
+
+#[test]
+fn every_case_gives_what_it_expects() {
+    for case in cases::read("testdata/wire/gemini").unwrap() {
+        run(&case);
+    }
+}
+
+fn transcripts() -> Vec<(String, Value)> {
+    let folder = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
+        PathBuf::from,
+    );
+    let Ok(files) = fs::read_dir(folder.join("gemini")) else {
+        println!("skipped: there are no transcripts in {}", folder.display());
+        return Vec::new();
+    };
+    let read = |path: PathBuf| {
+        let record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), record)
+    };
+    files.map(|file| read(file.unwrap().path())).collect()
+}
+
+#[test]
+fn real_bodies_come_back_as_they_were() {
+    for (name, record) in transcripts() {
+        let encoded = round_trip(&record["request"], &DecodeOptions::default());
+        assert_eq!(encoded.adjustments, [], "{name}");
+        assert_eq!(encoded.body.to_value().unwrap(), record["request"], "{name}");
+        save(&name, &encoded);
+    }
+}
+
+#[test]
+fn real_answers_can_be_sent_back_in_pieces_too() {
+    for (name, record) in transcripts() {
+        let body = record["response"].to_string();
+        let turn = CODEC.decode_response(body.as_bytes()).unwrap();
+        assert!(turn.usage.is_some_and(|usage| !usage.is_zero()), "{name}");
+        assert_eq!(stream(&[body.as_str()]).unwrap().0, turn, "{name}");
+        let question = threadfold::Message::user("hi");
+        let encoded = CODEC.encode(&Request::new(vec![question, turn.message]), &prefilling());
+        assert_eq!(encoded.adjustments, [], "{name}");
+        let sent = &encoded.body.to_value().unwrap()["contents"][1];
+        assert_eq!(sent, &record["response"]["candidates"][0]["content"], "{name}");
+    }
+}
+
+#[test]
+fn the_result_of_a_call_without_an_id_goes_back_without_one() {
+    let content = json!({"role": "model", "parts": [
+        {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"},
+        {"functionCall": {"name": "f", "args": {"n": 2}}},
+    ]});
+    let body =
+        json!({"candidates": [{"content": content, "finishReason": "STOP"}], "responseId": "r"});
+    let turn = CODEC.decode_response(body.to_string().as_bytes()).unwrap();
+    let ids: Vec<_> = turn.message.tool_uses().map(|call| call.id.clone()).collect();
+    assert_eq!(ids, ["call_0_r", "call_1_r"]);
+    // The host answers them in another order.
+    let results =
+        ids.iter().rev().map(|id| ToolResult::text(id.clone(), format!("of {id}")).into());
+    let answer = Message::new(Role::User, results.collect());
+    let thread = vec![Message::user("go"), turn.message, answer];
+    let encoded = CODEC.encode(&Request::new(thread), &EncodeOptions::default());
+    let written = encoded.body.to_value().unwrap();
+    assert_eq!(written["contents"][1], content);
+    let result =
+        |text: &str| json!({"functionResponse": {"name": "f", "response": {"output": text}}});
+    let expected = json!([result("of call_0_r"), result("of call_1_r")]);
+    assert_eq!(written["contents"][2]["parts"], expected);
+}
+
+#[test]
+fn another_dialect_gets_what_it_can_read() {
+    let body = json!({
+        "contents": [{"role": "user", "parts": [
+            {"text": "go"}, {"inlineData": {"mimeType": "image/png", "data": "_-8"}},
+        ]}],
+        "generationConfig": {"maxOutputTokens": 10, "temperature": 0.5},
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY"}},
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {
+            "type": "OBJECT", "properties": {"a": {"type": "ARRAY", "items": {"type": "STRING"}}},
+        }}]}],
+    });
+    let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+    let model = Some("claude-opus-4-6".into());
+    let options = EncodeOptions { model, ..EncodeOptions::default() };
+    let encoded = AnthropicMessages.encode(&request, &options);
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}}});
+    let expected = json!({
+        "model": "claude-opus-4-6",
+        "max_tokens": 10,
+        "temperature": 0.5,
+        "tool_choice": {"type": "any"},
+        "tools": [{"name": "f", "input_schema": schema}],
+        "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "go"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "/+8="}},
+        ]}],
+    });
+    assert_eq!(encoded.body.to_value().unwrap(), expected);
+    assert_eq!(encoded.adjustments, []);
+}
+
+mod streams {
+    use super::*;
+
+    #[test]
+    fn every_stream_gives_the_answer_of_the_whole_body() {
+        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
+            let name = case.name.as_str();
+            let events = events(&case);
+            if let Some(expected) = case.section("expect error") {
+                let error = stream(&events).unwrap_err();
+                let found = format!("{error}\n{:?}", error.usage);
+                assert_eq!(found, expected.trim_end(), "{name}");
+                continue;
+            }
+            let (turn, deltas) = stream(&events).unwrap();
+            let whole = CODEC.decode_response(case.section("response").unwrap().as_bytes());
+            assert_eq!(without_rest(turn), without_rest(whole.unwrap()), "{name}");
+            if let Some(expected) = case.section("expect deltas") {
+                let deltas = deltas.iter().map(|delta| serde_json::to_string(delta).unwrap());
+                assert_eq!(deltas.collect::<Vec<_>>().join("\n"), expected.trim_end(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_is_no_answer_and_unknown_events_change_nothing() {
+        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
+            let events = events(&case);
+            if case.section("expect error").is_some() {
+                continue;
+            }
+            for end in 0..events.len() {
+                let error = stream(&events[..end]).unwrap_err();
+                assert!(error.is_retryable(), "{} cut at {end}", case.name);
+            }
+            let unknown = ["", "[DONE]", r#"{"type":"ping"}"#, "7", "[]"];
+            let dressed: Vec<&str> =
+                events.iter().flat_map(|event| [*event].into_iter().chain(unknown)).collect();
+            assert_eq!(stream(&dressed).unwrap(), stream(&events).unwrap(), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn an_answer_divided_anywhere_is_the_same_answer() {
+        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
+            let Some(whole) = case.section("response") else { continue };
+            // A tree sorts the keys, in the pieces as in the whole.
+            let tree: Value = serde_json::from_str(whole).unwrap();
+            let whole = tree.to_string();
+            let Some(parts) = tree["candidates"][0]["content"]["parts"].as_array() else {
+                continue;
+            };
+            let expected = stream(&[whole.as_str()]).unwrap();
+            let all: Vec<Value> = parts.iter().flat_map(divided).collect();
+            for at in 0..=all.len() {
+                let one = |parts: &[Value]| {
+                    let candidates = json!([{"content": {"parts": parts}}]);
+                    json!({"candidates": candidates, "responseId": tree["responseId"]}).to_string()
+                };
+                let mut last = tree.clone();
+                last["candidates"][0]["content"]["parts"] = json!([]);
+                let events = [one(&all[..at]), one(&all[at..]), last.to_string()];
+                let events: Vec<&str> = events.iter().map(String::as_str).collect();
+                let (turn, _) = stream(&events).unwrap();
+                assert_eq!(turn.message.content, expected.0.message.content, "{}", case.name);
+                assert_eq!(turn.usage, expected.0.usage);
+                assert_eq!(turn.stop_reason, expected.0.stop_reason);
+            }
+        }
+    }
+
+    /// A part in pieces: plain texts character by character.
+    fn divided(part: &Value) -> Vec<Value> {
+        let Some(text) = part["text"].as_str().filter(|_| part.get("thoughtSignature").is_none())
+        else {
+            return vec![part.clone()];
+        };
+        let piece = |char: char| {
+            let mut part = part.clone();
+            part["text"] = json!(char.to_string());
+            part
+        };
+        text.chars().map(piece).collect()
+    }
+
+    fn events(case: &Case) -> Vec<&str> {
+        case.sections_of("event").map(|(_, event)| event.trim_end()).collect()
+    }
+
+    /// What the body says beside the answer comes in another order in a stream.
+    fn without_rest(mut turn: Turn) -> Turn {
+        let rest = turn.message.extra.get("gemini", "~response").unwrap().to_value().unwrap();
+        assert!(rest.is_object());
+        turn.message.make_mut().extra = threadfold::message::Extra::default();
+        turn
+    }
+}
+
+mod rules {
+    use threadfold::{
+        Plan, Replacement,
+        compact::{CompactOptions, Strip},
+        testing::generate::{junk_thread, legal_thread},
+    };
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_is_written_keeps_the_rules_of_the_provider(
+            thread in prop_oneof![legal_thread(0..10), junk_thread(0..8)],
+            model in prop::option::of(prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro"])),
+        ) {
+            let options = EncodeOptions { model: model.map(Into::into), ..EncodeOptions::default() };
+            let encoded = CODEC.encode(&Request::new(thread), &options);
+            save("threads", &encoded);
+            let body = encoded.body.to_value().unwrap();
+            prop_assert_eq!(violations(&body), Vec::<String>::new(), "{}", body);
+        }
+
+        #[test]
+        fn after_a_compaction_the_rest_is_written_as_it_came(body in generate::body()) {
+            let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+            // What stands behind the second question stays.
+            let contents = body["contents"].as_array().unwrap();
+            let users = contents.iter().enumerate().filter(|(_, one)| is_question(one));
+            let Some(at) = users.map(|(index, _)| index).nth(1) else { return Ok(()) };
+            let mut thread = request.messages.to_vec();
+            let mark = "aaaaaa".parse().unwrap();
+            thread[at].make_mut().content.push(threadfold::ContentBlock::checkpoint(mark));
+            let strip = Strip { reminders: false, thinking: false, keep_open_loop: true };
+            let options = CompactOptions { strip, ..CompactOptions::default() };
+            let summary = Replacement::new("It went well.").to(mark);
+            Plan::new(&thread, &[summary], &options).unwrap().apply(&mut thread).unwrap();
+            let encoded = CODEC.encode(&Request { messages: thread.into(), ..request }, &prefilling());
+            let written = encoded.body.to_value().unwrap();
+            // An answer right behind the summary is one content with it.
+            let kept = contents.get(at + 2..).unwrap_or_default();
+            let written = written["contents"].as_array().unwrap();
+            prop_assert_eq!(kept, &written[written.len() - kept.len()..]);
+        }
+    }
+
+    #[test]
+    fn the_checks_find_what_they_look_for() {
+        let text = json!({"text": "x"});
+        let call = json!({"functionCall": {"name": "f", "args": {}}});
+        let result = json!({"functionResponse": {"name": "f", "response": {}}});
+        let of = |role: &str, parts: &[&Value]| json!({"role": role, "parts": parts});
+        let question = of("user", &[&text]);
+        let cases = [
+            (vec![], "no content"),
+            (vec![of("model", &[&text]), question.clone()], "an answer comes first"),
+            (vec![question.clone(), of("model", &[&text])], "an answer comes last"),
+            (vec![question.clone(), of("user", &[])], "a content without parts"),
+            (vec![of("user", &[&json!({"text": ""})])], "a text of nothing"),
+            (
+                vec![question.clone(), of("model", &[&call]), question.clone()],
+                "calls and results differ",
+            ),
+            (vec![question.clone(), of("user", &[&result])], "calls and results differ"),
+            (
+                vec![question.clone(), of("model", &[&call]), of("user", &[&result, &text])],
+                "results share a content",
+            ),
+            (
+                vec![question.clone(), of("model", &[&call]), of("user", &[&result])],
+                "a call is not signed",
+            ),
+        ];
+        for (contents, complaint) in cases {
+            assert_eq!(violations(&json!({ "contents": contents })), [complaint]);
+        }
+    }
+
+    fn is_question(content: &Value) -> bool {
+        let parts = content["parts"].as_array().unwrap();
+        content["role"] != "model"
+            && parts.iter().any(|part| part.get("functionResponse").is_none())
+    }
+
+    /// What of the published rules a body breaks.
+    fn violations(body: &Value) -> Vec<String> {
+        let contents = body["contents"].as_array().unwrap();
+        let mut found = Vec::new();
+        let mut check = |fine: bool, complaint: &str| {
+            if !fine {
+                found.push(complaint.to_owned());
+            }
+        };
+        check(!contents.is_empty(), "no content");
+        check(contents.first().is_none_or(|one| one["role"] != "model"), "an answer comes first");
+        check(contents.last().is_none_or(|one| one["role"] != "model"), "an answer comes last");
+        for content in contents {
+            let parts = content["parts"].as_array().unwrap();
+            check(!parts.is_empty(), "a content without parts");
+            let empty = |part: &Value| part["text"] == "" && part.get("thoughtSignature").is_none();
+            check(!parts.iter().any(empty), "a text of nothing");
+            let results =
+                parts.iter().filter(|part| part.get("functionResponse").is_some()).count();
+            check(results == 0 || results == parts.len(), "results share a content");
+        }
+        let current = contents.iter().rposition(is_question).unwrap_or(0);
+        let runs: Vec<&[Value]> =
+            contents.chunk_by(|one, other| one["role"] == other["role"]).collect();
+        let mut from = 0;
+        for (index, run) in runs.iter().enumerate() {
+            let mut calls = named(run, "functionCall");
+            let mut results =
+                runs.get(index + 1).map_or(Vec::new(), |next| named(next, "functionResponse"));
+            calls.sort();
+            results.sort();
+            check(run[0]["role"] != "model" || calls == results, "calls and results differ");
+            let first = index == 0 && !named(run, "functionResponse").is_empty();
+            check(!first, "calls and results differ");
+            let parts = run.iter().flat_map(|content| content["parts"].as_array().unwrap());
+            let signed = parts
+                .into_iter()
+                .find(|part| part.get("functionCall").is_some())
+                .is_none_or(|part| part.get("thoughtSignature").is_some());
+            check(signed || from < current, "a call is not signed");
+            from += run.len();
+        }
+        found
+    }
+
+    /// Name and id of each call or result.
+    fn named(run: &[Value], key: &str) -> Vec<String> {
+        let parts = run.iter().flat_map(|content| content["parts"].as_array().unwrap());
+        let data = parts.filter_map(|part| part.get(key));
+        data.map(|data| format!("{} {}", data["name"], data["id"])).collect()
+    }
+}
+
+/// The answer that a stream gives, and its deltas.
+fn stream(events: &[&str]) -> Result<(Turn, Vec<Delta>), ModelError> {
+    let mut builder = CODEC.turn_builder();
+    let mut deltas = Vec::new();
+    for data in events {
+        deltas.extend(builder.handle(StreamEvent { name: "", data })?);
+    }
+    Ok((builder.finish()?, deltas))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+        for recognise in [
+            Recognise { checkpoints: false, reminders: false, summaries: false },
+            Recognise::default(),
+            Recognise { checkpoints: true, reminders: true, summaries: true },
+        ] {
+            let encoded = round_trip(&body, &DecodeOptions { recognise });
+            prop_assert_eq!(&encoded.adjustments, &[]);
+            prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
+        }
+        save("generated", &round_trip(&body, &DecodeOptions::default()));
+    }
+
+    #[test]
+    fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
+        let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+        let stored = serde_json::to_string(&request).unwrap();
+        let loaded: Request = serde_json::from_str(&stored).unwrap();
+        let options = EncodeOptions::default();
+        prop_assert_eq!(CODEC.encode(&loaded, &options), CODEC.encode(&request, &options));
+    }
+
+    #[test]
+    fn there_and_back_over_another_dialect_is_legal(body in generate::body()) {
+        let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
+        let others: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
+        for other in others {
+            let there = other.encode(&request, &EncodeOptions::default());
+            let read = other
+                .decode_slice(there.body.as_str().as_bytes(), &DecodeOptions::default())
+                .unwrap();
+            prop_assert_eq!(legality::violations(&read.messages), &[]);
+            let back = CODEC.encode(&read, &EncodeOptions::default());
+            save("crossed", &back);
+            let read = CODEC.decode_slice(back.body.as_str().as_bytes(), &DecodeOptions::default());
+            prop_assert_eq!(CODEC.encode(&read.unwrap(), &EncodeOptions::default()).body, back.body);
+        }
+    }
+
+    #[test]
+    fn junk_never_panics(value in generate::junk()) {
+        survive(value.to_string().as_bytes());
+        survive(json!({"contents": value}).to_string().as_bytes());
+        for role in ["user", "model"] {
+            survive(json!({"contents": [{"role": role, "parts": value}]}).to_string().as_bytes());
+        }
+        let candidates = json!([{"content": {"parts": value}, "finishReason": value}]);
+        let body = json!({"candidates": candidates, "usageMetadata": value}).to_string();
+        survive(body.as_bytes());
+        let _ = stream(&[&body, &value.to_string(), &body]);
+    }
+
+    #[test]
+    fn mutated_bodies_never_panic_and_settle(
+        body in generate::body(),
+        junk in generate::junk(),
+        at in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut mutated = body.clone();
+        let count = places(&mut mutated, None, &junk);
+        places(&mut mutated, Some(at.index(count)), &junk);
+        let text = mutated.to_string();
+        survive(text.as_bytes());
+        survive(&text.as_bytes()[..cut.index(text.len())]);
+        // What was made valid needs no second repair.
+        let options = EncodeOptions::default();
+        if let Ok(request) = CODEC.decode(&mutated, &DecodeOptions::default()) {
+            let first = CODEC.encode(&request, &options);
+            let again =
+                CODEC.decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default()).unwrap();
+            let settled = CODEC.encode(&again, &options);
+            prop_assert_eq!(settled.body.to_value(), first.body.to_value());
+            prop_assert_eq!(legality::violations(&again.messages), &[]);
+        }
+    }
+}
+
+#[test]
+fn deep_and_large_bodies_are_read_in_linear_time() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    survive(deep.as_bytes());
+    survive(format!(r#"{{"contents":[{{"parts":[{deep}]}}],"x":{deep}}}"#).as_bytes());
+    let call = |n: usize| format!(r#"{{"functionCall":{{"name":"f{}"}},"u{n}":1}}"#, n % 7);
+    let calls: Vec<String> = (0..20_000).map(call).collect();
+    let result = |n: usize| format!(r#"{{"functionResponse":{{"name":"f{}"}}}}"#, n % 7);
+    let results: Vec<String> = (0..20_000).map(result).collect();
+    let content = |n: usize| format!(r#"{{"role":"model","k{n}":1,"parts":[{{"text":"x"}}]}}"#);
+    let answers: Vec<String> = (0..20_000).map(content).collect();
+    let (calls, results, answers) = (calls.join(","), results.join(","), answers.join(","));
+    let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
+    let body = format!(
+        r#"{{"contents":[{{"role":"user","parts":[{{"text":"go"}}]}},{{"role":"model","parts":[{calls}]}},{{"role":"user","parts":[{results}]}},{answers}]{fields}}}"#
+    );
+    let request = CODEC.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let encoded = CODEC.encode(&request, &prefilling());
+    assert_eq!(encoded.adjustments, []);
+    let event = format!(r#"{{"candidates":[{{"content":{{"parts":[{calls}]}}}}]{fields}}}"#);
+    assert!(stream(&[&event, &event]).is_err());
+}
+
+fn run(case: &Case) {
+    let name = case.name.as_str();
+    let get = |section: &str| case.section(section).map(|body| body.trim_end_matches('\n'));
+    let parse = |section: &str| -> Option<Value> {
+        let text = get(section)?;
+        Some(
+            serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}, {section}: {error}")),
+        )
+    };
+    let options = parse("options").unwrap_or_default();
+    let asked = |kind: &str| {
+        options["recognise"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
+    };
+    let recognise = Recognise {
+        checkpoints: options["recognise"].is_null() || asked("checkpoints"),
+        reminders: asked("reminders"),
+        summaries: asked("summaries"),
+    };
+    let decode = DecodeOptions { recognise };
+    let model = options["model"].as_str().map(Into::into);
+    let accepts_prefill = options["prefill"] == true;
+    let traits = ModelTraits { accepts_prefill, ..ModelTraits::default() };
+    let encode = EncodeOptions { model, traits };
+    if let Some(response) = get("response") {
+        match CODEC.decode_response(response.as_bytes()) {
+            Ok(turn) => {
+                let turn = serde_json::to_value(&turn).unwrap();
+                assert_eq!(turn, parse("expect turn").unwrap(), "{name}: {turn}");
+            }
+            Err(error) => {
+                assert_eq!(Some(error.to_string().as_str()), get("expect error"), "{name}")
+            }
+        }
+        return;
+    }
+    let request = match (get("body"), get("request")) {
+        (Some(body), _) => CODEC.decode_slice(body.as_bytes(), &decode),
+        (None, Some(request)) => Ok(serde_json::from_str(request)
+            .unwrap_or_else(|error| panic!("{name}, request: {error}"))),
+        (None, None) => panic!("{name}: there is nothing to encode"),
+    };
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => {
+            assert_eq!(Some(error.to_string().as_str()), get("expect error"), "{name}");
+            return;
+        }
+    };
+    if let Some(expected) = parse("expect request") {
+        let found = serde_json::to_value(&request).unwrap();
+        assert_eq!(found, expected, "{name}: {found}");
+    }
+    let encoded = CODEC.encode(&request, &encode);
+    let expected = parse("expect body").or_else(|| parse("body")).unwrap_or_default();
+    assert_eq!(encoded.body.to_value().unwrap(), expected, "{name}: {}", encoded.body);
+    let adjustments: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
+    assert_eq!(adjustments.join("\n"), get("expect adjustments").unwrap_or_default(), "{name}");
+    if !accepts_prefill {
+        save(name, &encoded);
+    }
+}
+
+/// Options under which a thread at rest stays as it is.
+fn prefilling() -> EncodeOptions {
+    let traits = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
+    EncodeOptions { model: None, traits }
+}
+
+/// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
+fn save(name: &str, encoded: &Encoded) {
+    if let Some(folder) = env::var_os("THREADFOLD_WIRE_OUT") {
+        let line = format!("{}\n", encoded.body);
+        let path = PathBuf::from(folder).join(format!("{name}.jsonl"));
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+    }
+}
+
+fn round_trip(body: &Value, options: &DecodeOptions) -> Encoded {
+    let request = CODEC.decode(body, options).unwrap();
+    CODEC.encode(&request, &EncodeOptions::default())
+}
+
+fn survive(body: &[u8]) {
+    if let Ok(request) = CODEC.decode_slice(body, &DecodeOptions::default()) {
+        let _ = CODEC.encode(&request, &EncodeOptions::default());
+    }
+    let _ = CODEC.decode_response(body);
+}
+
+/// Counts the values in a tree; puts junk in the place of one of them.
+fn places(value: &mut Value, mut replace: Option<usize>, junk: &Value) -> usize {
+    fn walk(value: &mut Value, replace: &mut Option<usize>, junk: &Value, count: &mut usize) {
+        *count += 1;
+        match replace {
+            Some(0) => {
+                *value = junk.clone();
+                *replace = None;
+                return;
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| walk(item, replace, junk, count));
+            }
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|item| walk(item, replace, junk, count));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut count = 0;
+    walk(value, &mut replace, junk, &mut count);
+    count
+}
