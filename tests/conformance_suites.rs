@@ -20,7 +20,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 use identity::{Fault, Identity};
-use threadfold::wire::{AnthropicMessages, OpenAiChat};
+use threadfold::wire::{AnthropicMessages, OpenAiChat, OpenAiResponses};
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -60,6 +60,7 @@ const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&Identity(Fault::None), BODIES),
     (&AnthropicMessages, ANTHROPIC_BODIES),
     (&OpenAiChat, CHAT_BODIES),
+    (&OpenAiResponses, RESPONSES_BODIES),
 ];
 
 const ANTHROPIC_BODIES: &[&str] = &[
@@ -70,6 +71,12 @@ const ANTHROPIC_BODIES: &[&str] = &[
 const CHAT_BODIES: &[&str] = &[
     r#"{"messages":[]}"#,
     r#"{"model":"m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}]}"#,
+];
+
+const RESPONSES_BODIES: &[&str] = &[
+    r#"{"input":[]}"#,
+    r#"{"model":"m","input":"hi"}"#,
+    r#"{"model":"m","instructions":"be brief","input":[{"role":"developer","content":"and kind"},{"role":"user","content":[{"type":"input_text","text":"hi"},{"type":"input_image","image_url":"https://example.org/a.png","detail":"auto"}]},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"x"}]},{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"final_answer","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"b"}]}],"tools":[{"type":"function","name":"read","parameters":{},"strict":false},{"type":"web_search"}]}"#,
 ];
 
 const BODIES: &[&str] = &[

@@ -9,14 +9,19 @@
 //! |---|---|
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
+//! | OpenAI Responses | [`OpenAiResponses`] |
 
 mod anthropic;
 mod classify;
 mod contract;
 mod error_body;
 mod fields;
+mod ids;
+mod marks;
 mod notes;
+mod openai;
 mod openai_chat;
+mod openai_responses;
 mod stream;
 mod tree;
 
@@ -27,4 +32,5 @@ pub use contract::{
     WireFormat,
 };
 pub use openai_chat::OpenAiChat;
+pub use openai_responses::OpenAiResponses;
 pub use stream::{StreamEvent, TurnBuilder};

@@ -6,7 +6,7 @@ use super::{
     calls,
     marks::{Field, REASONING, keep, mark, opaque_field},
     params,
-    read_content::{Content, Speaker, content, recognise},
+    read_content::{Content, Speaker, content},
 };
 use crate::{
     message::{
@@ -15,6 +15,7 @@ use crate::{
     wire::{
         contract::{DecodeOptions, WireError},
         fields::{Fields, Path, items, text},
+        openai::recognise,
     },
 };
 

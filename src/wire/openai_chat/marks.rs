@@ -22,15 +22,14 @@
 //! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
 //! itself where `name` is `content`, and the message itself where it is `message`.
 
-use std::borrow::Cow;
+use serde_json::value::RawValue;
 
-use serde_json::{Value, value::RawValue};
-
+pub(super) use crate::wire::marks::{Field, inner, mark, reopen, wire_fields};
 use crate::{
     message::{ContentBlock, Extra, Json, Opaque, Text},
     wire::{
         fields::{Fields, is_text, text},
-        notes::{FORM, Notes},
+        marks,
         tree::{Object, Tree},
     },
 };
@@ -41,62 +40,14 @@ pub(super) const CODEC: &str = "openai-chat";
 /// The fields of a message in which compatible servers put their reasoning.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// A field of an `extra`.
-pub(super) type Field = (&'static str, Json);
-
 /// Returns the fields that nobody took, behind these of the codec's own.
 pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
-    let own = own.into_iter().map(|(key, json)| (Text::from(key), json));
-    let rest = rest.rest().map(|(key, raw)| {
-        let key =
-            if key.starts_with(FORM) { format!("{FORM}{key}").into() } else { Text::from(key) };
-        (key, Json::from_raw(raw))
-    });
-    Extra::new(CODEC, own.chain(rest))
-}
-
-/// Returns a mark.
-pub(super) fn mark(key: &'static str, word: &str) -> Field {
-    (key, Json::from(Value::from(word)))
-}
-
-/// Returns what nobody took of an inner object, as a field of this name; nothing if that is nothing.
-pub(super) fn inner(key: &'static str, rest: &Fields<'_>) -> Option<Field> {
-    let mut object = Object::default();
-    for (key, raw) in rest.rest() {
-        object.push(key.to_owned(), Json::from_raw(raw));
-    }
-    (rest.rest().next().is_some()).then(|| (key, Tree::from(object).into_json()))
+    marks::keep(CODEC, rest, own)
 }
 
 /// The word of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
-    serde_json::from_str(extra.get(CODEC, key)?.as_str()).ok()
-}
-
-/// Returns the wire fields as an object, to which the known ones are added. Another codec's are
-/// noted as left out.
-pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
-    let mut object = Object::default();
-    for (key, json) in notes.own_fields(extra) {
-        let key = match key.strip_prefix(FORM) {
-            None => key,
-            Some(escaped) if escaped.starts_with(FORM) => escaped,
-            Some(_) => continue,
-        };
-        object.push(Cow::Owned(key.to_owned()), json.clone());
-    }
-    object
-}
-
-/// Returns the object that this JSON is, to be changed; an empty one for other JSON.
-pub(super) fn reopen(json: Option<&Json>) -> Object {
-    let mut object = Object::default();
-    let fields = json.and_then(|json| Fields::parse(json.as_str()));
-    for (key, raw) in fields.iter().flat_map(Fields::rest) {
-        object.push(key.to_owned(), Json::from_raw(raw));
-    }
-    object
+    marks::marked(CODEC, extra, key)
 }
 
 /// Returns a part of the content that only this codec understands.

@@ -4,13 +4,11 @@ use serde_json::value::RawValue;
 
 use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
-    message::{
-        Checkpoint, ContentBlock, Document, Image, MediaSource, Summary, SystemReminder, Text,
-        TextBlock, markup,
-    },
+    message::{ContentBlock, Document, Image, MediaSource, TextBlock},
     wire::{
-        contract::{Recognise, WireError},
+        contract::WireError,
         fields::{Fields, Path, is_text, items, text},
+        openai::data_uri,
     },
 };
 
@@ -47,29 +45,6 @@ pub(super) fn content(
         Some(raw) => {
             let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
             Ok(array(&parts, speaker))
-        }
-    }
-}
-
-/// Turns texts of a user message into the kinds that they are the wire form of.
-pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
-    let last = blocks.len().saturating_sub(1);
-    for (index, block) in blocks.iter_mut().enumerate() {
-        let ContentBlock::Text(TextBlock { text, extra }) = block else { continue };
-        let extra = extra.clone();
-        if asked.checkpoints
-            && index == last
-            && let Some(id) = markup::read_checkpoint(text)
-        {
-            *block = Checkpoint { id, extra }.into();
-        } else if asked.reminders
-            && let Some(text) = markup::read_reminder(text).filter(|text| !text.is_blank())
-        {
-            *block = SystemReminder { text, extra }.into();
-        } else if asked.summaries
-            && let Some(text) = markup::read_summary(text).filter(|text| !text.is_blank())
-        {
-            *block = Summary { extra, ..Summary::new(text) }.into();
         }
     }
 }
@@ -141,45 +116,4 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let title = file.take_text("filename");
     let extra = keep(&fields, inner("file", &file).into_iter().collect());
     Some(Document { source, title, context: None, extra }.into())
-}
-
-/// Reads a data URI, if it is of the one form that [`write_data_uri`] gives back.
-fn data_uri(uri: &str) -> Option<MediaSource> {
-    let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
-    let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
-    plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
-}
-
-/// Returns the data URI of these bytes.
-pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
-    format!("data:{media_type};base64,{data}").into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_data_uri_is_taken_apart_only_where_it_can_be_put_together_again() {
-        for uri in ["data:image/png;base64,AA==", "data:a/b;base64,", "data:a/b;base64,x;base64,y"]
-        {
-            let Some(MediaSource::Base64 { media_type, data }) = data_uri(uri) else {
-                panic!("{uri}")
-            };
-            assert_eq!(write_data_uri(&media_type, &data), uri);
-        }
-        for uri in
-            ["https://x", "data:,x", "data:;base64,A", "data:a/b;c=d;base64,A", "DATA:a;base64,"]
-        {
-            assert_eq!(data_uri(uri), None, "{uri}");
-        }
-    }
-
-    #[test]
-    fn only_the_last_block_becomes_a_checkpoint() {
-        let marker = ContentBlock::text("<checkpoint:a1b2c3>");
-        let mut blocks = vec![marker.clone(), marker.clone()];
-        recognise(&mut blocks, Recognise::default());
-        assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
-    }
 }
