@@ -27,9 +27,10 @@ pub(super) struct Ending {
 /// Makes the items legal in their order.
 pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     drop_repeated(items, notes);
-    drop_orphans(items, ending, notes);
+    drop_unanswered(items, ending, notes);
     drop_lone_reasoning(items, ending, notes);
     forget_ids_without_reasoning(items, notes);
+    drop_orphans(items, ending, notes);
     end_with_trigger(items, ending, notes);
 }
 
@@ -61,16 +62,40 @@ fn without_id(item: &mut Item, reason: &str, notes: &mut Notes) -> bool {
     false
 }
 
+/// Drops calls that are kept whole, and whose answer does not come.
+fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    if ending.at_rest {
+        return;
+    }
+    let mut answers: HashSet<Text> = HashSet::new();
+    let mut stays = Vec::with_capacity(items.len());
+    for item in items.iter().rev() {
+        stays.push(match &item.kind {
+            Kind::Whole(label) if kinds::is_output(&label.kind) => {
+                answers.extend(label.call_id.clone());
+                true
+            }
+            Kind::Whole(label) if kinds::is_call(&label.kind) => {
+                label.call_id.as_ref().is_none_or(|id| answers.remove(id))
+            }
+            Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output => true,
+            Kind::Reasoning(_) | Kind::Whole(_) => true,
+        });
+    }
+    items.retain(|item| {
+        let kept = stays.pop().unwrap_or(true);
+        if !kept {
+            notes.turn_to(item.at);
+            notes.drop_block("opaque", "its answer is not there");
+        }
+        kept
+    });
+}
+
 /// Drops answers that are kept whole, and whose call is not there.
 fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     let mut called: HashSet<Text> = HashSet::new();
     let mut is_chained = ending.is_chained;
-    let answers = items.iter().filter_map(|item| match &item.kind {
-        Kind::Whole(label) if kinds::is_output(&label.kind) => label.call_id.clone(),
-        Kind::Whole(_) | Kind::Said | Kind::Answer | Kind::Call(_) => None,
-        Kind::Output | Kind::Reasoning(_) => None,
-    });
-    let answered: HashSet<Text> = answers.collect();
     items.retain(|item| {
         let label = match &item.kind {
             Kind::Call(id) => {
@@ -81,21 +106,20 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
             Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => return true,
         };
         is_chained |= label.kind == "item_reference";
-        let stays = if kinds::is_call(&label.kind) {
-            let call = label.call_id.as_ref();
-            called.extend(call.cloned());
-            ending.at_rest || call.is_none_or(|id| answered.contains(id))
-        } else if kinds::is_output(&label.kind) {
-            is_chained || label.call_id.as_ref().is_none_or(|id| called.remove(id))
+        let answered = if kinds::is_output(&label.kind) {
+            label.call_id.as_ref()
+        } else {
+            label.request_id.as_ref()
+        };
+        let stays = is_chained || answered.is_none_or(|id| called.remove(id));
+        if kinds::is_call(&label.kind) {
+            called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {
             called.extend(label.id.clone());
-            true
-        } else {
-            is_chained || label.request_id.as_ref().is_none_or(|id| called.contains(id))
-        };
+        }
         if !stays {
             notes.turn_to(item.at);
-            notes.drop_block("opaque", "its call or answer is not there");
+            notes.drop_block("opaque", "its call is not there");
         }
         stays
     });

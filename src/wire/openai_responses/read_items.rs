@@ -82,7 +82,7 @@ impl Context {
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
         let mark_led = || led.iter().map(|id| mark("~led", id)).collect();
-        let whole = self.is_adjacent;
+        let whole = self.is_adjacent && label.kind != "item_reference";
         let mut blocks = match label.kind.as_str() {
             "reasoning" => {
                 let next = next.map(Label::read).filter(Label::is_of_model);

@@ -35,6 +35,7 @@ pub(super) fn content(
     match pieces.first()? {
         Piece::Plain(text) if alone => Some(text.clone().into()),
         Piece::Whole(json) if alone => Some(json.clone().into()),
+        Piece::Part(whole) if alone && form == Some("whole") => Some(whole.clone()),
         Piece::Plain(_) | Piece::Whole(_) | Piece::Part(_) => {
             Some(Tree::Array(pieces.into_iter().map(|piece| part(piece, kind)).collect()))
         }
