@@ -1,8 +1,8 @@
 //! A tool over any transcript: stamps checkpoints, replaces ranges, runs a strategy, changes dialect.
 //!
 //! ```text
-//! cargo run -q --example transcript -- [--format auto|anthropic|openai-chat] [--strategy NAME]
-//!     [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE
+//! cargo run -q --example transcript -- [--format auto|anthropic|openai-chat|openai-responses]
+//!     [--strategy NAME] [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE
 //! ```
 //!
 //! FILE is a request body, a bare array of messages, or a record that holds the body as `request`.

@@ -20,12 +20,12 @@ mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use wire_cases::{places, round_trip, save, survive};
 use threadfold::{
     Request,
     testing::cases,
     wire::{DecodeOptions, EncodeOptions, OpenAiChat, Recognise, WireFormat},
 };
+use wire_cases::{places, round_trip, save, survive};
 
 #[test]
 fn every_case_gives_what_it_expects() {
@@ -120,7 +120,8 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     survive(&OpenAiChat, deep.as_bytes());
     survive(
-        &OpenAiChat, format!(r#"{{"messages":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#).as_bytes(),
+        &OpenAiChat,
+        format!(r#"{{"messages":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#).as_bytes(),
     );
     let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
     let call = |n: usize| {

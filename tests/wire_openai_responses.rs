@@ -194,7 +194,8 @@ fn check(body: &Value) {
     let (mut ids, mut calls, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in items.iter().enumerate() {
         let kind = item["type"].as_str().unwrap_or("message");
-        let reference = kind == "item_reference" || item["type"].is_null() && item["role"].is_null();
+        let reference =
+            kind == "item_reference" || item["type"].is_null() && item["role"].is_null();
         if let Some(id) = item["id"].as_str().filter(|_| !reference && !kind.starts_with("local")) {
             assert!(!ids.contains(&id), "{id} twice: {body}");
             ids.push(id);
@@ -318,9 +319,7 @@ fn events(case: &Case) -> impl Iterator<Item = &str> {
 }
 
 /// Hands the events over, and takes the answer at the end of them.
-fn stream<'e>(
-    events: impl IntoIterator<Item = &'e str>,
-) -> (Vec<Delta>, Result<Turn, ModelError>) {
+fn stream<'e>(events: impl IntoIterator<Item = &'e str>) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let mut builder = OpenAiResponses.turn_builder();
     let mut deltas = Vec::new();
     for data in events {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use threadfold::wire::{AnthropicMessages, OpenAiChat, WireFormat};
+use threadfold::wire::{AnthropicMessages, OpenAiChat, OpenAiResponses, WireFormat};
 
 /// A request body as text, and what it says of itself.
 pub(crate) struct Input<'a> {
@@ -20,6 +20,7 @@ pub(crate) struct Input<'a> {
 pub(crate) enum Dialect {
     Anthropic,
     OpenAiChat,
+    OpenAiResponses,
 }
 
 impl Dialect {
@@ -27,6 +28,7 @@ impl Dialect {
         match self {
             Self::Anthropic => &AnthropicMessages,
             Self::OpenAiChat => &OpenAiChat,
+            Self::OpenAiResponses => &OpenAiResponses,
         }
     }
 
@@ -35,7 +37,10 @@ impl Dialect {
         match name {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
             "openai-chat" => Ok(Self::OpenAiChat),
-            other => Err(format!("there is no format {other:?}; there are anthropic, openai-chat")),
+            "openai-responses" => Ok(Self::OpenAiResponses),
+            other => Err(format!(
+                "there is no format {other:?}; there are anthropic, openai-chat, openai-responses"
+            )),
         }
     }
 }
@@ -55,6 +60,7 @@ struct Body<'a> {
     model: Option<&'a RawValue>,
     system: Option<IgnoredAny>,
     messages: Vec<&'a RawValue>,
+    input: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -97,7 +103,7 @@ pub(crate) fn read(bytes: &[u8], format: Option<Dialect>) -> Result<Input<'_>, S
     Ok(Input { body, dialect, model })
 }
 
-/// Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
+/// An input is Responses. Tool messages, tool calls and system messages are Chat Completions; a system prompt beside the
 /// messages and blocks of tools or thinking are Anthropic.
 fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
     let heads = || {
@@ -117,6 +123,9 @@ fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
             known.contains(&kind.name.as_str())
         })
     };
+    if body.input.is_some() {
+        return Dialect::OpenAiResponses;
+    }
     let claude = model.is_some_and(|model| model.contains("claude"));
     if heads().any(of_chat) {
         Dialect::OpenAiChat

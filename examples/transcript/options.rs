@@ -7,8 +7,8 @@ use threadfold::{CheckpointId, ContextWindow, Replacement};
 
 use crate::input::Dialect;
 
-const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat] [--strategy NAME] \
-    [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
+const USAGE: &str = "usage: transcript [--format auto|anthropic|openai-chat|openai-responses] \
+    [--strategy NAME] [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
 
 /// What was asked for.
 pub(crate) struct Options {

@@ -4,11 +4,14 @@
 
 use threadfold::{
     Plan, Request, WireFormat, legality,
-    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat, Recognise},
+    wire::{
+        AnthropicMessages, DecodeOptions, EncodeOptions, ModelTraits, OpenAiChat, OpenAiResponses,
+        Recognise,
+    },
 };
 
 /// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat];
+pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat, &OpenAiResponses];
 
 /// Reads bytes as a request body, a response body and, behind the first zero byte, as a stored plan
 /// for the thread of the request, with every codec; checks what always holds.

@@ -8,11 +8,14 @@ use std::{env, fs, path::PathBuf};
 use serde_json::value::RawValue;
 use threadfold::{
     Request, WireFormat,
-    wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
+    wire::{AnthropicMessages, DecodeOptions, OpenAiChat, OpenAiResponses},
 };
 
-pub(crate) const FORMATS: [(&str, &dyn WireFormat); 2] =
-    [("anthropic-messages", &AnthropicMessages), ("openai-chat", &OpenAiChat)];
+pub(crate) const FORMATS: [(&str, &dyn WireFormat); 3] = [
+    ("anthropic-messages", &AnthropicMessages),
+    ("openai-chat", &OpenAiChat),
+    ("openai-responses", &OpenAiResponses),
+];
 
 /// A record around a request body.
 #[derive(serde::Deserialize)]

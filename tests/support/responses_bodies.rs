@@ -7,29 +7,64 @@ use serde_json::{Map, Value, json};
 pub(crate) fn body() -> impl Strategy<Value = Value> {
     let items = (vec(said("developer"), 0..2), vec(exchange(), 1..6));
     let tools = option::of(vec(tool(), 1..3));
-    (items, params(), tools, unknown()).prop_map(|((leading, exchanges), params, tools, unknown)| {
-        let mut items = leading;
-        for (index, exchange) in exchanges.into_iter().enumerate() {
-            items.extend(exchange.into_iter().map(|item| numbered(item, index)));
-        }
-        let mut body = with(json!({"input": items}), params);
-        if let Some(tools) = tools {
-            body = with(body, json!({"tools": tools}));
-        }
-        with(body, unknown)
-    })
+    (items, params(), tools, unknown()).prop_map(
+        |((leading, exchanges), params, tools, unknown)| {
+            let mut items = leading;
+            for (index, exchange) in exchanges.into_iter().enumerate() {
+                items.extend(exchange.into_iter().map(|item| numbered(item, index)));
+            }
+            let mut body = with(json!({"input": items}), params);
+            if let Some(tools) = tools {
+                body = with(body, json!({"tools": tools}));
+            }
+            with(body, unknown)
+        },
+    )
 }
 
 /// Any JSON, with the words of the dialect in it more often than chance would have them.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
     let words = select(vec![
-        "role", "content", "type", "text", "user", "assistant", "system", "message", "input",
-        "reasoning", "summary", "summary_text", "encrypted_content", "function_call",
-        "function_call_output", "custom_tool_call", "call_id", "id", "name", "arguments", "output",
-        "input_text", "output_text", "input_image", "image_url", "input_file", "file_data", "refusal",
-        "computer_call", "computer_call_output", "web_search_call", "item_reference",
-        "compaction_trigger", "local_shell_call_output", "previous_response_id", "~part", "~item",
-        "item", "status", "",
+        "role",
+        "content",
+        "type",
+        "text",
+        "user",
+        "assistant",
+        "system",
+        "message",
+        "input",
+        "reasoning",
+        "summary",
+        "summary_text",
+        "encrypted_content",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "call_id",
+        "id",
+        "name",
+        "arguments",
+        "output",
+        "input_text",
+        "output_text",
+        "input_image",
+        "image_url",
+        "input_file",
+        "file_data",
+        "refusal",
+        "computer_call",
+        "computer_call_output",
+        "web_search_call",
+        "item_reference",
+        "compaction_trigger",
+        "local_shell_call_output",
+        "previous_response_id",
+        "~part",
+        "~item",
+        "item",
+        "status",
+        "",
     ]);
     let word = words.clone();
     let leaf = prop_oneof![
@@ -112,10 +147,7 @@ fn answer() -> impl Strategy<Value = Vec<Value>> {
 }
 
 fn reasoning() -> impl Strategy<Value = Value> {
-    let summary = vec(
-        text().prop_map(|text| json!({"type": "summary_text", "text": text})),
-        0..3,
-    );
+    let summary = vec(text().prop_map(|text| json!({"type": "summary_text", "text": text})), 0..3);
     let form = select(vec![
         json!({"id": "rs_1"}),
         json!({"id": "rs_1", "encrypted_content": "gAAA", "status": null}),
@@ -131,7 +163,8 @@ fn reasoning() -> impl Strategy<Value = Value> {
 fn calls() -> impl Strategy<Value = Vec<Value>> {
     let result = content("input_text", prop_oneof![part("input_text"), media_part()].boxed());
     let result = prop_oneof![5 => result, 1 => Just(json!("")), 1 => Just(json!([]))];
-    let call = (call(), result, option::of(Just(json!({"id": "fco", "status": "completed"}))), unknown());
+    let call =
+        (call(), result, option::of(Just(json!({"id": "fco", "status": "completed"}))), unknown());
     (option::of(reasoning()), vec(call, 1..4), any::<bool>(), option::of(said("user"))).prop_map(
         |(reasoning, calls, reverse, user)| {
             let mut items: Vec<Value> = reasoning.into_iter().collect();
@@ -286,7 +319,11 @@ fn tool() -> impl Strategy<Value = Value> {
     let function = (
         "[a-z_]{1,8}",
         option::of(select(vec![Value::Null, json!(""), json!("does it")])),
-        option::of(select(vec![Value::Null, json!({}), json!({"type": "object", "properties": {}})])),
+        option::of(select(vec![
+            Value::Null,
+            json!({}),
+            json!({"type": "object", "properties": {}}),
+        ])),
         option::of(select(vec![Value::Null, json!(true)])),
     );
     let function = function.prop_map(|(name, description, parameters, strict)| {

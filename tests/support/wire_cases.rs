@@ -105,11 +105,7 @@ pub(crate) fn save(name: &str, encoded: &Encoded) {
 }
 
 /// Reads a body and writes it.
-pub(crate) fn round_trip(
-    codec: &dyn WireFormat,
-    body: &Value,
-    options: &DecodeOptions,
-) -> Encoded {
+pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeOptions) -> Encoded {
     let request = codec.decode(body, options).unwrap();
     codec.encode(&request, &EncodeOptions::default())
 }

@@ -128,7 +128,9 @@ fn document(role: Role, document: &Document, notes: &mut Notes) -> Option<Piece>
     let foreign = document.extra.codec().is_some_and(|codec| codec != CODEC);
     let inner = reopen(document.extra.get(CODEC, "file"));
     let mut inner = match &document.source {
-        MediaSource::Text { text, .. } => return Some(Piece::Plain(document_text(document, text, notes))),
+        MediaSource::Text { text, .. } => {
+            return Some(Piece::Plain(document_text(document, text, notes)));
+        }
         MediaSource::Url { url } => return Some(Piece::Plain(document_text(document, url, notes))),
         MediaSource::Base64 { media_type, data } if role == Role::User => {
             inner.with("file_data", write_data_uri(media_type, data))

@@ -28,7 +28,8 @@ impl CallKind {
             return Self::Custom;
         }
         let ToolInput::Json(json) = &call.input else { return Self::Function };
-        let came = Fields::parse(json.as_str()).and_then(|fields| fields.get("type").and_then(text));
+        let came =
+            Fields::parse(json.as_str()).and_then(|fields| fields.get("type").and_then(text));
         let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
         output.map_or(Self::Function, Self::Client)
     }

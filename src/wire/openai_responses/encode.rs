@@ -27,9 +27,8 @@ const MOST_ID: usize = 64;
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
     let at_rest = !names_model(request, options, CODEC);
-    let at = request.messages.len();
     if !at_rest {
-        notes::answer_open_calls(&mut messages, at, &mut notes);
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
     let mut body = params::write(request, options, &mut notes);
     chain::cut(request, &mut body, &mut notes);
@@ -39,7 +38,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     });
     let written = items(request, &messages, options, &mut body, notes);
     let Writer { mut items, mut notes, .. } = written;
-    order::settle(&mut items, Ending { at, is_chained, at_rest }, &mut notes);
+    order::settle(&mut items, Ending { is_chained, at_rest }, &mut notes);
     write_input(request, items, &mut body);
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
 }

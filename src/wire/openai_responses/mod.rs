@@ -55,7 +55,7 @@
 //! | the id of a message or call whose reasoning is gone, or that stands twice | the item without it | `FieldsDropped` |
 //! | hosted calls and opaque items whose reasoning is gone, or that stand twice | nothing | `BlockDropped` |
 //! | opaque answers whose call is neither there nor stored | nothing | `BlockDropped` |
-//! | a `compaction_trigger` that is not last | nothing; last, if only results were added behind it | `BlockDropped`, `BlockMoved` |
+//! | a `compaction_trigger` that is not last | nothing | `BlockDropped` |
 //! | `previous_response_id`, `conversation`, where the thread was compacted or holds the answer that they name | nothing: the provider would put what it stored before the same once more | `ParameterDropped` |
 //! | documents of text; those of an address in an answer | text | `BlockAsText` |
 //! | pictures and files in an answer, files of another provider | nothing | `BlockDropped` |

@@ -16,8 +16,6 @@ use crate::{
 /// What decides about the end of an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
-    /// The index behind the last message of the request.
-    pub(super) at: usize,
     /// The model goes on from what the provider stored, where calls may stand.
     pub(super) is_chained: bool,
     /// No model is asked to go on: what is open at the end stays so.
@@ -31,7 +29,7 @@ pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     drop_lone_reasoning(items, ending, notes);
     forget_ids_without_reasoning(items, notes);
     drop_orphans(items, ending, notes);
-    end_with_trigger(items, ending, notes);
+    end_with_trigger(items, notes);
 }
 
 /// Takes an id away that stands before already.
@@ -172,33 +170,18 @@ fn forget_ids_without_reasoning(items: &mut Vec<Item>, notes: &mut Notes) {
     });
 }
 
-/// Puts a trigger of the provider's compaction last, where the thread ends with it.
-fn end_with_trigger(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
-    let is_trigger =
-        |item: &Item| matches!(&item.kind, Kind::Whole(label) if label.kind == kinds::TRIGGER);
-    let Some(last) = items.iter().rposition(is_trigger) else { return };
-    let behind = items.len() - last - 1;
-    let ends = items.iter().skip(last + 1).all(|item| item.at == ending.at);
+/// Drops triggers of the provider's compaction that are not last.
+fn end_with_trigger(items: &mut Vec<Item>, notes: &mut Notes) {
+    let last = items.len();
     let mut index = 0;
-    let mut moved = None;
-    let mut taken = Vec::with_capacity(items.len());
-    for item in items.drain(..) {
-        let stays = !is_trigger(&item) || (index == last && behind == 0);
-        if stays {
-            taken.push(item);
-        } else if index == last && ends {
-            moved = Some(item);
-        } else {
-            notes.turn_to(item.at);
-            notes.drop_block("opaque", "a compaction is triggered at the end alone");
-        }
+    items.retain(|item| {
         index += 1;
-    }
-    if let Some(item) = moved {
+        let trigger = matches!(&item.kind, Kind::Whole(label) if label.kind == kinds::TRIGGER);
+        if !trigger || index == last {
+            return true;
+        }
         notes.turn_to(item.at);
-        let (kind, reason) = ("opaque".into(), "a compaction is triggered at the end".into());
-        notes.note(Change::BlockMoved { kind, reason });
-        taken.push(item);
-    }
-    *items = taken;
+        notes.drop_block("opaque", "a compaction is triggered at the end alone");
+        false
+    });
 }

@@ -46,10 +46,9 @@ pub(super) fn output(raw: &RawValue) -> Content {
         Some(parts) if parts.iter().any(|raw| part(raw, |_| true).is_some()) => {
             array(&parts, |_| true)
         }
-        Some(_) | None => Content {
-            blocks: vec![opaque_part(raw)],
-            form: Some(mark("~content", "whole")),
-        },
+        Some(_) | None => {
+            Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) }
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Json, Message, MessageParts, Role, ServerToolUse, Text, ToolInput, ToolResult,
-        ToolUse,
+        ContentBlock, Json, Message, MessageParts, Role, ServerToolUse, Text, ToolInput,
+        ToolResult, ToolUse,
     },
     wire::fields::{Fields, text},
 };
@@ -141,12 +141,7 @@ impl Context {
 }
 
 /// Reads a call whose input is a text.
-fn function(
-    id: Text,
-    input: &str,
-    mut fields: Fields<'_>,
-    mut own: Vec<Field>,
-) -> Option<ToolUse> {
+fn function(id: Text, input: &str, mut fields: Fields<'_>, mut own: Vec<Field>) -> Option<ToolUse> {
     fields.take("type");
     fields.take("call_id");
     let name = fields.take_text("name")?;

@@ -102,7 +102,8 @@ impl Builder {
         fields: &Fields<'_>,
         data: &str,
     ) -> Result<Vec<Delta>, ModelError> {
-        let index = || fields.get("output_index").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let index =
+            || fields.get("output_index").and_then(|raw| serde_json::from_str(raw.get()).ok());
         match kind {
             "response.output_item.added" => Ok(self.begins(index(), fields)),
             "response.output_item.done" => Ok(self.done(index(), fields)),

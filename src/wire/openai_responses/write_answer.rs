@@ -130,7 +130,10 @@ impl Answer<'_> {
             ContentBlock::Opaque(opaque) => match whole(opaque) {
                 Some((json, led)) => writer.items.push(Item::whole(self.at, json, led)),
                 None => {
-                    let reason = format!("only {} understands it, elsewhere", opaque.codec);
+                    let reason = match opaque.codec.as_str() {
+                        CODEC => "it is no item of its own".to_owned(),
+                        codec => format!("only {codec} understands it"),
+                    };
                     writer.notes.drop_block(block.kind(), &reason);
                 }
             },
@@ -172,9 +175,7 @@ impl Answer<'_> {
         }
         let id = writer.ids.of(&call.id);
         let object = match (kind, &call.input) {
-            (CallKind::Client(_), ToolInput::Json(json)) => {
-                reopen(Some(json)).with("call_id", id)
-            }
+            (CallKind::Client(_), ToolInput::Json(json)) => reopen(Some(json)).with("call_id", id),
             (CallKind::Custom, _) => function(call, id, (kinds::CUSTOM, "input"), writer),
             (CallKind::Function | CallKind::Client(_), _) => {
                 function(call, id, (kinds::FUNCTION, "arguments"), writer)

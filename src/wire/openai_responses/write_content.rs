@@ -26,11 +26,7 @@ pub(super) enum Piece {
 
 /// Returns a content of these pieces, texts among them as parts of this type. The form is that in
 /// which it came; where there is none, one plain text stands as a string. `None` without pieces.
-pub(super) fn content(
-    pieces: Vec<Piece>,
-    form: Option<&str>,
-    kind: &'static str,
-) -> Option<Tree> {
+pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
     let alone = pieces.len() == 1 && form != Some("array");
     match pieces.first()? {
         Piece::Plain(text) if alone => Some(text.clone().into()),
@@ -113,9 +109,7 @@ fn part(piece: Piece, kind: &'static str) -> Tree {
 
 fn image(image: &Image, notes: &mut Notes) -> Option<Piece> {
     let (key, source) = match &image.source {
-        MediaSource::Base64 { media_type, data } => {
-            ("image_url", write_data_uri(media_type, data))
-        }
+        MediaSource::Base64 { media_type, data } => ("image_url", write_data_uri(media_type, data)),
         MediaSource::Url { url } => ("image_url", url.clone()),
         MediaSource::File { id } if !is_foreign(&image.extra) => ("file_id", id.clone()),
         MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => {
