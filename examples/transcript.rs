@@ -1,7 +1,7 @@
 //! A tool over any transcript: stamps checkpoints, replaces ranges, runs a strategy, changes dialect.
 //!
 //! ```text
-//! cargo run -q --example transcript -- [--format auto|anthropic|bedrock-converse|gemini|openai-chat]
+//! cargo run -q --example transcript -- [--format auto|anthropic|bedrock-converse|gemini|openai-chat|openai-responses]
 //!     [--strategy NAME] [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE
 //! ```
 //!

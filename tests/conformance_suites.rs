@@ -20,7 +20,9 @@ use futures::{
     stream::{self, BoxStream},
 };
 use identity::{Fault, Identity};
-use threadfold::wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat};
+use threadfold::wire::{
+    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses,
+};
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
@@ -61,6 +63,7 @@ const CODECS: &[(&dyn WireFormat, &[&str])] = &[
     (&AnthropicMessages, ANTHROPIC_BODIES),
     (&BedrockConverse, CONVERSE_BODIES),
     (&OpenAiChat, CHAT_BODIES),
+    (&OpenAiResponses, RESPONSES_BODIES),
     (&GeminiGenerate, GEMINI_BODIES),
 ];
 
@@ -82,6 +85,12 @@ const CHAT_BODIES: &[&str] = &[
 const GEMINI_BODIES: &[&str] = &[
     r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
     r#"{"contents":[{"parts":[{"text":"go"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}],"systemInstruction":{"parts":[{"text":"be brief"}]},"tools":[{"functionDeclarations":[{"name":"f"}],"googleSearch":{}}]}"#,
+];
+
+const RESPONSES_BODIES: &[&str] = &[
+    r#"{"input":[]}"#,
+    r#"{"model":"m","input":"hi"}"#,
+    r#"{"model":"m","instructions":"be brief","input":[{"role":"developer","content":"and kind"},{"role":"user","content":[{"type":"input_text","text":"hi"},{"type":"input_image","image_url":"https://example.org/a.png","detail":"auto"}]},{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"read","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":[{"type":"input_text","text":"x"}]},{"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"final_answer","content":[{"type":"output_text","text":"a","annotations":[]},{"type":"refusal","refusal":"b"}]}],"tools":[{"type":"function","name":"read","parameters":{},"strict":false},{"type":"web_search"}]}"#,
 ];
 
 const BODIES: &[&str] = &[

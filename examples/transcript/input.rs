@@ -6,7 +6,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 use threadfold::wire::{
-    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, WireFormat,
+    AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses, WireFormat,
 };
 
 /// A request body as text, and what it says of itself.
@@ -24,6 +24,7 @@ pub(crate) enum Dialect {
     BedrockConverse,
     OpenAiChat,
     Gemini,
+    OpenAiResponses,
 }
 
 impl Dialect {
@@ -33,6 +34,7 @@ impl Dialect {
             Self::BedrockConverse => &BedrockConverse,
             Self::OpenAiChat => &OpenAiChat,
             Self::Gemini => &GeminiGenerate,
+            Self::OpenAiResponses => &OpenAiResponses,
         }
     }
 
@@ -42,9 +44,10 @@ impl Dialect {
             "anthropic" | "anthropic-messages" => Ok(Self::Anthropic),
             "bedrock-converse" => Ok(Self::BedrockConverse),
             "openai-chat" => Ok(Self::OpenAiChat),
+            "openai-responses" => Ok(Self::OpenAiResponses),
             "gemini" => Ok(Self::Gemini),
             other => Err(format!(
-                "there is no format {other:?}; there are anthropic, bedrock-converse, gemini, openai-chat"
+                "there is no format {other:?}; there are anthropic, bedrock-converse, gemini, openai-chat, openai-responses"
             )),
         }
     }
@@ -66,6 +69,7 @@ struct Body<'a> {
     system: Option<IgnoredAny>,
     contents: Option<IgnoredAny>,
     messages: Vec<&'a RawValue>,
+    input: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -128,6 +132,9 @@ fn guess(body: &Body<'_>, model: Option<&str>) -> Dialect {
             known.contains(&kind.name.as_str())
         })
     };
+    if body.input.is_some() {
+        return Dialect::OpenAiResponses;
+    }
     let claude = model.is_some_and(|model| model.contains("claude"));
     if body.contents.is_some() {
         Dialect::Gemini

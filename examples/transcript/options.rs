@@ -7,7 +7,7 @@ use threadfold::{CheckpointId, ContextWindow, Replacement};
 
 use crate::input::Dialect;
 
-const USAGE: &str = "usage: transcript [--format auto|anthropic|bedrock-converse|gemini|openai-chat] \
+const USAGE: &str = "usage: transcript [--format auto|anthropic|bedrock-converse|gemini|openai-chat|openai-responses] \
     [--strategy NAME] [--window TOKENS] [--replace FROM..TO=TEXT]... [--stamp SEED] [--out FORMAT] FILE";
 
 /// What was asked for.

@@ -19,6 +19,7 @@
 //! | AWS Bedrock Converse | [`BedrockConverse`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 //! | Gemini `generateContent` | [`GeminiGenerate`] |
+//! | OpenAI Responses | [`OpenAiResponses`] |
 
 mod anthropic;
 mod assembly;
@@ -29,8 +30,11 @@ mod error_body;
 mod extras;
 mod fields;
 mod gemini;
+mod ids;
 mod notes;
+mod openai;
 mod openai_chat;
+mod openai_responses;
 mod recognise;
 mod retry_after;
 mod sse;
@@ -46,6 +50,7 @@ pub use contract::{
 pub use converse::BedrockConverse;
 pub use gemini::GeminiGenerate;
 pub use openai_chat::OpenAiChat;
+pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
 pub use sse::{SseError, SseEvent, SseParser};
 pub use stream::{StreamEvent, TurnBuilder};

@@ -6,11 +6,15 @@
 use threadfold::{
     Message, Request, Turn, WireFormat,
     message::{Delta, ModelError},
-    wire::{AnthropicMessages, EncodeOptions, OpenAiChat, SseEvent, SseParser},
+    wire::{
+        AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
+        OpenAiResponses, SseEvent, SseParser,
+    },
 };
 
 /// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat];
+pub(crate) const CODECS: &[&dyn WireFormat] =
+    &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
 /// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte says, and builds
 /// an answer of its events with every codec; checks what always holds.

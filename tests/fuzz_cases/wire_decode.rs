@@ -5,13 +5,14 @@
 use threadfold::{
     Plan, Request, WireFormat, legality,
     wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, GeminiGenerate, ModelTraits, OpenAiChat,
-        Recognise,
+        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
+        ModelTraits, OpenAiChat, OpenAiResponses, Recognise,
     },
 };
 
 /// The codecs. One line each.
-pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat, &GeminiGenerate];
+pub(crate) const CODECS: &[&dyn WireFormat] =
+    &[&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
 /// Reads bytes as a request body, a response body and, behind the first zero byte, as a stored plan
 /// for the thread of the request, with every codec; checks what always holds.

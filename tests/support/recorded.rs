@@ -8,14 +8,18 @@ use std::{env, fs, path::PathBuf};
 use serde_json::value::RawValue;
 use threadfold::{
     Request, WireFormat,
-    wire::{AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat},
+    wire::{
+        AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
+        OpenAiResponses,
+    },
 };
 
-pub(crate) const FORMATS: [(&str, &dyn WireFormat); 4] = [
+pub(crate) const FORMATS: [(&str, &dyn WireFormat); 5] = [
     ("anthropic-messages", &AnthropicMessages),
     ("bedrock-converse", &BedrockConverse),
     ("gemini", &GeminiGenerate),
     ("openai-chat", &OpenAiChat),
+    ("openai-responses", &OpenAiResponses),
 ];
 
 /// A record around a request body.

@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::{calls, draft::Draft, ids::Ids, marks::CODEC, write_content::Piece};
+use super::{calls, draft::Draft, marks::CODEC, write_content::Piece};
 use crate::{
     message::{Message, Text, ToolUse},
     wire::{
         contract::Change,
         fields::items,
+        ids::Ids,
         notes::Notes,
         tree::{Object, Tree},
     },

@@ -6,9 +6,9 @@ use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
 use crate::{
     message::{Extra, Json, Text, ToolInput, ToolUse},
     wire::{
-        contract::Change,
         fields::{Fields, items, text},
         notes::Notes,
+        openai::input_text,
         tree::{Object, Tree},
     },
 };
@@ -54,19 +54,6 @@ pub(super) fn write(call: &ToolUse, id: Text, notes: &mut Notes) -> Object {
 pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
     let object = wire_fields(&call.extra, notes);
     object.with("name", call.name.clone()).with("arguments", input_text(call, notes))
-}
-
-/// The input as text. What came as text stays, whatever it is; what came as JSON must be an object.
-fn input_text(call: &ToolUse, notes: &mut Notes) -> Tree {
-    match &call.input {
-        ToolInput::Text(text) => text.clone().into(),
-        ToolInput::Json(json) if json.is_object() => Text::from(json.as_str()).into(),
-        ToolInput::Json(json) => {
-            notes.note(Change::InputWrapped { id: call.id.clone() });
-            let wrapped = Tree::from(Object::default().with("input", json.clone())).into_json();
-            Text::from(wrapped.as_str()).into()
-        }
-    }
 }
 
 /// Reads a call of one of the two known forms.

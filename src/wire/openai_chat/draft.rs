@@ -2,7 +2,6 @@
 
 use super::{
     calls,
-    ids::Ids,
     marks::{CODEC, REASONING, marked, reopen, wire_fields},
     write_content::{Piece, content, message_field, piece, refusal_form},
 };
@@ -10,6 +9,7 @@ use crate::{
     message::{ContentBlock, Json, Message, Opaque, Role, Text, Thinking, ToolUse},
     wire::{
         contract::Change,
+        ids::Ids,
         notes::Notes,
         tree::{Object, Tree},
     },

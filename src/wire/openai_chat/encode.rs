@@ -2,27 +2,31 @@
 
 use super::{
     answers,
-    ids::Ids,
     marks::{CODEC, marked, wire_fields},
     params, results,
     write_content::{content, piece},
 };
 use crate::{
-    message::{Json, Message, Request, Role},
+    message::{Message, Request, Role},
     wire::{
         contract::{EncodeOptions, Encoded},
+        ids::Ids,
         notes::{self, Notes},
+        openai::names_model,
         tree::Tree,
     },
 };
 
+/// The most characters that the API takes in the id of a call.
+const MOST_ID: usize = 40;
+
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let (mut messages, mut notes) = notes::prepare(&request.messages, CODEC);
-    if names_model(request, options) {
+    if names_model(request, options, CODEC) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
-    let ids = Ids::new(&messages);
+    let ids = Ids::new(&messages, MOST_ID);
     let mut body = params::write(request, options, &mut notes);
     let mut written = Vec::new();
     for message in &request.system {
@@ -49,12 +53,6 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     body.set("messages", written);
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
-}
-
-/// Whether the body names a model to go on with the thread; without one it is a thread at rest.
-fn names_model(request: &Request, options: &EncodeOptions) -> bool {
-    let own = request.extra.get(CODEC, "model");
-    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
 /// Returns a system message; `None` if nothing of it has a form, which is noted.

@@ -64,7 +64,6 @@ mod calls;
 mod decode;
 mod draft;
 mod encode;
-mod ids;
 mod marks;
 mod params;
 mod read_content;

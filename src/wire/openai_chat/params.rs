@@ -5,10 +5,10 @@
 //! among `allowed_tools`), the text is kept under a mark, and written for as long as it still means
 //! what the field says. A parameter that does not read stays an unknown field.
 
-use serde_json::{Number, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
-    marks::{CODEC, Field, keep, wire_fields},
+    marks::{CODEC, keep, wire_fields},
     tools,
 };
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
         contract::{Change, EncodeOptions},
         fields::{Fields, text},
         notes::Notes,
+        openai::{limit, number, take, temperature, write_temperature},
         tree::{Object, Tree},
     },
 };
@@ -58,26 +59,13 @@ pub(super) fn read(
     }
 }
 
-/// Takes a field out that was understood, and keeps its text where it is written differently.
-fn take(
-    fields: &mut Fields<'_>,
-    key: &str,
-    mark: &'static str,
-    written: Option<Tree>,
-    own: &mut Vec<Field>,
-) {
-    let Some(written) = written else { return };
-    let came = fields.take_json(key).filter(|came| *came != written.into_json());
-    own.extend(came.map(|came| (mark, came)));
-}
-
 /// Returns the body but for its messages.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
     notes.turn_to(None);
     let mut body = wire_fields(&request.extra, notes);
     body.set_some("model", options.model.clone());
     write_limit(request, &mut body);
-    write_temperature(request, &mut body, notes);
+    write_temperature(request, request.extra.get(CODEC, "~temperature"), &mut body, notes);
     let dropped = write_tools(request, &mut body, notes);
     write_tool_choice(request, &dropped, &mut body, notes);
     body
@@ -90,16 +78,6 @@ fn write_limit(request: &Request, body: &mut Object) {
     let key = if old.is_some() { OLD_LIMIT } else { NEW_LIMIT };
     let came = new.or(old).filter(|came| limit(Some(came.as_raw())) == Some(tokens));
     body.set(key, came.map_or_else(|| tokens.into(), Tree::from));
-}
-
-fn write_temperature(request: &Request, body: &mut Object, notes: &mut Notes) {
-    let Some(value) = request.temperature else { return };
-    let came = own(&request.extra, "~temperature");
-    let came = came.filter(|came| temperature(Some(came.as_raw())) == Some(value));
-    match came.map(Tree::from).or_else(|| number(value)) {
-        Some(written) => body.set("temperature", written),
-        None => notes.note(Change::ParameterDropped { name: "temperature".into() }),
-    }
 }
 
 /// Writes the tools, and returns the names of those that only another provider has.
@@ -139,14 +117,6 @@ fn own(extra: &Extra, mark: &str) -> Option<Json> {
     extra.get(CODEC, mark).cloned()
 }
 
-fn temperature(raw: Option<&RawValue>) -> Option<f64> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
-fn limit(raw: Option<&RawValue>) -> Option<u64> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
 fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
     let raw = raw?;
     if let Some(word) = text(raw) {
@@ -173,8 +143,4 @@ fn write_choice(choice: ToolChoice) -> Tree {
             Object::typed("function").with("function", function).into()
         }
     }
-}
-
-fn number(value: f64) -> Option<Tree> {
-    Number::from_f64(value).map(Tree::Number)
 }

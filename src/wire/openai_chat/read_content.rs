@@ -4,10 +4,11 @@ use serde_json::value::RawValue;
 
 use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
-    message::{ContentBlock, Document, Image, MediaSource, Text, TextBlock},
+    message::{ContentBlock, Document, Image, MediaSource, TextBlock},
     wire::{
         contract::WireError,
         fields::{Fields, Path, is_text, items, text},
+        openai::data_uri,
     },
 };
 
@@ -115,37 +116,4 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let title = file.take_text("filename");
     let extra = keep(&fields, inner("file", &file).into_iter().collect());
     Some(Document { source, title, context: None, extra }.into())
-}
-
-/// Reads a data URI, if it is of the one form that [`write_data_uri`] gives back.
-fn data_uri(uri: &str) -> Option<MediaSource> {
-    let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
-    let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
-    plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
-}
-
-/// Returns the data URI of these bytes.
-pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
-    format!("data:{media_type};base64,{data}").into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_data_uri_is_taken_apart_only_where_it_can_be_put_together_again() {
-        for uri in ["data:image/png;base64,AA==", "data:a/b;base64,", "data:a/b;base64,x;base64,y"]
-        {
-            let Some(MediaSource::Base64 { media_type, data }) = data_uri(uri) else {
-                panic!("{uri}")
-            };
-            assert_eq!(write_data_uri(&media_type, &data), uri);
-        }
-        for uri in
-            ["https://x", "data:,x", "data:;base64,A", "data:a/b;c=d;base64,A", "DATA:a;base64,"]
-        {
-            assert_eq!(data_uri(uri), None, "{uri}");
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! Writing user messages: results first, then their pictures, then the rest.
 
 use super::{
-    ids::Ids,
     marks::{CODEC, marked, wire_fields},
     write_content::{Piece, content, message_field, piece},
 };
@@ -9,7 +8,9 @@ use crate::{
     message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse},
     wire::{
         contract::Change,
+        ids::Ids,
         notes::Notes,
+        openai::{FAILED, failed},
         tree::{Object, Tree},
     },
 };
@@ -154,19 +155,12 @@ fn no_content(form: Option<&str>) -> Option<Tree> {
     }
 }
 
-/// Says in the text that the tool failed, unless the text begins so itself: nothing else in this
-/// dialect does.
+/// Says in the text that the tool failed.
 fn mark_error(pieces: &mut Vec<Piece>) {
-    const MARK: &str = "Error:";
     match pieces.first_mut() {
-        Some(Piece::Plain(text)) => {
-            let start = text.get(..MARK.len());
-            if start.is_none_or(|start| !start.eq_ignore_ascii_case(MARK)) {
-                *text = format!("{MARK} {text}").into();
-            }
-        }
+        Some(Piece::Plain(text)) => *text = failed(text),
         Some(Piece::String(_) | Piece::Part(_)) | None => {
-            pieces.insert(0, Piece::Plain(MARK.into()));
+            pieces.insert(0, Piece::Plain(FAILED.into()));
         }
     }
 }

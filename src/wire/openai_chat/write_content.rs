@@ -1,17 +1,14 @@
 //! Writing the content of messages and results.
 
-use super::{
-    marks::{CODEC, marked, read_field, reopen, wire_fields},
-    read_content::write_data_uri,
-};
+use super::marks::{CODEC, marked, read_field, reopen, wire_fields};
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, MediaSource, Opaque, Role, Text, TextBlock,
         markup,
     },
     wire::{
-        contract::Change,
         notes::Notes,
+        openai::{document_text, write_data_uri},
         tree::{Object, Tree},
     },
 };
@@ -131,8 +128,10 @@ fn document(role: Role, document: &Document, notes: &mut Notes) -> Option<Piece>
     let foreign = document.extra.codec().is_some_and(|codec| codec != CODEC);
     let inner = reopen(document.extra.get(CODEC, "file"));
     let mut inner = match &document.source {
-        MediaSource::Text { text, .. } => return Some(as_text(document, text, notes)),
-        MediaSource::Url { url } => return Some(as_text(document, url, notes)),
+        MediaSource::Text { text, .. } => {
+            return Some(Piece::Plain(document_text(document, text, notes)));
+        }
+        MediaSource::Url { url } => return Some(Piece::Plain(document_text(document, url, notes))),
         MediaSource::Base64 { media_type, data } if role == Role::User => {
             inner.with("file_data", write_data_uri(media_type, data))
         }
@@ -150,16 +149,6 @@ fn document(role: Role, document: &Document, notes: &mut Notes) -> Option<Piece>
     inner.set_some("filename", document.title.clone());
     let fields = wire_fields(&document.extra, notes);
     Some(Piece::Part(fields.with("type", "file").with("file", inner).into()))
-}
-
-/// Writes a document as text: its title, what the model is told about it, and its text or address.
-fn as_text(document: &Document, text: &str, notes: &mut Notes) -> Piece {
-    notes.note(Change::BlockAsText { kind: "document".into() });
-    let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([text]);
-    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
-    // The fields of a `file` part mean nothing on text.
-    let _ = notes.own_fields(&document.extra).count();
-    Piece::Plain(written)
 }
 
 fn opaque(block: &Opaque, notes: &mut Notes) -> Option<Piece> {

@@ -1,23 +1,21 @@
-//! Call ids that are short enough.
+//! Call ids that are short enough for a provider.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::message::{Message, Text};
-
-/// The most characters that the API takes.
-const MOST: usize = 40;
 
 /// The ids that are too long, and what they become.
 #[derive(Debug, Default)]
 pub(super) struct Ids(HashMap<Text, Text>);
 
 impl Ids {
-    /// Finds a short name for every id that is too long: its first characters and a hash, so that
-    /// the same id gets the same name in every request. Unique among all ids of the thread.
-    pub(super) fn new(messages: &[(usize, Message)]) -> Self {
+    /// Finds a short name for every id of more than `most` characters, which must be 20 at least:
+    /// its first characters and a hash, so that the same id gets the same name in every request.
+    /// Unique among all ids of the thread.
+    pub(super) fn new(messages: &[(usize, Message)], most: usize) -> Self {
         let calls = messages.iter().flat_map(|(_, message)| message.tool_uses());
         let ids: Vec<&Text> = calls.map(|call| &call.id).collect();
-        let is_long = |id: &Text| id.len() > MOST && id.chars().count() > MOST;
+        let is_long = |id: &Text| id.len() > most && id.chars().count() > most;
         let mut taken: HashSet<Text> = ids.iter().map(|id| (*id).clone()).collect();
         let mut names = HashMap::new();
         for id in ids.into_iter().filter(|id| is_long(id)) {
@@ -26,7 +24,7 @@ impl Ids {
             }
             let mut salt = 0;
             let name = loop {
-                let name = short(id, salt);
+                let name = short(id, most, salt);
                 if taken.insert(name.clone()) {
                     break name;
                 }
@@ -48,9 +46,9 @@ impl Ids {
     }
 }
 
-fn short(id: &str, salt: u64) -> Text {
+fn short(id: &str, most: usize, salt: u64) -> Text {
     const HASH_DIGITS: usize = 16;
-    let kept: String = id.chars().take(MOST - HASH_DIGITS - 1).collect();
+    let kept: String = id.chars().take(most.saturating_sub(HASH_DIGITS + 1)).collect();
     format!("{kept}-{:016x}", fnv1a(id.as_bytes(), salt)).into()
 }
 
@@ -71,7 +69,7 @@ mod tests {
         let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
         let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
         let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
-        let names = Ids::new(&[(0, message)]);
+        let names = Ids::new(&[(0, message)], 40);
         let short: Vec<Text> = ids.iter().map(|id| names.of(&id.as_str().into())).collect();
         assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
         assert_ne!(short[0], short[1]);

@@ -1,0 +1,141 @@
+//! Reading request bodies: which items become which messages.
+
+use serde_json::value::RawValue;
+
+use super::{
+    marks::{CODEC, Field, mark},
+    params,
+    read_content::said,
+    read_items::{Context, Item},
+};
+use crate::{
+    message::{ContentBlock, Extra, Json, Message, MessageParts, Request, Role, Summary, Text},
+    wire::{
+        contract::{DecodeOptions, Recognise, WireError},
+        fields::{Fields, Path, is_text, items},
+        recognise::recognise,
+    },
+};
+
+/// Reads a request body.
+pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+    let mut fields = Fields::body(body)?;
+    let mut reader = Reader { recognise: options.recognise, ..Reader::default() };
+    reader.context.is_chained = params::is_chained(|key| fields.get(key).map(RawValue::get));
+    reader.instructions(&mut fields);
+    let mut own = Vec::new();
+    let path = Path::Field(&Path::Body, "input");
+    const EXPECTED: &str = "a string or an array of items";
+    match fields.take("input") {
+        Some(raw) if is_text(raw) => reader.text(raw),
+        Some(raw) => {
+            let items = items(raw).ok_or_else(|| path.mismatch(EXPECTED, raw))?;
+            reader.items(&items, path)?;
+        }
+        None if has_other_start(&fields) => own.push(mark("~input", "absent")),
+        None => return Err(path.missing(EXPECTED)),
+    }
+    Ok(params::read(fields, reader.system, reader.thread, own))
+}
+
+/// Whether a body without input has something else to go on from.
+fn has_other_start(fields: &Fields<'_>) -> bool {
+    let starts = ["previous_response_id", "conversation", "prompt"];
+    starts.into_iter().any(|key| fields.get(key).is_some_and(|raw| raw.get() != "null"))
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reader {
+    recognise: Recognise,
+    context: Context,
+    system: Vec<Message>,
+    thread: Vec<Message>,
+    /// Whether the last item was the answer to a call: another one joins it.
+    more_results: bool,
+}
+
+impl Reader {
+    fn instructions(&mut self, fields: &mut Fields<'_>) {
+        let Some(raw) = fields.get("instructions").filter(|raw| is_text(raw)) else { return };
+        let Some(text) = crate::wire::fields::text(raw).filter(|text: &Text| !text.is_blank())
+        else {
+            return;
+        };
+        fields.take("instructions");
+        self.system.push(with_mark(Message::system(text), mark("~as", "instructions")));
+    }
+
+    /// The input that is one text.
+    fn text(&mut self, raw: &RawValue) {
+        let blocks = said(raw).map(|content| content.blocks).unwrap_or_default();
+        let message = with_mark(Message::new(Role::User, blocks), mark("~input", "string"));
+        self.said(message);
+    }
+
+    fn items(&mut self, items: &[&RawValue], path: Path<'_>) -> Result<(), WireError> {
+        for (index, raw) in items.iter().enumerate() {
+            if !raw.get().starts_with('{') {
+                return Err(Path::Item(&path, index).mismatch("an object", raw));
+            }
+            match self.context.read(raw, items.get(index + 1).copied()) {
+                Item::Said(message) => self.said(message),
+                Item::Answered(blocks) => self.join(Role::Assistant, blocks),
+                Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
+                Item::Result(block) => {
+                    self.thread.push(Message::new(Role::User, vec![block]));
+                    self.more_results = true;
+                    continue;
+                }
+                Item::Kept(block) => self.thread.push(Message::new(Role::User, vec![block])),
+            }
+            self.more_results &= self.thread.last().is_some_and(is_result);
+        }
+        Ok(())
+    }
+
+    fn said(&mut self, mut message: Message) {
+        if message.role == Role::System && self.thread.is_empty() {
+            self.system.push(with_mark(message, mark("~as", "item")));
+            return;
+        }
+        if message.role == Role::User {
+            let blocks = &mut message.make_mut().content;
+            recognise(blocks, self.recognise);
+            blocks.iter_mut().for_each(mark_summary);
+        }
+        self.thread.push(message);
+    }
+
+    /// Adds blocks to the last message, if it is of this role.
+    fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
+        match self.thread.last_mut().filter(|last| last.role == role) {
+            Some(last) => last.make_mut().content.extend(blocks),
+            None => self.thread.push(Message::new(role, blocks)),
+        }
+    }
+}
+
+fn is_result(message: &Message) -> bool {
+    message.tool_results().next().is_some()
+}
+
+/// A summary that came as text is nothing that was compacted here.
+fn mark_summary(block: &mut ContentBlock) {
+    if let ContentBlock::Summary(Summary { extra, .. }) = block {
+        *extra = marked_too(extra, mark("~as", "text"));
+    }
+}
+
+fn with_mark(mut message: Message, field: Field) -> Message {
+    let parts: &mut MessageParts = message.make_mut();
+    parts.extra = marked_too(&parts.extra, field);
+    message
+}
+
+/// Returns the extra fields with one mark more.
+fn marked_too(extra: &Extra, (key, word): Field) -> Extra {
+    let fields = extra.of(CODEC).map(|(key, json)| (Text::from(key), json.clone()));
+    let fields: Vec<(Text, Json)> = fields.chain([(key.into(), word)]).collect();
+    Extra::new(CODEC, fields)
+}

@@ -1,0 +1,119 @@
+//! The types of items, and which of them belong together.
+
+use serde_json::value::RawValue;
+
+use crate::{
+    message::Text,
+    wire::fields::{Fields, text},
+};
+
+/// Calls that the host answers in a form of their own, and the type of the answer.
+const CLIENT_CALLS: [(&str, &str); 5] = [
+    ("apply_patch_call", "apply_patch_call_output"),
+    ("computer_call", "computer_call_output"),
+    ("local_shell_call", "local_shell_call_output"),
+    ("shell_call", "shell_call_output"),
+    ("tool_search_call", "tool_search_output"),
+];
+
+/// Calls that the provider answers itself, in the same item, and that can be read.
+const HOSTED_CALLS: [&str; 4] =
+    ["code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"];
+
+pub(super) const FUNCTION: &str = "function_call";
+pub(super) const CUSTOM: &str = "custom_tool_call";
+pub(super) const FUNCTION_OUTPUT: &str = "function_call_output";
+pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
+pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
+pub(super) const TRIGGER: &str = "compaction_trigger";
+
+/// The type of what answers a call of this type in a form of its own.
+pub(super) fn client_output(kind: &str) -> Option<&'static str> {
+    CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
+}
+
+/// Whether an item of this type is a call that the host answers.
+pub(super) fn is_call(kind: &str) -> bool {
+    kind == FUNCTION || kind == CUSTOM || client_output(kind).is_some()
+}
+
+/// Whether an item of this type answers a call.
+pub(super) fn is_output(kind: &str) -> bool {
+    let of_client = CLIENT_CALLS.iter().any(|(_, output)| *output == kind);
+    kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
+}
+
+/// Whether an item of this type is a call with the provider's own answer.
+pub(super) fn is_hosted(kind: &str) -> bool {
+    HOSTED_CALLS.contains(&kind)
+}
+
+/// Whether an answer of this type holds its output as text.
+pub(super) fn takes_text(output: &str) -> bool {
+    output == LOCAL_SHELL_OUTPUT || output == "apply_patch_call_output"
+}
+
+/// Whether an item that is kept whole comes from the host.
+pub(super) fn is_of_host(kind: &str) -> bool {
+    kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
+}
+
+/// What an item says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Label {
+    /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
+    pub(super) kind: Text,
+    pub(super) role: Option<Text>,
+    pub(super) id: Option<Text>,
+    pub(super) call_id: Option<Text>,
+    /// The request that an approval answers.
+    pub(super) request_id: Option<Text>,
+}
+
+impl Label {
+    /// Reads the label of an item.
+    pub(super) fn read(raw: &RawValue) -> Self {
+        Fields::parse(raw.get()).as_ref().map(Self::of).unwrap_or_default()
+    }
+
+    /// Reads the label of an item of these fields.
+    pub(super) fn of(fields: &Fields<'_>) -> Self {
+        let field =
+            |key: &str| fields.get(key).and_then(text).filter(|text: &Text| !text.is_empty());
+        let role = field("role");
+        let reference = role.is_none() && fields.get("id").is_some();
+        let kind = field("type").or_else(|| reference.then(|| "item_reference".into()));
+        Self {
+            kind: kind.unwrap_or_default(),
+            role,
+            id: field("id"),
+            call_id: field("call_id"),
+            request_id: field("approval_request_id"),
+        }
+    }
+
+    /// Whether it is a message.
+    pub(super) fn is_message(&self) -> bool {
+        self.kind == "message" || (self.kind.is_empty() && self.role.is_some())
+    }
+
+    /// Whether the model wrote it.
+    pub(super) fn is_of_model(&self) -> bool {
+        if self.is_message() {
+            return self.role.as_deref() == Some("assistant");
+        }
+        !is_output(&self.kind) && !is_of_host(&self.kind)
+    }
+
+    /// By what the item is known from among others: its id, else its call, else its type.
+    pub(super) fn identity(&self) -> Text {
+        let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
+        if id.is_empty() { "message".into() } else { id.clone() }
+    }
+
+    /// The id of the reasoning that it names instead of holding it.
+    pub(super) fn referred_reasoning(&self) -> Option<&Text> {
+        let id = self.id.as_ref().filter(|_| self.kind == "item_reference");
+        id.filter(|id| id.starts_with("rs_"))
+    }
+}

@@ -1,0 +1,145 @@
+//! Request parameters, both ways.
+//!
+//! A parameter that has a field of its own in [`Request`] is taken out of the body. Where writing
+//! the field would give another text (`1` for a temperature, a choice among `allowed_tools`), the
+//! text is kept under a mark, and written for as long as it still means what the field says. A
+//! parameter that does not read stays an unknown field.
+
+use serde_json::value::RawValue;
+
+use super::{
+    marks::{CODEC, Field, keep, wire_fields},
+    tools,
+};
+use crate::{
+    message::{Json, Message, Request, Text, ToolChoice},
+    wire::{
+        contract::{Change, EncodeOptions},
+        fields::{Fields, text},
+        notes::Notes,
+        openai::{limit, number, take, temperature, write_temperature},
+        tree::{Object, Tree},
+    },
+};
+
+const LIMIT: &str = "max_output_tokens";
+
+/// The parameters that have the model go on from what the provider stored.
+pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
+
+/// Whether one of the parameters has the model go on from what the provider stored.
+pub(super) fn is_chained<'a>(param: impl Fn(&str) -> Option<&'a str>) -> bool {
+    CHAINS.into_iter().any(|key| param(key).is_some_and(|raw| raw != "null"))
+}
+
+/// Returns the request of these messages with the parameters of the body.
+pub(super) fn read(
+    mut fields: Fields<'_>,
+    system: Vec<Message>,
+    messages: Vec<Message>,
+    mut own: Vec<Field>,
+) -> Request {
+    let tools = fields.get("tools").and_then(tools::read_all);
+    if tools.is_some() {
+        fields.take("tools");
+    }
+    let temperature = temperature(fields.get("temperature"));
+    take(&mut fields, "temperature", "~temperature", temperature.and_then(number), &mut own);
+    let tool_choice = choice(fields.get("tool_choice"));
+    let written = tool_choice.clone().map(|choice| write_choice(choice, "function"));
+    take(&mut fields, "tool_choice", "~tool_choice", written, &mut own);
+    let max_output = limit(fields.get(LIMIT));
+    take(&mut fields, LIMIT, "~max_output_tokens", max_output.map(Tree::from), &mut own);
+    Request {
+        system: system.into(),
+        tools: tools.unwrap_or_default().into(),
+        tool_choice,
+        max_output,
+        temperature,
+        extra: keep(&fields, own),
+        ..Request::new(messages)
+    }
+}
+
+/// Returns the body but for its instructions and its input.
+pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
+    notes.turn_to(None);
+    let mut body = wire_fields(&request.extra, notes);
+    body.set_some("model", options.model.clone());
+    if let Some(tokens) = request.max_output {
+        let came = own(request, "~max_output_tokens");
+        let came = came.filter(|came| limit(Some(came.as_raw())) == Some(tokens));
+        body.set(LIMIT, came.cloned().map_or_else(|| tokens.into(), Tree::from));
+    }
+    write_temperature(request, own(request, "~temperature"), &mut body, notes);
+    let dropped = write_tools(request, &mut body, notes);
+    write_tool_choice(request, &dropped, &mut body, notes);
+    body
+}
+
+/// Writes the tools, and returns the names of those that only another provider has.
+fn write_tools(request: &Request, body: &mut Object, notes: &mut Notes) -> Vec<Text> {
+    let mut dropped = Vec::new();
+    let mut written = Vec::new();
+    for tool in &request.tools {
+        match tools::write(tool, notes) {
+            Some(object) => written.push(object),
+            None => dropped.push(tool.name.clone()),
+        }
+    }
+    if !written.is_empty() {
+        body.set("tools", Tree::from_iter(written));
+    }
+    dropped
+}
+
+fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
+    let Some(wanted) = &request.tool_choice else { return };
+    let (gone, kind) = match wanted {
+        ToolChoice::Tool(name) => {
+            let mut custom = request.tools.iter().filter(|tool| tools::is_custom(tool));
+            let custom = custom.any(|tool| tool.name == *name);
+            (dropped.contains(name), if custom { "custom" } else { "function" })
+        }
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
+            (!dropped.is_empty() && body.get("tools").is_none(), "function")
+        }
+    };
+    if gone {
+        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
+        return;
+    }
+    let came = own(request, "~tool_choice");
+    let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
+    let written = || write_choice(wanted.clone(), kind);
+    body.set("tool_choice", came.cloned().map_or_else(written, Tree::from));
+}
+
+fn own<'r>(request: &'r Request, mark: &str) -> Option<&'r Json> {
+    request.extra.get(CODEC, mark)
+}
+
+fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
+    let raw = raw?;
+    if let Some(word) = text(raw) {
+        return match word.as_str() {
+            "auto" => Some(ToolChoice::Auto),
+            "required" => Some(ToolChoice::Required),
+            "none" => Some(ToolChoice::None),
+            _ => None,
+        };
+    }
+    let fields = Fields::parse(raw.get())?;
+    let kind = fields.get("type").and_then(text)?;
+    let named = kind == "function" || kind == "custom";
+    fields.get("name").and_then(text).filter(|_| named).map(ToolChoice::Tool)
+}
+
+fn write_choice(choice: ToolChoice, kind: &'static str) -> Tree {
+    match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::Required => "required".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Tool(name) => Object::typed(kind).with("name", name).into(),
+    }
+}

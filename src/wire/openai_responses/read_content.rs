@@ -1,0 +1,95 @@
+//! Reading what messages and results hold.
+
+use serde_json::value::RawValue;
+
+use super::marks::{Field, keep, mark, opaque_part};
+use crate::{
+    message::{ContentBlock, Document, Image, MediaSource, Text, TextBlock},
+    wire::{
+        fields::{Fields, is_text, items, text},
+        openai::data_uri,
+    },
+};
+
+/// A content, and the mark of its form.
+pub(super) struct Content {
+    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) form: Option<Field>,
+}
+
+/// Reads what a user or a host says: a string or an array of parts; `None` if it is neither, or an
+/// empty array.
+///
+/// Blank text is no text block, because other providers refuse those and repairs take them out.
+/// Here it is valid, so it is kept as an opaque part.
+pub(super) fn said(raw: &RawValue) -> Option<Content> {
+    if !is_text(raw) {
+        let parts = items(raw).filter(|parts| !parts.is_empty())?;
+        return Some(array(&parts, |text| !text.is_blank()));
+    }
+    let block = match text(raw) {
+        Some(text) if !text.is_blank() => ContentBlock::text(text),
+        Some(_) | None => opaque_part(raw),
+    };
+    Some(Content { blocks: vec![block], form: None })
+}
+
+/// Reads what a tool gave: a string, an array of parts, or another value, which is kept as it came.
+pub(super) fn output(raw: &RawValue) -> Content {
+    let empty = |form: Option<Field>| Content { blocks: Vec::new(), form };
+    if let Some(text) = text(raw).filter(|_| is_text(raw)) {
+        let blocks = Some(text).filter(|text| !text.is_empty()).map(ContentBlock::text);
+        return Content { blocks: blocks.into_iter().collect(), form: None };
+    }
+    match items(raw) {
+        Some(parts) if parts.is_empty() => empty(Some(mark("~content", "empty_array"))),
+        Some(parts) if parts.iter().any(|raw| part(raw, |_| true).is_some()) => {
+            array(&parts, |_| true)
+        }
+        Some(_) | None => {
+            Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) }
+        }
+    }
+}
+
+fn array(parts: &[&RawValue], stays: fn(&Text) -> bool) -> Content {
+    let part = |raw: &&RawValue| part(raw, stays).unwrap_or_else(|| opaque_part(raw));
+    let form = (parts.len() == 1).then(|| mark("~content", "array"));
+    Content { blocks: parts.iter().map(part).collect(), form }
+}
+
+/// Reads a part; `None` if it is not one that is known here, or if its text may not stay.
+fn part(raw: &RawValue, stays: fn(&Text) -> bool) -> Option<ContentBlock> {
+    let mut fields = Fields::parse(raw.get())?;
+    match fields.take_text("type")?.as_str() {
+        "input_text" => {
+            let text = fields.take_text("text").filter(stays)?;
+            Some(TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
+        }
+        "input_image" => image(fields),
+        "input_file" => document(fields),
+        _ => None,
+    }
+}
+
+fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let source = match fields.take_text("image_url") {
+        Some(url) => data_uri(&url).unwrap_or(MediaSource::Url { url }),
+        None => MediaSource::File { id: fields.take_text("file_id")? },
+    };
+    let absent = fields.get("detail").is_none();
+    let own = absent.then(|| mark("~detail", "absent")).into_iter().collect();
+    Some(Image { source, extra: keep(&fields, own) }.into())
+}
+
+fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
+    let source = if let Some(data) = fields.take_text("file_data") {
+        data_uri(&data)?
+    } else if let Some(url) = fields.take_text("file_url") {
+        MediaSource::Url { url }
+    } else {
+        MediaSource::File { id: fields.take_text("file_id")? }
+    };
+    let title = fields.take_text("filename");
+    Some(Document { source, title, context: None, extra: keep(&fields, Vec::new()) }.into())
+}

@@ -1,0 +1,204 @@
+//! Reading items, one by one.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::value::RawValue;
+
+use super::{
+    kinds::{self, Label},
+    marks::{Field, books, keep, mark, opaque_item},
+    read_answer,
+    read_content::{Content, output, said},
+};
+use crate::{
+    message::{
+        ContentBlock, Json, Message, MessageParts, Role, ServerToolUse, Text, ToolInput,
+        ToolResult, ToolUse,
+    },
+    wire::fields::{Fields, text},
+};
+
+/// What an item is.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A message of the host's standing instructions, or of the user.
+    Said(Message),
+    /// Something of the model: one block, or the parts of a message.
+    Answered(Vec<ContentBlock>),
+    /// The answer to a call.
+    Result(ContentBlock),
+    /// Something of the host that is kept whole.
+    Kept(ContentBlock),
+}
+
+/// What the items before say about the next one.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    /// Calls may be answered that are not in the input: it goes on from a stored response.
+    pub(super) is_chained: bool,
+    /// Calls that the provider answered in the same response; they are no calls for the host.
+    pub(super) settled: HashSet<Text>,
+    /// The calls so far, and whether the latest of this id has a form of its own.
+    called: HashMap<Text, bool>,
+    /// Calls that are kept whole; so are their answers.
+    kept_calls: HashSet<Text>,
+    /// The reasoning that the model wrote last since the user spoke: its id, or nothing.
+    reasoning: Option<Text>,
+    /// Whether nothing but items of the model came since.
+    is_adjacent: bool,
+}
+
+impl Context {
+    /// Reads an item; the one behind it says what a reasoning led to.
+    pub(super) fn read(&mut self, raw: &RawValue, next: Option<&RawValue>) -> Item {
+        let Some(fields) = Fields::parse(raw.get()) else {
+            return Item::Kept(opaque_item(raw, None));
+        };
+        let label = Label::of(&fields);
+        if label.is_of_model() {
+            return Item::Answered(self.answered(raw, fields, &label, next));
+        }
+        self.is_adjacent = false;
+        if label.is_message() {
+            self.reasoning = None;
+            let message = message(&label, fields).map(Item::Said);
+            return message.unwrap_or_else(|| Item::Kept(opaque_item(raw, None)));
+        }
+        let id = label.call_id.as_ref().or(label.id.as_ref());
+        let called = id.and_then(|id| self.called.get(id)).copied();
+        let is_missing = self.is_chained || id.is_none_or(|id| self.kept_calls.contains(id));
+        let stays_whole = !kinds::is_output(&label.kind) || (called.is_none() && is_missing);
+        let result =
+            if stays_whole { None } else { result(&label, fields, called.unwrap_or_default()) };
+        result.map_or_else(|| Item::Kept(opaque_item(raw, None)), Item::Result)
+    }
+
+    fn answered(
+        &mut self,
+        raw: &RawValue,
+        fields: Fields<'_>,
+        label: &Label,
+        next: Option<&RawValue>,
+    ) -> Vec<ContentBlock> {
+        let led = self.reasoning.clone();
+        let mark_led = || led.iter().map(|id| mark("~led", id)).collect();
+        let whole = self.is_adjacent && label.kind != "item_reference";
+        let mut blocks = match label.kind.as_str() {
+            "reasoning" => {
+                let next = next.map(Label::read).filter(Label::is_of_model);
+                read_answer::reasoning(fields, next.map(|next| next.identity()))
+                    .into_iter()
+                    .collect()
+            }
+            _ if label.is_message() => read_answer::message(fields, mark_led()),
+            kind if kinds::is_call(kind) => {
+                self.call(raw, fields, label, mark_led()).into_iter().collect()
+            }
+            kind if kinds::is_hosted(kind) => {
+                hosted(raw, label, led.as_ref().filter(|_| whole)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        if blocks.is_empty() {
+            self.kept_calls.extend(label.call_id.clone().filter(|_| kinds::is_call(&label.kind)));
+            blocks.push(opaque_item(raw, led.as_ref().filter(|_| whole)));
+        } else if label.kind == "reasoning" {
+            self.reasoning = Some(label.id.clone().unwrap_or_default());
+        }
+        if let Some(id) = label.referred_reasoning() {
+            self.reasoning = Some(id.clone());
+        }
+        // What it stands for may be the call of a later answer.
+        self.is_chained |= label.kind == "item_reference";
+        self.is_adjacent = true;
+        blocks
+    }
+
+    /// Reads a call that the host answers; `None` if it cannot be read, or is answered already.
+    fn call(
+        &mut self,
+        raw: &RawValue,
+        fields: Fields<'_>,
+        label: &Label,
+        own: Vec<Field>,
+    ) -> Option<ContentBlock> {
+        let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
+        let call = match label.kind.as_str() {
+            kinds::FUNCTION => function(id.clone(), "arguments", fields, own)?,
+            kinds::CUSTOM => {
+                let own = [own, vec![mark("~as", kinds::CUSTOM)]].concat();
+                function(id.clone(), "input", fields, own)?
+            }
+            kind => {
+                let own = [own, vec![mark("~as", kind)]].concat();
+                let extra = keep(&Fields::default(), own);
+                ToolUse { extra, ..ToolUse::new(id.clone(), kind, Json::from_raw(raw)) }
+            }
+        };
+        self.called.insert(id, kinds::client_output(&label.kind).is_some());
+        Some(call.into())
+    }
+}
+
+/// Reads a call whose input is a text.
+fn function(id: Text, input: &str, mut fields: Fields<'_>, mut own: Vec<Field>) -> Option<ToolUse> {
+    fields.take("type");
+    fields.take("call_id");
+    let name = fields.take_text("name")?;
+    let input = ToolInput::Text(fields.take_text(input)?);
+    own.extend(books(&mut fields));
+    Some(ToolUse { id, name, input, extra: keep(&fields, own) })
+}
+
+/// Reads a call that the provider answers itself. It is kept whole, so that it can be read.
+fn hosted(raw: &RawValue, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
+    let id = label.id.clone()?;
+    let mut own = vec![mark("~as", &label.kind)];
+    own.extend(led.map(|led| mark("~led", led)));
+    let extra = keep(&Fields::default(), own);
+    let call = ServerToolUse::new(id, label.kind.clone(), Json::from_raw(raw));
+    Some(ServerToolUse { extra, ..call }.into())
+}
+
+/// Reads a message of the user or of the host; `None` if it cannot be read.
+fn message(label: &Label, mut fields: Fields<'_>) -> Option<Message> {
+    let (role, word) = match label.role.as_deref()? {
+        "user" => (Role::User, None),
+        "system" => (Role::System, None),
+        "developer" => (Role::System, Some(mark("~role", "developer"))),
+        _ => return None,
+    };
+    fields.take("role");
+    let Content { blocks, form } = said(fields.take("content")?)?;
+    let own = books(&mut fields).into_iter().chain(word).chain(form).collect();
+    let extra = keep(&fields, own);
+    Some(MessageParts { extra, ..MessageParts::new(role, blocks) }.into())
+}
+
+/// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
+/// not the form of its type.
+fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
+    let kind = label.kind.as_str();
+    let mut own = Vec::new();
+    let id = match &label.call_id {
+        Some(id) => id.clone(),
+        None if kind == kinds::LOCAL_SHELL_OUTPUT => {
+            own.push(mark("~named", "id"));
+            fields.take("id").and_then(text)?
+        }
+        None => return None,
+    };
+    fields.take("type");
+    fields.take("call_id");
+    if kind != kinds::FUNCTION_OUTPUT || of_client {
+        own.push(mark("~as", kind));
+    }
+    let content = match fields.take("output") {
+        Some(raw) => output(raw),
+        None if kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT => return None,
+        None => Content { blocks: Vec::new(), form: Some(mark("~content", "absent")) },
+    };
+    own.extend(content.form);
+    own.extend(books(&mut fields));
+    Some(ToolResult { extra: keep(&fields, own), ..ToolResult::new(id, content.blocks) }.into())
+}

@@ -1,0 +1,257 @@
+//! Building an answer of the events of its stream.
+//!
+//! The items come whole in `response.output_item.done`, and everything else in the `response` of
+//! the event that ends the stream. Put together they are a response body, which is read as any
+//! other: what was streamed cannot differ from what came at once. The pieces in between are only
+//! shown.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::{
+    kinds::{self, Label},
+    marks::reopen,
+    response,
+};
+use crate::{
+    message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage},
+    wire::{
+        classify::classify_error,
+        fields::{Fields, items, text},
+        stream::{StreamEvent, TurnBuilder},
+        tree::{Object, Tree},
+    },
+};
+
+/// An answer in the making.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    /// The items that are complete, by their place in the answer.
+    items: BTreeMap<u64, Json>,
+    /// What was shown of each item.
+    shown: BTreeMap<u64, Shown>,
+    usage: Usage,
+    end: End,
+}
+
+/// What was shown of an item.
+#[derive(Debug, Default)]
+struct Shown {
+    call_id: Option<Text>,
+    /// Whether some text or input of it was shown.
+    any: bool,
+}
+
+/// How the stream ended.
+#[derive(Debug, Default)]
+enum End {
+    /// It goes on.
+    #[default]
+    Open,
+    /// With this response.
+    Complete(Json),
+    /// With an error.
+    Failed(ModelError),
+}
+
+impl TurnBuilder for Builder {
+    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        match &self.end {
+            End::Open => {}
+            End::Complete(_) => return Ok(Vec::new()),
+            End::Failed(error) => return Err(error.clone()),
+        }
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let Some(fields) = Fields::parse(data) else {
+            let kind = ModelErrorKind::Retryable { after: None };
+            return self.fail(ModelError::new(kind, "an event of the stream is no JSON object"));
+        };
+        let kind = fields.get("type").and_then(text).unwrap_or_else(|| event.name.into());
+        self.event(&kind, &fields, data)
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(self.end, End::Complete(_))
+    }
+
+    fn finish(&mut self) -> Result<Turn, ModelError> {
+        let retryable = ModelErrorKind::Retryable { after: None };
+        match &self.end {
+            End::Failed(error) => Err(error.clone()),
+            End::Open => Err(ModelError::new(retryable, "the stream ended before the answer did")
+                .with_usage(self.usage)),
+            End::Complete(body) => {
+                let turn = response::response(body.as_str().as_bytes());
+                turn.map_err(|error| {
+                    let message = error.to_string();
+                    ModelError::new(retryable, message).with_usage(self.usage).with_source(error)
+                })
+            }
+        }
+    }
+}
+
+impl Builder {
+    fn event(
+        &mut self,
+        kind: &str,
+        fields: &Fields<'_>,
+        data: &str,
+    ) -> Result<Vec<Delta>, ModelError> {
+        let index =
+            || fields.get("output_index").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        match kind {
+            "response.output_item.added" => Ok(self.begins(index(), fields)),
+            "response.output_item.done" => Ok(self.done(index(), fields)),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                Ok(self.piece(index(), fields, |text, _| Some(Delta::Text { text })))
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                Ok(self.piece(index(), fields, |text, _| Some(Delta::Thinking { text })))
+            }
+            "response.reasoning_summary_part.added" => Ok(self.next_part(index(), fields)),
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                Ok(self.piece(index(), fields, |text, call| {
+                    Some(Delta::ToolInput { id: call?.clone(), text })
+                }))
+            }
+            "response.completed" | "response.incomplete" | "response.cancelled" => {
+                self.complete(fields);
+                Ok(Vec::new())
+            }
+            "response.failed" => self.failed(fields, data),
+            "error" => self.fail(classify_error(0, data.as_bytes())),
+            // Servers in between send their errors without a type.
+            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => {
+                self.fail(classify_error(0, data.as_bytes()))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// An item begins: if it is a call, that is shown.
+    fn begins(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
+        let Some((index, raw)) = index.zip(fields.get("item")) else { return Vec::new() };
+        self.show_call(index, raw).into_iter().collect()
+    }
+
+    /// Shows that a call begins, once.
+    fn show_call(&mut self, index: u64, raw: &RawValue) -> Option<Delta> {
+        let mut item = Fields::parse(raw.get())?;
+        let label = Label::of(&item);
+        if label.kind != kinds::FUNCTION && label.kind != kinds::CUSTOM {
+            return None;
+        }
+        let shown = self.shown.entry(index).or_default();
+        if shown.call_id.is_some() {
+            return None;
+        }
+        let (id, name) = (label.call_id?, item.take_text("name")?);
+        shown.call_id = Some(id.clone());
+        Some(Delta::ToolUse { id, name })
+    }
+
+    /// An item is complete: it is kept, and shown where nothing of it was.
+    fn done(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
+        let Some((index, raw)) = index.zip(fields.get("item")) else { return Vec::new() };
+        let mut deltas: Vec<Delta> = self.show_call(index, raw).into_iter().collect();
+        let shown = self.shown.entry(index).or_default();
+        if !shown.any {
+            shown.any = true;
+            deltas.extend(whole(raw, shown.call_id.as_ref()));
+        }
+        self.items.insert(index, Json::from_raw(raw));
+        deltas
+    }
+
+    /// A piece of an item.
+    fn piece(
+        &mut self,
+        index: Option<u64>,
+        fields: &Fields<'_>,
+        delta: fn(Text, Option<&Text>) -> Option<Delta>,
+    ) -> Vec<Delta> {
+        let text = fields.get("delta").and_then(text).filter(|text| !text.is_empty());
+        let Some((index, text)) = index.zip(text) else { return Vec::new() };
+        let shown = self.shown.entry(index).or_default();
+        let delta = delta(text, shown.call_id.as_ref());
+        shown.any |= delta.is_some();
+        delta.into_iter().collect()
+    }
+
+    /// Another part of a summary: parts stand apart, as they do in the whole thought.
+    fn next_part(&mut self, index: Option<u64>, fields: &Fields<'_>) -> Vec<Delta> {
+        let first = fields.get("summary_index").is_none_or(|raw| raw.get() == "0");
+        let shown = index.and_then(|index| self.shown.get(&index)).is_some_and(|shown| shown.any);
+        let delta = (!first && shown).then(|| Delta::Thinking { text: "\n\n".into() });
+        delta.into_iter().collect()
+    }
+
+    /// The stream ends with the response; the items that came whole are its output.
+    fn complete(&mut self, fields: &Fields<'_>) {
+        let response = fields.get("response").map(Json::from_raw);
+        let mut body = reopen(response.as_ref());
+        self.note_usage(&body);
+        let listed = match body.get("output") {
+            Some(Tree::Raw(json)) => items(json.as_raw()).map_or(0, |items| items.len()),
+            Some(_) | None => 0,
+        };
+        // Some servers leave the output of the last event empty.
+        if listed <= self.items.len() {
+            let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
+            body.set("output", items.collect::<Vec<_>>());
+        }
+        self.end = End::Complete(Tree::from(body).into_json());
+    }
+
+    fn failed(&mut self, fields: &Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
+        let response = fields.get("response").map(Json::from_raw);
+        let response = reopen(response.as_ref());
+        self.note_usage(&response);
+        let error = match response.get("error") {
+            Some(Tree::Raw(error)) if error.is_object() => {
+                let body = Tree::from(Object::default().with("error", error.clone())).into_json();
+                classify_error(0, body.as_str().as_bytes())
+            }
+            Some(_) | None => classify_error(0, data.as_bytes()),
+        };
+        self.fail(error)
+    }
+
+    fn note_usage(&mut self, response: &Object) {
+        if let Some(Tree::Raw(json)) = response.get("usage") {
+            self.usage = response::usage(json.as_raw()).unwrap_or(self.usage);
+        }
+    }
+
+    fn fail<T>(&mut self, error: ModelError) -> Result<T, ModelError> {
+        let error = error.with_usage(self.usage);
+        self.end = End::Failed(error.clone());
+        Err(error)
+    }
+}
+
+/// Shows a whole item of which no piece came.
+fn whole(raw: &RawValue, call_id: Option<&Text>) -> Vec<Delta> {
+    let Some(mut item) = Fields::parse(raw.get()) else { return Vec::new() };
+    if let Some(id) = call_id {
+        let input = item.take_text("arguments").or_else(|| item.take_text("input"));
+        let input = input.filter(|text| !text.is_empty());
+        let delta = input.map(|text| Delta::ToolInput { id: id.clone(), text });
+        return delta.into_iter().collect();
+    }
+    if !Label::of(&item).is_message() {
+        return Vec::new();
+    }
+    let parts = item.get("content").and_then(items).unwrap_or_default();
+    let texts = parts.into_iter().filter_map(|raw| {
+        let mut part = Fields::parse(raw.get())?;
+        let text = part.take_text("text").or_else(|| part.take_text("refusal"))?;
+        (!text.is_empty()).then_some(Delta::Text { text })
+    });
+    texts.collect()
+}

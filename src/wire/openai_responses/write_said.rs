@@ -1,0 +1,141 @@
+//! Writing what the host and the user say, and what tools gave.
+
+use super::{
+    calls::CallKind,
+    draft::{Item, Kind},
+    kinds,
+    marks::{CODEC, Kept, item_fields, kept, marked},
+    write_content::{Piece, content, piece},
+    writer::Writer,
+};
+use crate::{
+    message::{ContentBlock, Json, Message, Opaque, Role, Text, ToolResult},
+    wire::{
+        contract::Change,
+        notes::is_form,
+        openai::{FAILED, failed},
+        tree::{Object, Tree},
+    },
+};
+
+/// Writes a message of the host or of the user: an item for what stands together, and one for each
+/// result and each item that is kept whole.
+pub(super) fn write(at: usize, message: &Message, writer: &mut Writer) {
+    let fields = item_fields(&message.extra, &mut writer.notes);
+    let mut said = Said { at, message, fields: Some(fields), pieces: Vec::new() };
+    for block in &message.content {
+        match block {
+            ContentBlock::ToolResult(result) => {
+                said.flush(writer);
+                write_result(at, result, writer);
+            }
+            ContentBlock::Opaque(opaque) if let Some((json, led)) = whole(opaque) => {
+                said.flush(writer);
+                writer.items.push(Item::whole(at, json, led));
+            }
+            other => said.pieces.extend(piece(message.role, other, &mut writer.notes)),
+        }
+    }
+    said.flush(writer);
+    if said.fields.is_some() {
+        let lost = message.extra.of(CODEC).map(|(key, _)| key).filter(|key| !is_form(key));
+        let fields: Vec<Text> = lost.map(Text::from).collect();
+        if !fields.is_empty() {
+            writer.notes.note(Change::FieldsDropped { codec: CODEC.into(), fields });
+        }
+    }
+}
+
+/// The item and what led to it, if a block of this codec is an item of its own.
+pub(super) fn whole(opaque: &Opaque) -> Option<(Json, Option<Text>)> {
+    let own = opaque.codec == CODEC;
+    match own.then(|| kept(&opaque.value))? {
+        Kept::Item(json, led) => Some((json, led)),
+        Kept::Part(_) => None,
+    }
+}
+
+/// A message in the making.
+struct Said<'m> {
+    at: usize,
+    message: &'m Message,
+    /// Its unknown fields, until they are written.
+    fields: Option<Object>,
+    pieces: Vec<Piece>,
+}
+
+impl Said<'_> {
+    fn flush(&mut self, writer: &mut Writer) {
+        let pieces = std::mem::take(&mut self.pieces);
+        let form = marked(&self.message.extra, "~content");
+        let Some(content) = content(pieces, form.as_deref(), "input_text") else { return };
+        let mut object = self.fields.take().unwrap_or_default();
+        object.set("role", role(self.message));
+        object.set("content", content);
+        writer.items.push(Item::new(self.at, Kind::Said, object, None));
+    }
+}
+
+fn role(message: &Message) -> &'static str {
+    match message.role {
+        Role::User => "user",
+        Role::System if marked(&message.extra, "~role").is_some() => "developer",
+        Role::System => "system",
+        Role::Assistant => "assistant",
+    }
+}
+
+fn write_result(at: usize, result: &ToolResult, writer: &mut Writer) {
+    let kind = writer.calls.kind(&result.tool_use_id);
+    if writer.calls.is_lost(&result.tool_use_id) {
+        writer.notes.drop_block("tool_result", "its call has another form of answer");
+        return;
+    }
+    let came_as = marked(&result.extra, "~as");
+    let kind = match kind {
+        CallKind::Function => kinds::FUNCTION_OUTPUT,
+        CallKind::Custom => kinds::CUSTOM_OUTPUT,
+        CallKind::Client(output) if came_as.as_deref() == Some(output) => output,
+        CallKind::Client(_) => kinds::FUNCTION_OUTPUT,
+    };
+    let mut pieces: Vec<Piece> = Vec::new();
+    for block in &result.content {
+        pieces.extend(piece(Role::User, block, &mut writer.notes));
+    }
+    if result.is_error {
+        mark_error(&mut pieces);
+    }
+    let form = marked(&result.extra, "~content");
+    let output = content(pieces, form.as_deref(), "input_text");
+    let mut object = item_fields(&result.extra, &mut writer.notes);
+    object.set("type", kind);
+    let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
+    let key = if named.is_some() { "id" } else { "call_id" };
+    object.set(key, writer.ids.of(&result.tool_use_id));
+    object.set_some("output", output.or_else(|| no_output(form.as_deref())));
+    let mut item = Item::new(at, Kind::Output, object, None);
+    if named.is_some() {
+        // It is the call's, so that it may come twice.
+        item.id = None;
+    }
+    writer.items.push(item);
+}
+
+/// The output of a result that says nothing.
+fn no_output(form: Option<&str>) -> Option<Tree> {
+    match form {
+        Some("absent") => None,
+        Some("empty_array") => Some(Tree::Array(Vec::new())),
+        Some(_) | None => Some(Tree::Word("")),
+    }
+}
+
+/// Says in the text that the tool failed.
+fn mark_error(pieces: &mut Vec<Piece>) {
+    match pieces.first_mut() {
+        Some(Piece::Plain(text)) => *text = failed(text),
+        Some(Piece::Whole(_) | Piece::Part(_)) | None => {
+            pieces.insert(0, Piece::Plain(FAILED.into()));
+        }
+    }
+}

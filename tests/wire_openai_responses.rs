@@ -1,0 +1,334 @@
+//! The Responses codec: cases in `testdata/wire/openai-responses`, real bodies, random bodies,
+//! junk, and streams in `testdata/wire/openai-responses/streams`.
+//!
+//! A case is as those of `tests/wire_openai_chat.rs`. A stream has `--- response`, the answer in one
+//! body, `--- events`, the data of each event in a line, and `--- expect deltas`, a line each; or
+//! `--- expect error` instead of a response.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic, and so may what it calls"
+)]
+
+#[path = "support/responses_bodies.rs"]
+mod generate;
+#[path = "support/wire_cases.rs"]
+mod wire_cases;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use threadfold::{
+    Message, Request, Turn,
+    message::{Delta, ModelError},
+    testing::cases::{self, Case},
+    wire::{
+        AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, Recognise,
+        StreamEvent, WireFormat,
+    },
+};
+use wire_cases::{places, round_trip, save, survive};
+
+#[test]
+fn every_case_gives_what_it_expects() {
+    for case in cases::read("testdata/wire/openai-responses").unwrap() {
+        wire_cases::run(&OpenAiResponses, &case);
+    }
+}
+
+#[test]
+fn real_bodies_come_back_as_they_were() {
+    wire_cases::run_recorded(&OpenAiResponses);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+        for recognise in [
+            Recognise { checkpoints: false, reminders: false, summaries: false },
+            Recognise::default(),
+            Recognise { checkpoints: true, reminders: true, summaries: true },
+        ] {
+            let encoded = round_trip(&OpenAiResponses, &body, &DecodeOptions { recognise });
+            prop_assert_eq!(&encoded.adjustments, &[]);
+            prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
+        }
+        save("generated", &round_trip(&OpenAiResponses, &body, &DecodeOptions::default()));
+    }
+
+    #[test]
+    fn number_texts_and_white_space_do_not_matter(body in generate::body(), number in "-?[1-9][0-9]{0,20}(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?") {
+        let mut text = serde_json::to_string_pretty(&body).unwrap();
+        text.truncate(text.rfind('}').unwrap());
+        for key in ["temperature", "max_output_tokens", "top_p"] {
+            text.push_str(&format!(",\n {key:?} : {number}"));
+        }
+        text.push('}');
+        let request =
+            OpenAiResponses.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
+        let encoded = OpenAiResponses.encode(&request, &EncodeOptions::default());
+        let expected: Value = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(encoded.body.to_value().unwrap(), expected);
+        prop_assert_eq!(encoded.body.as_str().matches(&number).count() >= 3, true);
+    }
+
+    #[test]
+    fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
+        let request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+        let stored = serde_json::to_string(&request).unwrap();
+        let loaded: Request = serde_json::from_str(&stored).unwrap();
+        let options = EncodeOptions::default();
+        prop_assert_eq!(
+            OpenAiResponses.encode(&loaded, &options),
+            OpenAiResponses.encode(&request, &options)
+        );
+    }
+
+    #[test]
+    fn a_thread_of_which_blocks_are_gone_is_written_legally(
+        body in generate::body(),
+        drop in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
+    ) {
+        let mut request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+        let mut messages = request.messages.to_vec();
+        for index in drop {
+            if messages.is_empty() {
+                break;
+            }
+            let at = index.index(messages.len());
+            let content = &mut messages[at].make_mut().content;
+            if !content.is_empty() {
+                content.remove(index.index(content.len()));
+            }
+        }
+        request.messages = messages.into();
+        let options = EncodeOptions { model: Some("m".into()), ..EncodeOptions::default() };
+        let encoded = OpenAiResponses.encode(&request, &options);
+        check(&encoded.body.to_value().unwrap());
+        let body = encoded.body.as_str().as_bytes();
+        let again = OpenAiResponses.decode_slice(body, &DecodeOptions::default()).unwrap();
+        let settled = OpenAiResponses.encode(&again, &EncodeOptions::default());
+        prop_assert_eq!(&settled.adjustments, &[]);
+        prop_assert_eq!(settled.body, encoded.body);
+    }
+
+    #[test]
+    fn other_dialects_take_what_they_can_and_it_comes_back(body in generate::body()) {
+        let request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
+        for codec in [&OpenAiChat as &dyn WireFormat, &AnthropicMessages] {
+            let there = codec.encode(&request, &EncodeOptions::default());
+            let there = there.body.as_str().as_bytes();
+            let foreign = codec.decode_slice(there, &DecodeOptions::default()).unwrap();
+            let back = OpenAiResponses.encode(&foreign, &EncodeOptions::default());
+            check(&back.body.to_value().unwrap());
+        }
+    }
+
+    #[test]
+    fn junk_never_panics(value in generate::junk()) {
+        let codec = &OpenAiResponses;
+        survive(codec, value.to_string().as_bytes());
+        survive(codec, json!({"input": value}).to_string().as_bytes());
+        survive(codec, json!({"input": [value]}).to_string().as_bytes());
+        survive(codec, json!({"input": [{"type": "message", "role": "assistant", "content": value}]}).to_string().as_bytes());
+        survive(codec, json!({"input": [{"type": "reasoning", "summary": value}]}).to_string().as_bytes());
+        survive(codec, json!({"output": [value], "usage": value, "status": value}).to_string().as_bytes());
+        let mut builder = OpenAiResponses.turn_builder();
+        for kind in EVENTS {
+            let event = json!({"type": kind, "item": value, "output_index": value, "delta": value, "response": value});
+            let _ = builder.handle(StreamEvent { name: "", data: &event.to_string() });
+        }
+        let _ = builder.finish();
+    }
+
+    #[test]
+    fn mutated_bodies_never_panic_and_settle(
+        body in generate::body(),
+        junk in generate::junk(),
+        at in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut mutated = body.clone();
+        let count = places(&mut mutated, None, &junk);
+        places(&mut mutated, Some(at.index(count)), &junk);
+        let text = mutated.to_string();
+        survive(&OpenAiResponses, text.as_bytes());
+        survive(&OpenAiResponses, &text.as_bytes()[..cut.index(text.len())]);
+        // What was made valid needs no second repair.
+        let options = EncodeOptions::default();
+        if let Ok(request) = OpenAiResponses.decode(&mutated, &DecodeOptions::default()) {
+            let first = OpenAiResponses.encode(&request, &options);
+            let again = OpenAiResponses
+                .decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default())
+                .unwrap();
+            let settled = OpenAiResponses.encode(&again, &options).body.to_value();
+            prop_assert_eq!(settled, first.body.to_value());
+        }
+    }
+}
+
+const EVENTS: [&str; 12] = [
+    "response.output_item.added",
+    "response.function_call_arguments.delta",
+    "response.custom_tool_call_input.delta",
+    "response.output_text.delta",
+    "response.refusal.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_text.delta",
+    "response.reasoning_summary_part.added",
+    "response.output_item.done",
+    "",
+    "response.completed",
+    "response.failed",
+];
+
+/// The rules of the dialect, told again without a look at the codec.
+fn check(body: &Value) {
+    let empty = Vec::new();
+    let items = body["input"].as_array().unwrap_or(&empty);
+    let chained = ["previous_response_id", "conversation"].iter().any(|key| !body[*key].is_null())
+        || items.iter().any(|item| item["type"].is_null() && item["role"].is_null())
+        || items.iter().any(|item| item["type"] == "item_reference");
+    let (mut ids, mut calls, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, item) in items.iter().enumerate() {
+        let kind = item["type"].as_str().unwrap_or("message");
+        let reference =
+            kind == "item_reference" || item["type"].is_null() && item["role"].is_null();
+        if let Some(id) = item["id"].as_str().filter(|_| !reference && !kind.starts_with("local")) {
+            assert!(!ids.contains(&id), "{id} twice: {body}");
+            ids.push(id);
+        }
+        let call_id = item["call_id"].as_str().or(item["id"].as_str());
+        if let (true, Some(id)) = (kind.ends_with("_output"), call_id) {
+            assert!(chained || calls.contains(&id), "{id} is not called: {body}");
+            answers.push(id);
+        } else if kind.ends_with("_call") && item["call_id"].is_string() {
+            assert!(item["call_id"].as_str().unwrap().chars().count() <= 64);
+            calls.push(item["call_id"].as_str().unwrap());
+        }
+        if kind == "reasoning" && item["id"].is_string() {
+            let next = items.get(index + 1).unwrap_or(&Value::Null);
+            let kind = next["type"].as_str().unwrap_or_default();
+            let of_host = next.is_null()
+                || (next["role"].is_string() && next["role"] != "assistant")
+                || kind.ends_with("_output");
+            assert!(!of_host, "reasoning leads to nothing: {body}");
+        }
+    }
+    let called: Vec<&&str> = calls.iter().filter(|id| !answers.contains(*id)).collect();
+    assert!(called.is_empty() || body["model"].is_null(), "{called:?} unanswered: {body}");
+}
+
+#[test]
+fn deep_and_large_bodies_are_read_in_linear_time() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    survive(&OpenAiResponses, deep.as_bytes());
+    let body = format!(r#"{{"input":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#);
+    survive(&OpenAiResponses, body.as_bytes());
+    let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
+    let call = |n: usize| {
+        format!(
+            r#"{{"type":"reasoning","id":"rs{n}","summary":[]}},{{"type":"function_call","id":"fc{n}","call_id":"c{n}","name":"f","arguments":"{{}}"}},{{"type":"function_call_output","call_id":"c{n}","output":"x"}}"#
+        )
+    };
+    let calls: Vec<String> = (0..20_000).map(call).collect();
+    let body = format!(r#"{{"input":[{}]{fields}}}"#, calls.join(","));
+    let request = OpenAiResponses.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let encoded = OpenAiResponses.encode(&request, &EncodeOptions::default());
+    assert_eq!(encoded.adjustments, []);
+    assert_eq!(encoded.body.as_str().len(), body.len());
+}
+
+#[test]
+fn an_answer_goes_back_as_it_came() {
+    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
+        let Some(response) = case.section("response") else { continue };
+        let turn = OpenAiResponses.decode_response(response.as_bytes()).unwrap();
+        let response: Value = serde_json::from_str(response).unwrap();
+        let request = Request::new(vec![Message::user("hi"), turn.message]);
+        let body = OpenAiResponses.encode(&request, &EncodeOptions::default()).body;
+        let body = body.to_value().unwrap();
+        assert_eq!(
+            body["input"].as_array().unwrap()[1..],
+            response["output"].as_array().unwrap()[..],
+            "{}",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn every_stream_gives_the_answer_in_one_body() {
+    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
+        let (deltas, outcome) = stream(events(&case));
+        let outcome = outcome.map_err(|error| error.to_string());
+        if let Some(expected) = case.section("expect error") {
+            assert_eq!(outcome.unwrap_err(), expected.trim_end(), "{}", case.name);
+        } else {
+            let whole = case.section("response").unwrap();
+            let whole = OpenAiResponses.decode_response(whole.as_bytes()).unwrap();
+            assert_eq!(outcome.unwrap(), whole, "{}", case.name);
+        }
+        let deltas: Vec<String> =
+            deltas.iter().map(|delta| serde_json::to_string(delta).unwrap()).collect();
+        assert_eq!(
+            deltas.join("\n"),
+            case.section("expect deltas").unwrap_or_default().trim_end(),
+            "{}",
+            case.name
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_is_a_retryable_error() {
+    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
+        let events: Vec<&str> = events(&case).collect();
+        for end in 0..events.len() {
+            let cut = events[..end].iter().copied();
+            let error = stream(cut).1.unwrap_err();
+            let complete = events[end..].len() > 1 && case.section("expect error").is_some();
+            assert!(error.is_retryable() || complete, "{}, {end}: {error}", case.name);
+        }
+    }
+}
+
+#[test]
+fn unknown_events_in_between_and_repeated_ones_change_nothing() {
+    let unknown = [r#"{"type":"response.hologram.delta","delta":"x"}"#, "", "[DONE]", "{}"];
+    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
+        let clean = stream(events(&case));
+        for more in unknown {
+            let mixed = events(&case).flat_map(|event| [more, event]);
+            let mixed = stream(mixed);
+            assert_eq!(format!("{mixed:?}"), format!("{clean:?}"), "{}", case.name);
+        }
+        let done = |event: &str| event.contains("output_item.") || event.contains("completed");
+        let twice = events(&case).flat_map(|event| {
+            let again = done(event).then_some(event);
+            [event].into_iter().chain(again)
+        });
+        assert_eq!(format!("{:?}", stream(twice)), format!("{clean:?}"), "{}", case.name);
+    }
+}
+
+fn events(case: &Case) -> impl Iterator<Item = &str> {
+    case.section("events").unwrap().lines()
+}
+
+/// Hands the events over, and takes the answer at the end of them.
+fn stream<'e>(events: impl IntoIterator<Item = &'e str>) -> (Vec<Delta>, Result<Turn, ModelError>) {
+    let mut builder = OpenAiResponses.turn_builder();
+    let mut deltas = Vec::new();
+    for data in events {
+        match builder.handle(StreamEvent { name: "", data }) {
+            Ok(more) => deltas.extend(more),
+            Err(error) => return (deltas, Err(error)),
+        }
+    }
+    let outcome = builder.finish();
+    assert_eq!(outcome.is_ok(), builder.is_complete());
+    (deltas, outcome)
+}
