@@ -98,5 +98,8 @@ mod tests {
         assert_eq!(answered(&mut calls, None, "h").as_deref(), Some("2"));
         assert_eq!(answered(&mut calls, Some("x"), "f").as_deref(), Some("3"));
         assert_eq!(answered(&mut calls, None, "f"), None);
+        calls.add("b".into(), "f".into(), true);
+        calls.add("c".into(), "g".into(), true);
+        assert_eq!(answered(&mut calls, None, "g").as_deref(), Some("c"));
     }
 }

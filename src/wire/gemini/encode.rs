@@ -29,7 +29,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !at_rest {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
-    let mut writer = Writer { notes, calls: HashMap::new() };
+    let mut writer = Writer { notes, calls: HashMap::new(), count: 0 };
     let drafts = messages.iter().map(|(at, message)| writer.message(*at, message)).collect();
     let mut drafts = order::arrange(drafts, &mut writer.notes);
     order::begin_and_end(&mut drafts, end, options.traits.accepts_prefill, &mut writer.notes);

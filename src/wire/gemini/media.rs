@@ -37,7 +37,7 @@ pub(super) fn read(mut part: Part<'_>) -> Option<ContentBlock> {
     Some(Document { source, title, context: None, extra }.into())
 }
 
-/// The data of a part in the making: its name, and whether the media type is a guess.
+/// The data of a part in the making, and the name of its field.
 pub(super) struct Written {
     pub(super) name: Name,
     pub(super) object: Object,

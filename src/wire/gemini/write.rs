@@ -27,6 +27,8 @@ pub(super) struct Writer {
     pub(super) notes: Notes,
     /// The latest call of each id.
     pub(super) calls: HashMap<Text, CallPart>,
+    /// How many calls were written.
+    pub(super) count: usize,
 }
 
 impl Writer {
@@ -177,10 +179,11 @@ impl Writer {
         let fact = CallPart {
             id: call.id.clone(),
             name: call.name.clone(),
-            number: self.calls.len(),
+            number: self.count,
             unnamed: unnamed || has_mark(&call.extra, "~id"),
             foreign: is_foreign(message, &call.extra),
         };
+        self.count += 1;
         self.calls.insert(call.id.clone(), fact.clone());
         let part = with_rest(Object::default().with(name, data), rest);
         Written { call: Some(fact), ..Written::new("tool_use", part) }
