@@ -53,7 +53,8 @@ impl Checks {
     fn question(request: &Request, window: u64) -> Option<String> {
         let tokens = ByteEstimate::TRIGGER.request(request);
         let (count, output) = (request.messages.len(), request.max_output);
-        if tokens > window {
+        // A provider wants room for the answer too, where the request says how long it may be.
+        if tokens.saturating_add(output.unwrap_or(0)) > window {
             return Some(format!("{tokens} tokens, {count} messages, {output:?} for the answer"));
         }
         let violation = legality::violations(&request.messages).into_iter().next();
