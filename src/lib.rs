@@ -32,6 +32,7 @@
 //! | know when to compact | [`auto`] |
 //! | run the loop of model and tools | [`turn`] |
 //! | plug in a provider or a tool | [`model`] |
+//! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
 //! | keep logs and what compactions archive | [`store`] |
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
