@@ -206,6 +206,7 @@ fn check(body: &Value) {
             answers.push(id);
         } else if kind.ends_with("_call") && item["call_id"].is_string() {
             assert!(item["call_id"].as_str().unwrap().chars().count() <= 64);
+            assert!(!calls.contains(&call_id.unwrap()), "{call_id:?} is called twice: {body}");
             calls.push(item["call_id"].as_str().unwrap());
         }
         if kind == "reasoning" && item["id"].is_string() {

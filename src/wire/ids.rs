@@ -46,7 +46,8 @@ impl Ids {
     }
 }
 
-fn short(id: &str, most: usize, salt: u64) -> Text {
+/// Returns the beginning of an id and a hash of it, `most` characters together.
+pub(super) fn short(id: &str, most: usize, salt: u64) -> Text {
     const HASH_DIGITS: usize = 16;
     let kept: String = id.chars().take(most.saturating_sub(HASH_DIGITS + 1)).collect();
     format!("{kept}-{:016x}", fnv1a(id.as_bytes(), salt)).into()

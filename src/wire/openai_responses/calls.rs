@@ -1,12 +1,19 @@
-//! Which form each call has, and which calls cannot go out because their answer has none.
+//! Which form and which name each call has, and which calls cannot go out because their answer has
+//! no form.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{kinds, marks::marked};
 use crate::{
     message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse},
-    wire::fields::{Fields, text},
+    wire::{
+        fields::{Fields, text},
+        ids::{Ids, short},
+    },
 };
+
+/// The most characters that the API takes in the id of a call.
+const MOST_ID: usize = 64;
 
 /// The form of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,12 +48,14 @@ pub(super) struct Calls {
     /// The latest call of each id that was written.
     latest: HashMap<Text, (usize, CallKind)>,
     lost: HashSet<(usize, Text)>,
+    /// The calls that go out under another id, because theirs is too long or stands before.
+    names: HashMap<(usize, Text), Text>,
 }
 
 impl Calls {
     /// Finds the calls whose answer has no form: both are left out.
     pub(super) fn new(messages: &[(usize, Message)]) -> Self {
-        let mut calls = Self::default();
+        let mut calls = Self { names: names(messages), ..Self::default() };
         for (place, (_, message)) in messages.iter().enumerate() {
             for block in &message.content {
                 if let ContentBlock::ToolUse(call) = block {
@@ -75,11 +84,52 @@ impl Calls {
         self.latest.get(id).map(|(_, kind)| *kind).unwrap_or_default()
     }
 
+    /// The id under which the latest call of this id goes out.
+    pub(super) fn name(&self, id: &Text) -> Text {
+        let place = self.latest.get(id).map(|(place, _)| *place);
+        let name = place.and_then(|place| self.names.get(&(place, id.clone())));
+        name.unwrap_or(id).clone()
+    }
+
     /// Whether the latest call of this id is left out.
     pub(super) fn is_lost(&self, id: &Text) -> bool {
         let place = self.latest.get(id).map(|(place, _)| *place);
         place.is_some_and(|place| self.lost.contains(&(place, id.clone())))
     }
+}
+
+/// Finds names for the calls whose id is too long, or is that of a call before: answers may stand
+/// anywhere behind their calls, so ids must differ in the whole input.
+fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
+    let ids = Ids::new(messages, MOST_ID);
+    let calls = || {
+        let places = messages.iter().enumerate();
+        places.flat_map(|(place, (_, message))| message.tool_uses().map(move |call| (place, call)))
+    };
+    let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.of(&call.id)).collect();
+    let mut numbers: HashMap<Text, usize> = HashMap::new();
+    let mut names = HashMap::new();
+    for (place, call) in calls() {
+        let number = numbers.entry(call.id.clone()).or_insert(0);
+        *number += 1;
+        let mut name = ids.of(&call.id);
+        if *number > 1 {
+            name = numbered(&call.id, *number);
+            while !taken.insert(name.clone()) {
+                *number += 1;
+                name = numbered(&call.id, *number);
+            }
+        }
+        if name != call.id {
+            names.insert((place, call.id.clone()), name);
+        }
+    }
+    names
+}
+
+fn numbered(id: &str, number: usize) -> Text {
+    let name = format!("{id}-{number}");
+    if name.chars().count() > MOST_ID { short(&name, MOST_ID, 0) } else { name.into() }
 }
 
 /// Whether a result can be written for a call of this form.

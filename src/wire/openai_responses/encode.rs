@@ -13,15 +13,11 @@ use crate::{
     message::{ContentBlock, Message, Request, Role, Text, TextBlock},
     wire::{
         contract::{EncodeOptions, Encoded},
-        ids::Ids,
         notes::{self, Notes},
         openai::names_model,
         tree::{Object, Tree},
     },
 };
-
-/// The most characters that the API takes in the id of a call.
-const MOST_ID: usize = 64;
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -54,7 +50,6 @@ fn items(
     let mut writer = Writer {
         items: Vec::new(),
         calls: Calls::new(messages),
-        ids: Ids::new(messages, MOST_ID),
         notes,
         binds_reasoning: options.traits.binds_reasoning,
     };

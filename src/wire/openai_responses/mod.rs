@@ -49,6 +49,7 @@
 //! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
 //! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
 //! | call ids over 64 characters | their beginning and a hash | `IdRewritten` |
+//! | the id of a call before: answers need not follow their calls, so ids differ in the whole input | the id with a number | `IdRewritten` |
 //! | a changed result of a call whose answer is no text (a screenshot) | neither call nor result | `BlockDropped` |
 //! | reasoning of others, or that was changed; reasoning on a rewritten prefix, for a model that binds it | nothing | `ReasoningDropped` |
 //! | reasoning with an id, where what it led to does not follow | nothing | `ReasoningDropped` |

@@ -35,7 +35,19 @@ pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
 /// Takes an id away that stands before already.
 fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     let mut seen: HashSet<Text> = HashSet::new();
+    let mut called: HashSet<Text> = HashSet::new();
     items.retain_mut(|item| {
+        let call_id = match &item.kind {
+            Kind::Call(id) => Some(id),
+            Kind::Whole(label) => label.call_id.as_ref().filter(|_| kinds::is_call(&label.kind)),
+            Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => None,
+        };
+        let is_new = call_id.is_none_or(|id| called.insert(id.clone()));
+        if !is_new && matches!(item.kind, Kind::Whole(_)) {
+            notes.turn_to(item.at);
+            notes.drop_block("opaque", "a call of its id stands before it");
+            return false;
+        }
         let Some(id) = item.id.clone() else { return true };
         if matches!(&item.kind, Kind::Whole(label) if label.kind == "item_reference") {
             return true;

@@ -169,11 +169,11 @@ impl Answer<'_> {
             writer.notes.drop_block("tool_use", "its result has no form in this dialect");
             return;
         }
-        if let Some(to) = writer.ids.shortened(&call.id) {
-            let (from, to) = (call.id.clone(), to.clone());
+        let id = writer.calls.name(&call.id);
+        if id != call.id {
+            let (from, to) = (call.id.clone(), id.clone());
             writer.notes.note(Change::IdRewritten { from, to });
         }
-        let id = writer.ids.of(&call.id);
         let object = match (kind, &call.input) {
             (CallKind::Client(_), ToolInput::Json(json)) => reopen(Some(json)).with("call_id", id),
             (CallKind::Custom, _) => function(call, id, (kinds::CUSTOM, "input"), writer),

@@ -24,16 +24,16 @@ pub(super) fn write(at: usize, message: &Message, writer: &mut Writer) {
     let fields = item_fields(&message.extra, &mut writer.notes);
     let mut said = Said { at, message, fields: Some(fields), pieces: Vec::new() };
     for block in &message.content {
-        match block {
-            ContentBlock::ToolResult(result) => {
-                said.flush(writer);
-                write_result(at, result, writer);
-            }
-            ContentBlock::Opaque(opaque) if let Some((json, led)) = whole(opaque) => {
-                said.flush(writer);
-                writer.items.push(Item::whole(at, json, led));
-            }
-            other => said.pieces.extend(piece(message.role, other, &mut writer.notes)),
+        if let ContentBlock::ToolResult(result) = block {
+            said.flush(writer);
+            write_result(at, result, writer);
+        } else if let ContentBlock::Opaque(opaque) = block
+            && let Some((json, led)) = whole(opaque)
+        {
+            said.flush(writer);
+            writer.items.push(Item::whole(at, json, led));
+        } else {
+            said.pieces.extend(piece(message.role, block, &mut writer.notes));
         }
     }
     said.flush(writer);
@@ -111,7 +111,7 @@ fn write_result(at: usize, result: &ToolResult, writer: &mut Writer) {
     object.set("type", kind);
     let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
     let key = if named.is_some() { "id" } else { "call_id" };
-    object.set(key, writer.ids.of(&result.tool_use_id));
+    object.set(key, writer.calls.name(&result.tool_use_id));
     object.set_some("output", output.or_else(|| no_output(form.as_deref())));
     let mut item = Item::new(at, Kind::Output, object, None);
     if named.is_some() {
