@@ -83,6 +83,33 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
     }
 }
 
+/// A builder that ends once, however often it is asked: behind an error nothing comes, and the answer
+/// stays what it was.
+#[derive(Debug, Default)]
+pub(super) struct Once<B> {
+    builder: B,
+    end: Option<Result<Turn, ModelError>>,
+}
+
+impl<B: TurnBuilder> TurnBuilder for Once<B> {
+    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        match &self.end {
+            Some(Err(error)) => return Err(error.clone()),
+            Some(Ok(_)) => return Ok(Vec::new()),
+            None => {}
+        }
+        self.builder.handle(event).inspect_err(|error| self.end = Some(Err(error.clone())))
+    }
+
+    fn is_complete(&self) -> bool {
+        !matches!(self.end, Some(Err(_))) && (self.end.is_some() || self.builder.is_complete())
+    }
+
+    fn finish(&mut self) -> Result<Turn, ModelError> {
+        self.end.get_or_insert_with(|| self.builder.finish()).clone()
+    }
+}
+
 /// Whether a text is divided within a character, as servers do that count in UTF-16. No text can
 /// hold half of one, so the rest of the answer would lack it.
 fn has_half_a_character(data: &str) -> bool {

@@ -28,7 +28,6 @@ pub(super) struct Builder {
     end: Option<Object>,
     metadata: Option<Object>,
     usage: Usage,
-    failed: Option<ModelError>,
 }
 
 /// Why an event ends the answer.
@@ -46,9 +45,6 @@ impl From<Unreadable> for Broken {
 
 impl TurnBuilder for Builder {
     fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
         self.take(event).map(Vec::from_iter).map_err(|broken| {
             let error = match broken {
                 Broken::Unreadable(Unreadable(what)) => {
@@ -56,20 +52,15 @@ impl TurnBuilder for Builder {
                 }
                 Broken::Said(error) => error,
             };
-            let error = error.with_usage(self.usage);
-            self.failed = Some(error.clone());
-            error
+            error.with_usage(self.usage)
         })
     }
 
     fn is_complete(&self) -> bool {
-        self.end.is_some() && self.metadata.is_some() && self.failed.is_none()
+        self.end.is_some() && self.metadata.is_some()
     }
 
     fn finish(&mut self) -> Result<Turn, ModelError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
         let failed = match self.end.take() {
             None => retryable("the stream ended before the answer was complete".to_owned()),
             Some(end) => match response::turn(self.body(end).as_str().as_bytes()) {
@@ -77,9 +68,7 @@ impl TurnBuilder for Builder {
                 Err(error) => retryable(error.to_string()),
             },
         };
-        let failed = failed.with_usage(self.usage);
-        self.failed = Some(failed.clone());
-        Err(failed)
+        Err(failed.with_usage(self.usage))
     }
 }
 

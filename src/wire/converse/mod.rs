@@ -38,6 +38,7 @@ mod thread;
 mod write;
 
 use super::{
+    assembly::Once,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -185,6 +186,6 @@ impl WireFormat for BedrockConverse {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::new(events::Builder::default())
+        Box::<Once<events::Builder>>::default()
     }
 }

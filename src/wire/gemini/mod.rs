@@ -83,6 +83,7 @@ mod write_results;
 
 use self::marks::CODEC;
 use super::{
+    assembly::Once,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -159,6 +160,6 @@ impl WireFormat for GeminiGenerate {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::<stream::Builder>::default()
+        Box::<Once<stream::Builder>>::default()
     }
 }
