@@ -29,11 +29,11 @@ pub struct AutoCompactor {
     succeeded_at: Option<Timestamp>,
     /// Whether the last compaction came to nothing.
     missed: bool,
-    /// Whether the last request was let through, and nobody said since that it was refused.
+    /// Whether the last request went out, so that it was answered if another one comes.
     let_through: bool,
     /// Compactions for the request that does not fit, since one was let through.
     forced: u32,
-    /// Compactions of this turn after a refusal of the provider.
+    /// Compactions for the request at work, after refusals of the provider.
     refused: u32,
     /// What a provider said its window is, and what it was thought to be then.
     stated: Option<(ContextWindow, Option<ContextWindow>)>,
@@ -169,7 +169,7 @@ impl AutoCompactor {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
                 // The request before this one was answered, so there is progress.
                 if std::mem::take(&mut self.let_through) {
-                    self.forced = 0;
+                    (self.forced, self.refused) = (0, 0);
                 }
                 self.before_request(now, pressure)
             }
@@ -236,7 +236,6 @@ impl AutoCompactor {
     }
 
     fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
-        self.let_through = false;
         if let Some(limit) = limit.filter(|limit| *limit > 0).map(ContextWindow::new) {
             let known = self.known(pressure).window;
             self.stated = Some((known.map_or(limit, |known| known.min(limit)), pressure.window));
@@ -247,7 +246,11 @@ impl AutoCompactor {
         let limit = self.policy.room(&pressure).map_or(refused, |room| room.min(refused));
         let tries = self.refused;
         self.refused = tries.saturating_add(1);
-        Some(self.react(&pressure, limit, tries, CompactionReason::Overflow))
+        let output = self.react(&pressure, limit, tries, CompactionReason::Overflow);
+        // Behind a compaction the same request is sent again. If another one comes it was answered;
+        // if it is refused again, that is counted here.
+        self.let_through = matches!(output, Output::Compact { .. });
+        Some(output)
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.
@@ -545,6 +548,38 @@ mod tests {
         auto.handle(Timestamp(99_000), Input::Failed { reason: THRESHOLD });
         let Some(Output::Compact { reason, .. }) = send(&mut auto, 99, 200_001) else { panic!() };
         assert_eq!(reason, CompactionReason::Overflow);
+    }
+
+    #[test]
+    fn a_request_that_was_answered_after_a_refusal_gives_the_next_one_its_tries() {
+        let mut auto = machine(AutoPolicy::default());
+        let over = CompactionReason::Overflow;
+        for _ in 0..2 {
+            assert_eq!(send(&mut auto, 0, 200_001), compact(over.clone()));
+            auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
+        }
+        assert_eq!(send(&mut auto, 0, 150_000), None);
+        let refused = Input::Overflowed { pressure: reported(150_000), limit: None };
+        assert!(matches!(auto.handle(Timestamp(0), refused), Some(Output::Compact { .. })));
+        auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
+        // Nothing is heard of the answer but that another request comes.
+        assert_eq!(send(&mut auto, 0, 200_001), compact(over));
+    }
+
+    #[test]
+    fn a_turn_of_many_requests_may_be_refused_as_often_as_a_compaction_mends_it() {
+        let mut auto = machine(AutoPolicy::default());
+        let refused = Input::Overflowed { pressure: reported(150_000), limit: None };
+        for _ in 0..5 {
+            assert_eq!(send(&mut auto, 0, 150_000), None);
+            for _ in 0..2 {
+                let output = auto.handle(Timestamp(0), refused.clone());
+                assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
+                auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Overflow });
+            }
+        }
+        let third = auto.handle(Timestamp(0), refused);
+        assert!(matches!(third, Some(Output::CannotFit { .. })), "{third:?}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct AutoPolicy {
     /// How long the first such pause is, in milliseconds. Every further failure doubles it.
     pub failure_pause_ms: u64,
     /// How many compactions may be tried for one request that the window cannot hold, and how many
-    /// a turn may have for requests that the provider refused as too long.
+    /// for one that the provider refuses as too long. A turn may have many such requests.
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
