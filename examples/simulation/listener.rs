@@ -18,13 +18,17 @@ use threadfold::{
     store::StoreError,
 };
 
-use super::{WINDOW, host::MAX_ROUNDS, kept::Kept, numbers::Numbers, tally::Tally, wild::Wild};
+use super::{
+    WINDOW,
+    host::MAX_ROUNDS,
+    kept::Kept,
+    numbers::Numbers,
+    tally::Tally,
+    wild::{MOST_SENDS, Wild},
+};
 
 /// No stream takes so many polls.
 const MOST_POLLS: u64 = 200_000;
-
-/// What a turn may ask beside its rounds: again, when the provider refused the length.
-const ASKED_AGAIN: u64 = 2;
 
 /// No compaction asks for so many summaries.
 const MOST_SUMMARIES: u64 = 40;
@@ -78,6 +82,7 @@ impl Listener {
         let abort_at = self.numbers.once_in(15).then(|| self.numbers.steep(200));
         let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
         (self.requests, self.summaries) = (0, 0);
+        self.model.begin();
         for poll in 0..MOST_POLLS {
             if patience == Some(poll) {
                 self.tally.dropped += 1;
@@ -128,7 +133,7 @@ impl Listener {
         if let Some(fault) = seen.fault.or_else(|| self.store.fault()) {
             return Err(fault);
         }
-        if self.requests > u64::from(MAX_ROUNDS) + ASKED_AGAIN {
+        if self.requests > u64::from(MAX_ROUNDS) * MOST_SENDS {
             return Err(format!("{} requests in one turn", self.requests));
         }
         if self.summaries > MOST_SUMMARIES {

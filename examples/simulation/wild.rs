@@ -27,6 +27,9 @@ use super::{checks::Checks, kept::Kept, numbers::Numbers};
 /// What an answer is, before somebody counted its tokens.
 type Said = Result<(Message, StopReason), ModelErrorKind>;
 
+/// So often one request may be sent to a provider that refuses it.
+pub(super) const MOST_SENDS: u64 = 3;
+
 /// The model. It looks at every request before it answers.
 #[derive(Debug)]
 pub(super) struct Wild {
@@ -54,6 +57,8 @@ struct State {
     checks: Checks,
     seen: Seen,
     calls: u64,
+    /// Answers in a row that said that the request was too long, in this turn.
+    refused: u64,
     /// Tokens of all requests so far, for servers that count so.
     spent: u64,
 }
@@ -61,6 +66,11 @@ struct State {
 impl Wild {
     pub(super) fn new(numbers: Arc<Numbers>, store: Arc<Kept>, window: u64) -> Self {
         Self { numbers, store, window, state: Mutex::default() }
+    }
+
+    /// A turn begins.
+    pub(super) fn begin(&self) {
+        self.state().refused = 0;
     }
 
     /// What was seen since this was asked last.
@@ -76,6 +86,9 @@ impl Wild {
         let for_summary = request.max_output.is_some();
         self.look(request, for_summary);
         let said = if for_summary { self.summary() } else { self.said(request) };
+        if !for_summary {
+            self.count(matches!(said, Err(ModelErrorKind::Overflow { .. })));
+        }
         let (message, stop_reason) = said.map_err(|kind| ModelError::new(kind, "wild"))?;
         let usage = self.usage(request, &message);
         Ok(Turn::new(message, stop_reason, usage))
@@ -94,6 +107,16 @@ impl Wild {
         state.seen.requests += u64::from(!for_summary);
         state.seen.summaries += u64::from(for_summary);
         state.seen.fullest = state.seen.fullest.max(ByteEstimate::TRIGGER.request(request));
+    }
+
+    /// A request that was refused is compacted and sent again, and not for ever.
+    fn count(&self, refused: bool) {
+        let mut state = self.state();
+        state.refused = if refused { state.refused + 1 } else { 0 };
+        if state.refused > MOST_SENDS {
+            let fault = format!("a request that was refused {} times", state.refused);
+            state.seen.fault = state.seen.fault.take().or(Some(fault));
+        }
     }
 
     fn summary(&self) -> Said {
