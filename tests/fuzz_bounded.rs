@@ -9,12 +9,14 @@ mod compact;
 mod identity;
 #[path = "fuzz_cases/log_read.rs"]
 mod log_read;
+#[path = "fuzz_cases/stream.rs"]
+mod stream;
 #[path = "fuzz_cases/wire_decode.rs"]
 mod wire_decode;
 
 use identity::{Fault, Identity};
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use threadfold::WireFormat;
+use threadfold::{WireFormat, testing::cases};
 
 /// A stored plan and an input of the tool, behind the numbers of a thread.
 const PLANS: [&str; 3] = [
@@ -80,6 +82,44 @@ fn bodies_of_every_dialect() {
         let bytes = if number % 4 > 0 { mutated(&mut random, &BODIES) } else { noise(&mut random) };
         wire_decode::check(&codecs, &bytes);
     }
+}
+
+/// The streams of the cases, behind a byte that says how they are divided.
+fn streams() -> Vec<String> {
+    let folders = ["anthropic", "openai-chat"].into_iter();
+    let cases =
+        folders.flat_map(|name| cases::read(format!("testdata/wire/{name}/streams")).unwrap());
+    cases.map(|case| format!("\x07{}", case.section("stream").unwrap())).collect()
+}
+
+#[test]
+fn answers_in_pieces() {
+    let streams = streams();
+    let streams: Vec<&str> = streams.iter().map(String::as_str).collect();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+    for number in 0..8_000 {
+        let bytes = match number % 8 {
+            0 => noise(&mut random),
+            1..4 => mutated(&mut random, &streams),
+            _ => shuffled(&mut random, &streams),
+        };
+        stream::check(stream::CODECS, &bytes);
+    }
+}
+
+/// Events of several streams in some order.
+fn shuffled(random: &mut Xoshiro256PlusPlus, streams: &[&str]) -> Vec<u8> {
+    let mut below = |end: usize| (random.next_u64() % end.max(1) as u64) as usize;
+    let mut text = String::from("\x05");
+    let own = streams.get(below(streams.len())).unwrap();
+    for _ in 0..below(20) {
+        // Mostly of one stream, else nothing would ever fit together.
+        let other = streams.get(below(streams.len())).unwrap();
+        let events = if below(8) == 0 { other } else { own };
+        let events: Vec<&str> = events.split_inclusive("\n\n").collect();
+        text.push_str(events.get(below(events.len())).unwrap().trim_start_matches('\x07'));
+    }
+    text.into_bytes()
 }
 
 #[test]

@@ -74,6 +74,36 @@ impl ModelError {
         Self { source: Some(Arc::new(source)), ..self }
     }
 
+    /// Returns the failure with the error that caused it, of whatever type.
+    pub(crate) fn with_boxed_source(self, source: Box<dyn Error + Send + Sync>) -> Self {
+        Self { source: Some(Arc::from(source)), ..self }
+    }
+
+    /// Returns the failure of an answer that ended before it was complete.
+    pub(crate) fn cut_short() -> Self {
+        let kind = ModelErrorKind::Retryable { after: None };
+        Self::new(kind, "the answer broke off before it was complete")
+    }
+
+    /// Returns the failure with this wait, such as [`wire::retry_after`](crate::wire::retry_after)
+    /// reads from headers. Without one, or if asking again does not help, it stays as it is.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use threadfold::{message::ModelErrorKind, wire::classify_error};
+    ///
+    /// let error = classify_error(429, b"slow down").with_retry_after(Some(Duration::from_secs(7)));
+    /// let after = Some(Duration::from_secs(7));
+    /// assert_eq!(error.kind, ModelErrorKind::Retryable { after });
+    /// ```
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
+        if let ModelErrorKind::Retryable { after } = &mut self.kind {
+            *after = wait.or(*after);
+        }
+        self
+    }
+
     /// Whether the prompt was too long.
     #[must_use]
     pub fn is_overflow(&self) -> bool {

@@ -6,10 +6,12 @@
 //! | keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
 //! | has a runtime with a timer of its own | [`Sleeper`]: how to wait between tries |
 //!
+//! [`deltas_of`] reads the answer of a provider from the bytes of its HTTP response.
 //! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
 
 mod agent;
 mod clock;
+mod deltas;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
 mod sleep;
@@ -17,6 +19,7 @@ mod tool;
 
 pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
 pub use clock::{Clock, StdClock};
+pub use deltas::deltas_of;
 pub use model::{Model, turn_of};
 pub use sleep::{Sleeper, StdSleeper};
 pub use tool::{Tool, ToolContext, ToolFailure, ToolOutput};

@@ -8,7 +8,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::message::{ContentBlock, Delta, ModelError, ModelErrorKind, Request, Turn};
+use crate::message::{ContentBlock, Delta, ModelError, Request, Turn};
 
 /// Something that answers requests: a provider behind an HTTP client, a local server, a script.
 ///
@@ -86,8 +86,7 @@ pub async fn turn_of(
 
 /// The error of a stream that ended without a turn.
 pub(crate) fn cut_short() -> ModelError {
-    let kind = ModelErrorKind::Retryable { after: None };
-    ModelError::new(kind, "the answer broke off before it was complete")
+    ModelError::cut_short()
 }
 
 fn deltas(answer: Result<Turn, ModelError>) -> Vec<Result<Delta, ModelError>> {

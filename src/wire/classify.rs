@@ -33,8 +33,8 @@ use crate::message::{ModelError, ModelErrorKind};
 /// llama.cpp, vLLM, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras. The limit
 /// and the count of an overflow, and the wait of a rate limit, are read where the body states them;
 /// the count is what the provider held against the limit, so it holds the reserved output where
-/// that counts. A `Retry-After` header is the host's to read. Status 0 stands for an error that
-/// came within a stream.
+/// that counts. [`retry_after`](super::retry_after) reads the headers. Status 0 stands for an error
+/// that came within a stream: then a status that the body names counts.
 ///
 /// ```
 /// use threadfold::{message::ModelErrorKind, wire::classify_error};
@@ -49,7 +49,8 @@ use crate::message::{ModelError, ModelErrorKind};
 #[must_use]
 pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
     let report = Report::read(body);
-    let kind = kind(status, &report);
+    let named = report.status.filter(|_| status == 0);
+    let kind = kind(named.unwrap_or(status), &report);
     ModelError::new(kind, report.message)
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::stream::TurnBuilder;
 use crate::{
     compact::legality::Repair,
     message::{Json, Request, Text, Turn},
@@ -46,6 +47,9 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     ///
     /// [`WireError`] if the body is not JSON, or not a response of this dialect; it says where.
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError>;
+
+    /// Returns what builds an answer of the events of its stream.
+    fn turn_builder(&self) -> Box<dyn TurnBuilder>;
 }
 
 /// A request body, and what was changed to make it valid.

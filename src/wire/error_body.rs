@@ -24,6 +24,8 @@ pub(super) struct Report {
     words: String,
     /// Types and codes, in lower case, each on a line of its own. A message of one word is one too.
     codes: String,
+    /// The status of HTTP that it names as a number.
+    pub(super) status: Option<u16>,
     /// How long it asks to wait, where that stands in a field of its own.
     retry_delay: Option<Duration>,
     /// The length of the prompt and the window, where those stand in fields of their own.
@@ -52,6 +54,7 @@ impl Report {
             message: abridged(&facts.messages.join(": ")),
             words: words.join(": ").to_ascii_lowercase(),
             codes: lines(&codes.join("\n")),
+            status: facts.status,
             retry_delay: facts.retry_delay,
             found: facts.found,
             limit: facts.limit,
@@ -64,6 +67,7 @@ impl Report {
             message: abridged(text),
             words: searched(text).to_ascii_lowercase(),
             codes: lines(searched(text)),
+            status: None,
             retry_delay: None,
             found: None,
             limit: None,
@@ -152,6 +156,7 @@ impl Report {
 struct Facts {
     messages: Vec<String>,
     codes: Vec<String>,
+    status: Option<u16>,
     retry_delay: Option<Duration>,
     found: Option<u64>,
     limit: Option<u64>,
@@ -191,6 +196,11 @@ impl Facts {
             ) => {
                 self.codes.push(code.clone());
             }
+            ("code" | "status" | "status_code", Value::Number(number)) => {
+                let status = number.as_u64().and_then(|number| u16::try_from(number).ok());
+                let status = status.filter(|status| (400..600).contains(status));
+                self.status = self.status.or(status);
+            }
             ("retrydelay" | "retry_delay" | "retry_after" | "retry-after", value) => {
                 self.retry_delay = self.retry_delay.or_else(|| delay(value));
             }
@@ -226,7 +236,7 @@ fn delay(value: &Value) -> Option<Duration> {
 }
 
 /// Reads the duration that a text begins with: `20s`, `1m3.5s`, `250ms`, `5 seconds`, `7`.
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim_start();
     let mut seconds = None;
     loop {
@@ -262,7 +272,7 @@ fn seconds_to_duration(seconds: f64) -> Option<Duration> {
 }
 
 /// Nobody waits for more than a day, and no limit lasts longer.
-fn is_sane(duration: &Duration) -> bool {
+pub(super) fn is_sane(duration: &Duration) -> bool {
     *duration <= Duration::from_secs(24 * 60 * 60)
 }
 

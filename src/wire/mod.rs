@@ -5,18 +5,30 @@
 //! under the provider's rules and returns every [`Adjustment`] that this took. Codecs are pure: a
 //! host's adapter is its HTTP client and nothing else.
 //!
+//! | of an answer | there is |
+//! |---|---|
+//! | whole | [`WireFormat::decode_response`] |
+//! | in pieces, as a stream of bytes | [`model::deltas_of`](crate::model::deltas_of), made of the next two |
+//! | events of `text/event-stream` | [`SseParser`] |
+//! | events to an answer | [`WireFormat::turn_builder`] |
+//! | an error status | [`classify_error`], and [`retry_after`] for its headers |
+//!
 //! | dialect | codec |
 //! |---|---|
 //! | Anthropic Messages | [`AnthropicMessages`] |
 //! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
 
 mod anthropic;
+mod assembly;
 mod classify;
 mod contract;
 mod error_body;
 mod fields;
 mod notes;
 mod openai_chat;
+mod retry_after;
+mod sse;
+mod stream;
 mod tree;
 
 pub use anthropic::AnthropicMessages;
@@ -26,3 +38,6 @@ pub use contract::{
     WireFormat,
 };
 pub use openai_chat::OpenAiChat;
+pub use retry_after::retry_after;
+pub use sse::{SseError, SseEvent, SseParser};
+pub use stream::{StreamEvent, TurnBuilder};

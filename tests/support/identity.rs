@@ -94,4 +94,8 @@ impl WireFormat for Identity {
     fn decode_response(&self, _: &[u8]) -> Result<Turn, WireError> {
         Err(WireError::NotJson { reason: "there are none".to_owned() })
     }
+
+    fn turn_builder(&self) -> Box<dyn threadfold::wire::TurnBuilder> {
+        threadfold::wire::AnthropicMessages.turn_builder()
+    }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
 //! | response to turn | `response` |
+//! | events of a stream to response | `stream`, `stream_block` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
 //! | ids of calls; what another provider made | `ids`, `foreign` |
@@ -29,11 +30,16 @@ mod order;
 mod params;
 mod prompt;
 mod response;
+mod stream;
+mod stream_block;
 mod target;
 mod thread;
 mod write;
 
-use super::contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat};
+use super::{
+    assembly::Builder,
+    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
+};
 use crate::message::{Request, Turn};
 
 /// The codec of Anthropic's Messages API.
@@ -90,6 +96,13 @@ use crate::message::{Request, Turn};
 ///
 /// In which form something came (one string, `false` spelled out, ...) is remembered in the `extra`
 /// of its owner, under names that begin with `~`.
+///
+/// # Answers
+///
+/// An answer in pieces is complete with `message_stop`. What does not keep to the order of events
+/// is refused, so that an answer of which a part went missing is never taken for a whole one. The
+/// counts are the last that came. A call that was cut off by the output limit has its text as a
+/// JSON string for its input.
 ///
 /// # Adjustments
 ///
@@ -162,5 +175,9 @@ impl WireFormat for AnthropicMessages {
 
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
         response::turn(body)
+    }
+
+    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
+        Box::new(Builder::new(stream::Response::default(), response::turn))
     }
 }

@@ -60,7 +60,7 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
 }
 
 /// Reads what was spent. The provider counts the cached part of the prompt apart.
-fn read_usage(raw: &RawValue) -> Option<Usage> {
+pub(super) fn read_usage(raw: &RawValue) -> Option<Usage> {
     let mut fields = Fields::parse(raw.get())?;
     let mut count = |key: &str| fields.take_as::<u64>(key).unwrap_or_default();
     let fresh = count("input_tokens");

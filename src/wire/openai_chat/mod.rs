@@ -70,11 +70,18 @@ mod params;
 mod read_content;
 mod response;
 mod results;
+mod stream;
+mod stream_call;
+mod stream_details;
+mod stream_message;
 mod tools;
 mod write_content;
 
 use self::marks::CODEC;
-use super::contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat};
+use super::{
+    assembly::Builder,
+    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
+};
 #[cfg(doc)]
 use crate::message::{Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse};
 use crate::message::{Request, Turn};
@@ -105,7 +112,8 @@ use crate::message::{Request, Turn};
 ///
 /// Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
 /// the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
-/// body says beside the answer stays with the message and is never sent back.
+/// body says beside the answer stays with the message and is never sent back. An answer in pieces is
+/// complete with `[DONE]`; for servers that leave it out, behind its finish reason too.
 ///
 /// ```
 /// use threadfold::{Usage, message::StopReason, wire::{OpenAiChat, WireFormat}};
@@ -135,5 +143,9 @@ impl WireFormat for OpenAiChat {
 
     fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
         response::response(body)
+    }
+
+    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
+        Box::new(Builder::new(stream::Response::default(), response::response))
     }
 }

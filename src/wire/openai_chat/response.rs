@@ -76,7 +76,8 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
     }
 }
 
-fn usage(raw: &RawValue) -> Option<Usage> {
+/// Reads what was spent.
+pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     let reported: Reported = serde_json::from_str(raw.get()).ok()?;
     let prompt = reported.prompt_tokens_details.unwrap_or_default();
     let completion = reported.completion_tokens_details.unwrap_or_default();

@@ -1,0 +1,8 @@
+//! Answers that arrive in pieces: `cargo +nightly fuzz run stream`.
+
+#![no_main]
+
+#[path = "../../tests/fuzz_cases/stream.rs"]
+mod stream;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(stream::CODECS, bytes));

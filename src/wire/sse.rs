@@ -1,0 +1,364 @@
+//! Reading `text/event-stream`, in whatever pieces it arrives.
+
+use std::time::Duration;
+
+use super::stream::StreamEvent;
+
+/// The most bytes that one event may have, if nobody says otherwise: 16 MiB. Tool results that a
+/// provider makes itself arrive in one event and may be large.
+const MOST: usize = 16 * 1024 * 1024;
+
+/// Reads bytes of `text/event-stream` to events, as the WHATWG has it: lines end with LF, CR or
+/// CRLF, a byte order mark at the beginning and comments are passed over, data lines of one event
+/// are joined, and bytes that are no UTF-8 become U+FFFD. Where the pieces of the stream are
+/// divided makes no difference.
+///
+/// ```
+/// use threadfold::wire::SseParser;
+///
+/// let mut parser = SseParser::default();
+/// parser.push(b"event: greeting\ndata: {\"text\":");
+/// assert_eq!(parser.next_event(), Ok(None));
+/// parser.push(b"\"hi\"}\n\n: a comment\n");
+/// let event = parser.next_event()?.unwrap();
+/// assert_eq!((event.name.as_str(), event.data.as_str()), ("greeting", r#"{"text":"hi"}"#));
+/// assert_eq!(parser.next_event(), Ok(None));
+/// # Ok::<(), threadfold::wire::SseError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SseParser {
+    most: usize,
+    /// What was handed over and not yet read: from `at` on. No line ends before `searched`.
+    bytes: Vec<u8>,
+    at: usize,
+    searched: usize,
+    /// Whether a line feed that comes next belongs to the line end before it.
+    after_return: bool,
+    begun: bool,
+    name: String,
+    data: Option<String>,
+    id: String,
+    retry: Option<Duration>,
+    failed: bool,
+}
+
+/// One event of `text/event-stream`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SseEvent {
+    /// Its name. Empty where the stream gives none; browsers call such an event `message`.
+    pub name: String,
+    /// Its data lines, joined by line feeds.
+    pub data: String,
+    /// The last id that the stream has given, with this event or before; empty without one.
+    pub id: String,
+}
+
+/// Why a stream cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SseError {
+    /// One event, or one line, is larger than allowed.
+    #[error("an event of the stream has more than {most} bytes")]
+    TooLarge {
+        /// What is allowed, in bytes.
+        most: usize,
+    },
+}
+
+impl Default for SseParser {
+    /// Allows 16 MiB for one event.
+    fn default() -> Self {
+        Self::with_most(MOST)
+    }
+}
+
+impl SseParser {
+    /// Returns a parser that allows so many bytes for one event. It never holds more than that and
+    /// what was handed to it last.
+    ///
+    /// ```
+    /// use threadfold::wire::{SseError, SseParser};
+    ///
+    /// let mut parser = SseParser::with_most(8);
+    /// parser.push(b"data: longer than that\n\n");
+    /// assert_eq!(parser.next_event(), Err(SseError::TooLarge { most: 8 }));
+    /// ```
+    #[must_use]
+    pub fn with_most(most: usize) -> Self {
+        Self {
+            most,
+            bytes: Vec::new(),
+            at: 0,
+            searched: 0,
+            after_return: false,
+            begun: false,
+            name: String::new(),
+            data: None,
+            id: String::new(),
+            retry: None,
+            failed: false,
+        }
+    }
+
+    /// Takes the next bytes of the stream. Ask for [`next_event`](Self::next_event) until there is
+    /// none before the next ones.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.failed {
+            return;
+        }
+        self.bytes.drain(..self.at);
+        self.searched -= self.at;
+        self.at = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns the next event, or `None` until more bytes are there.
+    ///
+    /// # Errors
+    ///
+    /// [`SseError::TooLarge`], for ever: what follows a part that was not read has no meaning. The
+    /// events before it are given first.
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
+        while let Some(line) = self.next_line()? {
+            if line.is_empty() {
+                if let Some(event) = self.dispatch() {
+                    return Ok(Some(event));
+                }
+            } else {
+                self.field(&String::from_utf8_lossy(&line));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns what stands behind the last blank line as an event. The stream is over.
+    ///
+    /// By the standard it is none, for it may be cut off. Some servers leave out the blank line
+    /// behind their last event; whoever takes it must see for himself that it is whole, as JSON
+    /// shows by itself.
+    ///
+    /// ```
+    /// use threadfold::wire::SseParser;
+    ///
+    /// let mut parser = SseParser::default();
+    /// parser.push(b"data: [DONE]");
+    /// assert_eq!(parser.next_event(), Ok(None));
+    /// assert_eq!(parser.rest().unwrap().data, "[DONE]");
+    /// ```
+    pub fn rest(&mut self) -> Option<SseEvent> {
+        self.push(b"\n\n");
+        self.next_event().unwrap_or_default()
+    }
+
+    /// How long the stream asks to wait before it is asked for again.
+    #[must_use]
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Takes the next whole line out, without its end.
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+        if self.failed {
+            return Err(SseError::TooLarge { most: self.most });
+        }
+        if self.after_return && self.bytes.get(self.at) == Some(&b'\n') {
+            self.at += 1;
+            self.searched = self.at;
+            self.after_return = false;
+        }
+        let unsearched = self.bytes.get(self.searched..).unwrap_or_default();
+        let end = unsearched.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let end = end.map(|length| self.searched + length);
+        self.searched = end.unwrap_or(self.bytes.len());
+        self.check(self.searched - self.at)?;
+        let Some(end) = end else { return Ok(None) };
+        let line = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
+        self.after_return = self.bytes.get(end) == Some(&b'\r');
+        self.at = end + 1;
+        self.searched = self.at;
+        Ok(Some(self.without_mark(line)))
+    }
+
+    /// Refuses a line of this length if the event becomes too large by it.
+    fn check(&mut self, line: usize) -> Result<(), SseError> {
+        let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
+        if line.saturating_add(held) <= self.most {
+            return Ok(());
+        }
+        self.failed = true;
+        self.bytes = Vec::new();
+        Err(SseError::TooLarge { most: self.most })
+    }
+
+    /// Takes the byte order mark from the first line.
+    fn without_mark(&mut self, line: Vec<u8>) -> Vec<u8> {
+        let first = !std::mem::replace(&mut self.begun, true);
+        match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if first => rest.to_vec(),
+            Some(_) | None => line,
+        }
+    }
+
+    fn field(&mut self, line: &str) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "event" => value.clone_into(&mut self.name),
+            "data" => match &mut self.data {
+                Some(data) => {
+                    data.push('\n');
+                    data.push_str(value);
+                }
+                None => self.data = Some(value.to_owned()),
+            },
+            "id" if !value.contains('\0') => value.clone_into(&mut self.id),
+            "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
+                self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
+            }
+            // Comments, whose name is empty, and fields that nobody knows.
+            _ => {}
+        }
+    }
+
+    /// Ends the event at a blank line; one without data is none.
+    fn dispatch(&mut self) -> Option<SseEvent> {
+        let name = std::mem::take(&mut self.name);
+        let data = self.data.take()?;
+        Some(SseEvent { name, data, id: self.id.clone() })
+    }
+}
+
+impl SseEvent {
+    /// The event as the builder of an answer takes it.
+    #[must_use]
+    pub fn as_event(&self) -> StreamEvent<'_> {
+        StreamEvent { name: &self.name, data: &self.data }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The events of a stream in these pieces, as name, data and id.
+    fn read<'b>(pieces: impl IntoIterator<Item = &'b [u8]>) -> Vec<(String, String, String)> {
+        let mut parser = SseParser::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            parser.push(piece);
+            while let Some(event) = parser.next_event().unwrap() {
+                events.push((event.name, event.data, event.id));
+            }
+        }
+        events
+    }
+
+    fn whole(text: &str) -> Vec<(String, String, String)> {
+        read([text.as_bytes()])
+    }
+
+    fn event(name: &str, data: &str, id: &str) -> (String, String, String) {
+        (name.to_owned(), data.to_owned(), id.to_owned())
+    }
+
+    #[test]
+    fn streams_are_read_as_the_standard_has_them() {
+        let rows = [
+            // The examples of the standard.
+            ("data: YHOO\ndata: +2\ndata: 10\n\n", vec![event("", "YHOO\n+2\n10", "")]),
+            (
+                ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n",
+                vec![
+                    event("", "first event", "1"),
+                    event("", "second event", ""),
+                    event("", " third event", ""),
+                ],
+            ),
+            ("data\n\ndata\ndata\n\ndata:", vec![event("", "", ""), event("", "\n", "")]),
+            ("data:test\n\ndata: test\n\n", vec![event("", "test", ""), event("", "test", "")]),
+            // Names last for one event, ids for all that follow.
+            (
+                "id: 7\nevent: a\ndata: 1\n\ndata: 2\n\n",
+                vec![event("a", "1", "7"), event("", "2", "7")],
+            ),
+            ("event: a\n\ndata: 1\n\n", vec![event("", "1", "")]),
+            ("id: a\0b\ndata: 1\n\n", vec![event("", "1", "")]),
+            ("Data: 1\nother: 2\ndata : 3\n\n", vec![]),
+            ("\u{feff}data: 1\n\n\u{feff}data: 2\n\n", vec![event("", "1", "")]),
+            ("data: a:b: c\n\n", vec![event("", "a:b: c", "")]),
+            ("data: cut", vec![]),
+        ];
+        for (text, events) in rows {
+            assert_eq!(whole(text), events, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn where_a_stream_is_divided_makes_no_difference() {
+        let text =
+            "\u{feff}: hi\nevent: a\ndata: wörld 漢😀\ndata: 2\nid: 5\nretry: 10\n\ndata\n\n";
+        for ends in ["\n", "\r", "\r\n"] {
+            let text = text.replace('\n', ends);
+            let expected = [event("a", "wörld 漢😀\n2", "5"), event("", "", "5")];
+            assert_eq!(whole(&text), expected);
+            assert_eq!(read(text.as_bytes().chunks(1)), expected);
+            for at in 0..text.len() {
+                let (one, other) = text.as_bytes().split_at(at);
+                assert_eq!(read([one, &[], other]), expected, "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        assert_eq!(
+            read([b"data: \xff\xf0\x9f\n\n".as_slice()]),
+            [event("", "\u{fffd}\u{fffd}", "")]
+        );
+    }
+
+    #[test]
+    fn an_event_that_is_too_large_ends_the_stream_wherever_it_is_divided() {
+        let text = b"data: 1\n\ndata: 123\ndata: 45\n\ndata: 2\n\n";
+        for size in 1..=text.len() {
+            let mut parser = SseParser::with_most(10);
+            let mut outcomes = Vec::new();
+            for piece in text.chunks(size) {
+                parser.push(piece);
+                loop {
+                    match parser.next_event() {
+                        Ok(None) => break,
+                        Ok(Some(event)) => outcomes.push(Ok(event.data)),
+                        Err(error) => {
+                            outcomes.push(Err(error));
+                            break;
+                        }
+                    }
+                }
+            }
+            outcomes.dedup();
+            let expected = [Ok("1".to_owned()), Err(SseError::TooLarge { most: 10 })];
+            assert_eq!(outcomes, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_held_for_ever() {
+        let mut parser = SseParser::with_most(100);
+        for _ in 0..1_000 {
+            parser.push(&[b'x'; 50]);
+            let _ = parser.next_event();
+            assert!(parser.bytes.len() <= 150);
+        }
+        assert!(parser.next_event().is_err());
+    }
+
+    #[test]
+    fn the_wait_of_a_stream_is_in_milliseconds() {
+        let mut parser = SseParser::default();
+        parser.push(b"retry: 1500\nretry: 1.5\nretry:\nretry: 99999999999999999999999\n\n");
+        assert_eq!(parser.next_event(), Ok(None));
+        assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
+    }
+}

@@ -1,0 +1,75 @@
+//! One fuzz case of the builders of answers, shared by the fuzz target and by the bounded run in the
+//! tests.
+
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it must be")]
+
+use threadfold::{
+    Message, Request, Turn, WireFormat,
+    message::{Delta, ModelError},
+    wire::{AnthropicMessages, EncodeOptions, OpenAiChat, SseEvent, SseParser},
+};
+
+/// The codecs. One line each.
+pub(crate) const CODECS: &[&dyn WireFormat] = &[&AnthropicMessages, &OpenAiChat];
+
+/// Reads bytes as a `text/event-stream`, in pieces of the size that the first byte says, and builds
+/// an answer of its events with every codec; checks what always holds.
+///
+/// # Panics
+///
+/// If any of it does not hold.
+pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
+    let Some((size, bytes)) = bytes.split_first() else { return };
+    let events = events(bytes, bytes.len().max(1));
+    assert_eq!(events, self::events(bytes, usize::from(*size).max(1)), "divided otherwise");
+    for codec in codecs {
+        let (told, end) = build(*codec, &events);
+        // A byte that is no text becomes three.
+        assert!(told <= bytes.len() * 3, "{}: {told} of {}", codec.name(), bytes.len());
+        if let Ok(turn) = end {
+            let thread = vec![Message::user("hi"), turn.message];
+            let _ = codec.encode(&Request::new(thread), &EncodeOptions::default());
+        }
+    }
+}
+
+fn events(bytes: &[u8], size: usize) -> Vec<SseEvent> {
+    let mut parser = SseParser::with_most(1_000_000);
+    let mut events = Vec::new();
+    for piece in bytes.chunks(size) {
+        parser.push(piece);
+        events.extend(std::iter::from_fn(|| parser.next_event().expect("within the limit")));
+    }
+    events.extend(parser.rest());
+    events
+}
+
+/// How many bytes were told, and how it ends.
+fn build(codec: &dyn WireFormat, events: &[SseEvent]) -> (usize, Result<Turn, ModelError>) {
+    let mut builder = codec.turn_builder();
+    let mut told = 0;
+    for event in events {
+        match builder.handle(event.as_event()) {
+            Ok(deltas) => told += deltas.iter().map(size).sum::<usize>(),
+            Err(error) => {
+                assert!(!builder.is_complete(), "complete behind an error");
+                let again = builder.finish().expect_err("an answer behind an error");
+                assert_eq!(again.to_string(), error.to_string());
+                return (told, Err(error));
+            }
+        }
+    }
+    let end = builder.finish();
+    assert_eq!(builder.finish().ok(), end.clone().ok(), "it ends otherwise the second time");
+    (told, end)
+}
+
+fn size(delta: &Delta) -> usize {
+    match delta {
+        Delta::Text { text } | Delta::Thinking { text } | Delta::ToolInput { text, .. } => {
+            text.len()
+        }
+        Delta::ToolUse { name, .. } => name.len(),
+        Delta::Turn { .. } | _ => panic!("told before the end: {delta:?}"),
+    }
+}
