@@ -27,6 +27,8 @@ if [ ! -d "$home/node_modules/node-llama-cpp" ]; then
     rm -rf "$home/installing"
     mkdir "$home/installing"
     npm install --silent --no-audit --no-fund --prefix "$home/installing" node-llama-cpp@3.22.1
+    # The server uses no graphics card, and these are most of what was installed.
+    rm -rf "$home"/installing/node_modules/@node-llama-cpp/*-{cuda,cuda-ext,vulkan}
     rm -rf "$home/node_modules"
     mv "$home/installing/node_modules" "$home/node_modules"
     rm -rf "$home/installing"
