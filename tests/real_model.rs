@@ -13,7 +13,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
 use std::{
-    env,
+    env, iter,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -159,8 +159,9 @@ fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and
             .build()
             .unwrap();
         let mut rounds_since = None;
-        for round in 1..=8 {
-            let text = format!("Note {round}: {}\nWhat does the keeper do?", prose(400));
+        // The second goes over the window; what comes behind it is short, for reading takes long.
+        for (round, words) in (1..=8).zip([1_200, 500].into_iter().chain(iter::repeat(60))) {
+            let text = format!("Note {round}: {}\nWhat does the keeper do?", prose(words));
             let (answer, compacted) = say(&mut session, &text);
             assert!(!answer.trim().is_empty(), "round {round} has no answer");
             assert_eq!(legality::violations(session.messages()), []);
