@@ -69,6 +69,7 @@ pub mod log;
 pub mod message;
 pub mod model;
 pub mod render;
+pub mod retention;
 pub mod session;
 pub mod store;
 pub mod strategy;

@@ -1,0 +1,48 @@
+//! Command lines: in fences of a shell, and behind a prompt.
+
+use super::class::FactClass;
+
+const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
+
+/// Commands that only look. What they showed is gone, and they are soon typed again.
+const LOOKS: &str =
+    " ls cat sed head tail less rg grep find pwd echo which wc tree nl stat file env true ";
+
+/// Tells of the commands in a text: the lines of fenced blocks of a shell, and lines behind `$ `.
+pub(super) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let (mut fenced, mut shell) = (false, false);
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(info) = line.strip_prefix("```") {
+            fenced = !fenced;
+            shell = fenced && SHELLS.contains(&info.trim());
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| shell || !fenced) {
+            of_line(command, note);
+        } else if shell {
+            of_line(line, note);
+        }
+    }
+}
+
+/// Tells of the command that a tool was given.
+pub(super) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let mut lines = text.lines();
+    if let Some(first) = lines.find(|line| !line.trim().is_empty()) {
+        of_line(first.trim(), note);
+    }
+}
+
+/// Whether a command changes and proves nothing.
+pub(super) fn only_looks(command: &str) -> bool {
+    let name = command.split_whitespace().next().unwrap_or_default();
+    LOOKS.contains(&format!(" {name} ")) && !command.contains(['>', ';']) && !command.contains("&&")
+}
+
+fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    // What a here-document holds stands on other lines.
+    let line = line.trim_end_matches('\\').trim();
+    let opens = line.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c));
+    if opens && line.contains(' ') && line.len() > 4 {
+        note(FactClass::Command, line);
+    }
+}

@@ -1,0 +1,99 @@
+//! Paths of files and folders.
+
+use super::{class::FactClass, token::is_word, words::Trust};
+
+/// Endings of files that come up without a folder.
+const ENDINGS: &str = " bash bat c cc cfg cjs conf cpp cs css csv db dockerfile env ex exs gif go gradle graphql h \
+    hpp html ini ipynb java jpg js json jsonl jsx kt lock log lua md mdx mjs mk patch pdf php png prisma proto ps1 \
+    py rb rs rst scala scss sh sql sqlite svelte svg swift tex tf toml ts tsx txt vue wasm xml yaml yml zig zsh ";
+
+/// Names of products that end as files do.
+const PRODUCTS: &str =
+    " node.js next.js vue.js react.js express.js nuxt.js three.js d3.js chart.js ";
+
+/// Tells of the path that a word is, if it is one.
+pub(super) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+    let found = without_place(word);
+    let is_path = is_path(found, trust);
+    if is_path {
+        note(FactClass::Path, found);
+    }
+    is_path
+}
+
+/// Tells of a value that is a path by the name of its field.
+pub(super) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let value = without_place(value.trim());
+    let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
+    if fits && value.contains(['/', '\\', '.']) && !value.contains("://") {
+        note(FactClass::Path, value);
+    }
+}
+
+/// `value.read` before `(`: no path, whatever its ending.
+pub(super) fn is_dotted_call(word: &str) -> bool {
+    word.contains('.') && !word.contains(['/', '\\'])
+}
+
+fn is_path(word: &str, trust: Trust) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "/\\._-+@~:#".contains(c);
+    if !(3..=260).contains(&word.len()) || !word.chars().all(plain) || word.starts_with('-') {
+        return false;
+    }
+    let slash = |c: char| c == '/' || c == '\\';
+    if word.contains("//") || word.contains("::") || !word.chars().any(char::is_alphabetic) {
+        return false;
+    }
+    let (folder, name) = word.rsplit_once(slash).unwrap_or(("", word));
+    let depth = word.matches(slash).count();
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let ending_fits = (1..=8).contains(&ending.len())
+        && ending.chars().all(char::is_alphanumeric)
+        && ending.chars().any(char::is_alphabetic);
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
+    let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
+    let known = listed(ENDINGS, ending) && !stem.is_empty() && !listed(PRODUCTS, word);
+    let hidden = stem.is_empty() && ending_fits && (depth > 0 || trust != Trust::Little);
+    let deep = rooted && depth > usize::from(word.starts_with(['/', '.', '~']));
+    let at = word.starts_with('@') && depth > 0 && trust != Trust::Little && !name.is_empty();
+    let slashed = depth > 0 && trust == Trust::Full;
+    !colon
+        && (known
+            || hidden
+            || deep
+            || at
+            || slashed
+            || (ending_fits && depth > 0 && !folder.is_empty()))
+}
+
+fn listed(list: &str, word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    !word.is_empty() && list.contains(&format!(" {word} "))
+}
+
+/// Without the place in the file: `:12`, `:12:3`, `:24-40`, `#L12`.
+fn without_place(word: &str) -> &str {
+    let word = word.split_once("#L").map_or(word, |(file, _)| file);
+    let word = word.split_once("::").map_or(word, |(file, _)| file);
+    let digits = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let mut file = word;
+    for _ in 0..2 {
+        file = file.rsplit_once(':').filter(|(_, place)| digits(place)).map_or(file, |(at, _)| at);
+    }
+    // What a listing says of a file stands behind a colon too.
+    let said = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
+    said.map_or(file, |(file, _)| file).trim_end_matches('/')
+}
+
+/// A path as it is compared: slashes, no `./`, `@` or `/` before it.
+pub(super) fn key(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let start = path.find(|c: char| is_word(c) || !c.is_ascii()).unwrap_or(0);
+    let hidden =
+        path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
+    let start = if hidden { start - 1 } else { start };
+    path.get(start..).unwrap_or_default().trim_end_matches('/').to_owned()
+}

@@ -1,0 +1,151 @@
+//! How much a summary must keep, and what is done where it does not.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    addendum::{Addendum, addendum},
+    audit::audit,
+    class::FactClass,
+    options::AuditOptions,
+    report::Retention,
+};
+use crate::{
+    message::{Message, Role, Summary, Text},
+    tokens::TokenCounter,
+};
+
+/// How much must be kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionPolicy {
+    /// How much of the weight of all facts must stand, in percent.
+    pub minimum: u64,
+    /// How long an addendum may be, in tokens. 0 for none.
+    pub addendum_tokens: u64,
+    /// Whether every sentence in which the user demanded something must stand word for word.
+    pub constraints_verbatim: bool,
+    /// What is looked for.
+    pub audit: AuditOptions,
+}
+
+impl Default for RetentionPolicy {
+    /// 30 percent, an addendum of 800 tokens, constraints word for word.
+    fn default() -> Self {
+        Self {
+            minimum: 30,
+            addendum_tokens: 800,
+            constraints_verbatim: true,
+            audit: AuditOptions::default(),
+        }
+    }
+}
+
+/// What becomes of a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Enriched {
+    /// It keeps enough as it is.
+    Enough {
+        /// What it keeps.
+        retention: Retention,
+    },
+    /// It keeps enough with an addendum.
+    WithAddendum {
+        /// The summary, a blank line, and the addendum.
+        text: Text,
+        /// What was added.
+        addendum: Addendum,
+        /// What the summary kept without it.
+        without: Retention,
+        /// What it keeps with it.
+        retention: Retention,
+    },
+    /// It keeps too little even with the addendum that is allowed.
+    TooLittle {
+        /// The best there is: the summary with the addendum, if there is one.
+        text: Text,
+        /// Why that is not enough.
+        reason: Shortfall,
+        /// What it keeps.
+        retention: Retention,
+    },
+}
+
+/// Why a summary keeps too little.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Shortfall {
+    /// Something that the user demanded is lost.
+    #[error("{lost} sentences in which the user demanded something are lost")]
+    Constraints {
+        /// How many.
+        lost: usize,
+    },
+    /// Too much of everything is lost.
+    #[error("{found} % of what the facts weigh is kept, and {minimum} % is the least")]
+    Recall {
+        /// How much is kept, in percent.
+        found: u64,
+        /// How much must be.
+        minimum: u64,
+    },
+}
+
+/// Says whether a summary keeps enough, adding what is missing where that helps.
+///
+/// `before` is the thread, `after` what else stands when the summary has come into it; whether the
+/// summary is in `after` too makes no difference. Where the policy asks for more, the heaviest
+/// missing facts are added, constraints first, up to its budget.
+///
+/// ```
+/// use threadfold::{Message, retention::{Enriched, RetentionPolicy, enrich}, tokens::ByteEstimate};
+///
+/// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let policy = RetentionPolicy::default();
+/// let enriched = enrich("src/parse.rs is fixed.", &before, &[], &policy, &ByteEstimate::TRIGGER);
+/// let Enriched::WithAddendum { text, .. } = enriched else { panic!("{enriched:?}") };
+/// assert!(text.ends_with("\n- Never touch the lexer.\n"));
+/// ```
+#[must_use]
+pub fn enrich(
+    summary: &str,
+    before: &[Message],
+    after: &[Message],
+    policy: &RetentionPolicy,
+    counter: &dyn TokenCounter,
+) -> Enriched {
+    let without = with_summary(summary, before, after, policy);
+    let Some(reason) = shortfall(&without, policy) else {
+        return Enriched::Enough { retention: without };
+    };
+    let Some(addendum) = addendum(&without, policy.addendum_tokens, counter) else {
+        return Enriched::TooLittle { text: summary.into(), reason, retention: without };
+    };
+    let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
+    let retention = with_summary(&text, before, after, policy);
+    match shortfall(&retention, policy) {
+        None => Enriched::WithAddendum { text, addendum, without, retention },
+        Some(reason) => Enriched::TooLittle { text, reason, retention },
+    }
+}
+
+fn with_summary(
+    summary: &str,
+    before: &[Message],
+    after: &[Message],
+    policy: &RetentionPolicy,
+) -> Retention {
+    let mut after = after.to_vec();
+    after.push(Message::summary(Role::User, Summary::new(summary)));
+    audit(before, &after, &policy.audit)
+}
+
+fn shortfall(retention: &Retention, policy: &RetentionPolicy) -> Option<Shortfall> {
+    let demands = retention.of(FactClass::Constraint);
+    let lost = usize::try_from(demands.facts - demands.kept).unwrap_or(usize::MAX);
+    if policy.constraints_verbatim && lost > 0 {
+        return Some(Shortfall::Constraints { lost });
+    }
+    let (found, minimum) = (retention.overall.weight_percent(), policy.minimum);
+    (found < minimum).then_some(Shortfall::Recall { found, minimum })
+}

@@ -1,0 +1,58 @@
+//! Texts between quotation marks.
+
+use super::class::FactClass;
+
+/// The marks: what opens, and what closes.
+const PAIRS: [(char, char); 5] = [
+    ('"', '"'),
+    ('\u{201c}', '\u{201d}'),
+    ('\u{ab}', '\u{bb}'),
+    ('\u{201e}', '\u{201c}'),
+    ('`', '`'),
+];
+
+/// The longest quote, in bytes.
+const LONGEST: usize = 160;
+
+/// Tells of the quoted texts on the lines of a text, outside of fences.
+pub(super) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let mut fenced = false;
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        if !fenced && !fence {
+            of_line(line, note);
+        }
+    }
+}
+
+fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let mut open: Option<(char, usize)> = None;
+    let mut before = ' ';
+    for (at, next) in line.char_indices() {
+        match open {
+            Some((close, start)) if next == close || at - start > LONGEST => {
+                if next == close {
+                    tell(line.get(start..at).unwrap_or_default(), close == '`', note);
+                }
+                open = None;
+            }
+            Some(_) => {}
+            None => {
+                let pair = PAIRS.iter().find(|(opening, _)| *opening == next);
+                let free = !before.is_alphanumeric();
+                open = pair.filter(|_| free).map(|(_, close)| (*close, at + next.len_utf8()));
+            }
+        }
+        before = next;
+    }
+}
+
+fn tell(quote: &str, ticked: bool, note: &mut dyn FnMut(FactClass, &str)) {
+    let letters = quote.chars().filter(|c| c.is_alphanumeric()).count();
+    let trimmed = quote.trim() == quote && !quote.contains('\\');
+    // One word between backticks is a name, which others look for.
+    if letters > 1 && trimmed && (!ticked || (quote.contains(' ') && letters > 4)) {
+        note(FactClass::Quote, quote);
+    }
+}

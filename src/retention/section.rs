@@ -1,0 +1,32 @@
+//! The sections of an addendum, by name, so that a later audit finds the user's words again.
+
+use super::class::FactClass;
+
+/// The title of the section of a class.
+pub(super) fn title(class: FactClass) -> &'static str {
+    match class {
+        FactClass::Constraint => "What the user demanded, word for word:",
+        FactClass::Task => "Still to be done:",
+        FactClass::Error => "Errors:",
+        FactClass::Path => "Paths:",
+        FactClass::Url => "Addresses:",
+        FactClass::Command => "Commands:",
+        FactClass::Identifier => "Names:",
+        FactClass::Version => "Versions:",
+        FactClass::Hash => "Hashes:",
+        FactClass::Number => "Numbers:",
+        FactClass::Quote => "Quoted:",
+        FactClass::Checkpoint => "Checkpoints:",
+    }
+}
+
+/// Returns the user's words in a text that holds an addendum.
+pub(super) fn constraints(text: &str) -> impl Iterator<Item = &str> {
+    let head = title(FactClass::Constraint);
+    let mut inside = false;
+    text.lines().filter_map(move |line| {
+        let item = line.strip_prefix("- ");
+        inside = line == head || (inside && item.is_some());
+        item.filter(|_| inside)
+    })
+}

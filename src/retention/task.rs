@@ -1,0 +1,39 @@
+//! What is still to be done.
+
+use super::demand;
+
+/// What a text says of tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Task<'a> {
+    pub(super) text: &'a str,
+    pub(super) done: bool,
+}
+
+/// Returns the tasks in a text: boxes of lists, and lines with `TODO` or `FIXME`.
+pub(super) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
+    text.lines().filter_map(|line| boxed(line.trim()).or_else(|| marked(line)))
+}
+
+fn boxed(line: &str) -> Option<Task<'_>> {
+    let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
+    let text = |mark: &str| item.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
+    let open = || text("[ ] ").or_else(|| text("\u{2610} "));
+    let done = || text("[x] ").or_else(|| text("[X] ")).or_else(|| text("\u{2611} "));
+    open()
+        .map(|text| Task { text, done: false })
+        .or_else(|| done().map(|text| Task { text, done: true }))
+}
+
+/// `TODO: text`, `FIXME(who): text`.
+fn marked(line: &str) -> Option<Task<'_>> {
+    let at = ["TODO", "FIXME"].iter().find_map(|mark| line.find(mark))?;
+    let before = line.get(..at)?.chars().next_back();
+    let rest = line.get(at..)?;
+    let (mark, text) = rest.split_once(':')?;
+    let plain = mark.len() < 40
+        && !mark.contains(' ')
+        && before.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    let text = text.trim().trim_end_matches("*/").trim_end_matches("-->").trim();
+    let end = at + rest.len() - rest.split_once(text)?.1.len();
+    (plain && text.len() > 3).then(|| line.get(at..end).map(|text| Task { text, done: false }))?
+}
