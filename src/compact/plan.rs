@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{ContentBlock, Message, MessageParts};
+use crate::message::{ContentBlock, Message, MessageParts, Text};
 
 /// The version of the stored form that this build writes, and the last that it reads.
 const VERSION: u32 = 1;
@@ -166,6 +166,25 @@ impl Plan {
             Insert::Message { message } => Some(message),
             Insert::Part { .. } => None,
         })
+    }
+
+    /// Returns the plan with another text in the last summary that it puts in.
+    pub(crate) fn with_last_summary(mut self, text: Text) -> Self {
+        let inserts = self.splices.iter_mut().flat_map(|splice| &mut splice.insert);
+        let messages = inserts.filter_map(|insert| match insert {
+            Insert::Message { message } => Some(message),
+            Insert::Part { .. } => None,
+        });
+        let last = messages.filter(|message| message.is_summary()).last();
+        let blocks = last.into_iter().flat_map(|message| &mut message.make_mut().content);
+        let summaries = blocks.filter_map(|block| match block {
+            ContentBlock::Summary(summary) => Some(summary),
+            _ => None,
+        });
+        if let Some(summary) = summaries.last() {
+            summary.text = text;
+        }
+        self
     }
 
     /// Carries the plan out and hands back what went. No text is copied, and nothing before the

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Plan;
 use crate::{
     message::{ContentBlock, Message},
+    retention::Retention,
     tokens::{self, TokenCounter},
 };
 
@@ -39,6 +40,10 @@ pub struct CompactReport {
     pub blocks_stripped: usize,
     /// Repairs that the thread needed before.
     pub repairs: usize,
+    /// What of everything that was said before the thread still says, with the weightiest of what
+    /// it does not; where that was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
 }
 
 impl Size {
@@ -75,6 +80,7 @@ impl CompactReport {
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
             repairs: 0,
+            retention: None,
         }
     }
 

@@ -209,11 +209,10 @@ impl Driven {
     ///
     /// [`DriveError`], with what was spent, if it does not.
     pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
-        match thread.accept(&self.proposal.plan, brief) {
-            Ok(_) => Ok(self),
-            Err(rejection) => {
-                Err(DriveError { error: rejection.into(), usage: self.usage, calls: self.calls })
-            }
+        let (usage, calls) = (self.usage, self.calls);
+        match thread.settle(self.proposal, brief) {
+            Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
+            Err(rejection) => Err(DriveError { error: rejection.into(), usage, calls }),
         }
     }
 }

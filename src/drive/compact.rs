@@ -2,6 +2,7 @@
 
 use super::{
     attempt::{self, DriveError, DriveEvent, Driven, Models},
+    facts::LoggedFacts,
     span::{self, CompactionSpan},
 };
 use crate::{
@@ -167,7 +168,7 @@ pub async fn compact(
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
-    let snapshot = conversation.snapshot();
+    let snapshot = conversation.snapshot_for(&brief);
     let told = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
     let mut attempt = strategy.begin(&snapshot, &told);
     let (thread, id) = (conversation.thread.thread(), conversation.journal.log().thread_id());
@@ -181,6 +182,14 @@ pub async fn compact(
 }
 
 impl Conversation<'_> {
+    /// The snapshot, with the facts of everything that was said if the brief asks for retention.
+    fn snapshot_for(&self, brief: &Brief) -> Snapshot {
+        let snapshot = self.snapshot();
+        let Some(policy) = &brief.retention else { return snapshot };
+        let log = self.journal.log();
+        snapshot.with_facts(LoggedFacts::default().of(log, &policy.audit, self.redactor))
+    }
+
     /// The number that the next compaction has.
     #[must_use]
     pub fn next_compaction(&self) -> CompactionId {
@@ -295,8 +304,9 @@ impl Conversation<'_> {
         let mut after = self.thread.messages().to_vec();
         proposal.plan.apply(&mut after)?;
         let thread = self.thread.thread();
-        let report =
+        let mut report =
             CompactReport::new(thread.size(), &after, &proposal.plan, thread.counter().as_ref());
+        report.retention = proposal.retention;
         let mut record =
             CompactionRecord::new(id, brief.reason.clone(), strategy, proposal.plan.clone());
         record.report = report.clone();

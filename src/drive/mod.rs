@@ -8,6 +8,7 @@
 
 mod attempt;
 mod compact;
+mod facts;
 mod span;
 pub mod telemetry;
 
@@ -15,4 +16,5 @@ pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propos
 pub use compact::{CompactionError, Conversation, Done, compact};
 
 pub(crate) use compact::logged_snapshot;
+pub(crate) use facts::LoggedFacts;
 pub(crate) use span::CompactionSpan;

@@ -161,6 +161,7 @@ pub(crate) fn kind(error: &StrategyError) -> &'static str {
         StrategyError::Incomplete { .. } => "incomplete",
         StrategyError::Plan(_) => "plan",
         StrategyError::Rejected(_) => "rejected",
+        StrategyError::KeepsTooLittle(_) => "keeps_too_little",
         StrategyError::Run(_) => "run",
         StrategyError::Fold(_) => "fold",
         StrategyError::NoRung { .. } => "no_rung",

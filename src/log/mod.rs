@@ -82,6 +82,7 @@ mod event;
 mod event_log;
 mod form;
 mod lines;
+mod originals;
 mod pieces;
 mod projection;
 mod refusal;

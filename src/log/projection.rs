@@ -127,7 +127,7 @@ impl EventLog {
         messages
     }
 
-    fn arrival(&self, number: usize) -> Option<&Message> {
+    pub(crate) fn arrival(&self, number: usize) -> Option<&Message> {
         self.state().arrival(self.events(), number)
     }
 

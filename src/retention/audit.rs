@@ -59,13 +59,23 @@ fn audit_counted(
             gathered.read(index, message, options);
         }
     }
+    judged(gathered, before.len(), after, options)
+}
+
+/// Says which of these facts stand, of a thread of so many messages, and the steps that it took.
+pub(super) fn judged(
+    mut gathered: Gathered,
+    messages: usize,
+    after: &[Message],
+    options: &AuditOptions,
+) -> (Retention, u64) {
     gathered.tidy(options);
-    let too_long = gathered.too_long;
+    let (too_long, dropped) = (gathered.too_long, gathered.dropped);
     let spelled = Spelled::of(after);
     let files = Files::new(paths(&gathered).chain(spelled.paths.iter().cloned()));
-    let mut found = merged(gathered, &files, before.len());
+    let mut found = merged(gathered, &files, messages);
     found.sort_by(|one, other| heavier_first(&one.fact, &other.fact));
-    let left_out = found.len().saturating_sub(options.most_facts);
+    let left_out = found.len().saturating_sub(options.most_facts).saturating_add(dropped);
     found.truncate(options.most_facts);
     let (missing, kept, steps) = sorted_out(found, after, &spelled, &files);
     (report(missing, &kept, left_out, too_long), steps)

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{
     class::FactClass,
     command, demand,
-    fact::Speaker,
+    fact::{Fact, Speaker},
     failure, link, number,
     options::AuditOptions,
     passage::{Kind, passages},
@@ -16,13 +16,15 @@ use super::{
 use crate::message::Message;
 
 /// What was found, by class and by what is compared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     pub(super) found: HashMap<(FactClass, String), Mention>,
     /// Tasks that are done, and the last message that says so.
     done: HashMap<String, usize>,
     /// How many facts were too long.
     pub(super) too_long: usize,
+    /// How many facts were dropped, because there were too many.
+    pub(super) dropped: usize,
 }
 
 /// Where a fact was said.
@@ -77,6 +79,28 @@ impl Gathered {
             let seldom = mention.positions.len() < options.tool_mentions;
             open && !(class.abounds() && mention.speaker == Speaker::Tool && seldom)
         });
+    }
+
+    /// Drops what weighs least in a thread of so many messages, but for so many facts.
+    pub(super) fn prune(&mut self, messages: usize, most: usize) {
+        if self.found.len() <= most {
+            return;
+        }
+        let weight = |mention: &Mention| {
+            let last = mention.positions.last().copied().unwrap_or_default();
+            Fact::weigh(mention.speaker, mention.positions.len(), last, messages)
+        };
+        let mut all: Vec<_> = std::mem::take(&mut self.found).into_iter().collect();
+        // Of the same weight, those that sort first stay, so that the same thread keeps the same.
+        all.sort_by(|(key, one), (other_key, other)| {
+            weight(other).cmp(&weight(one)).then_with(|| key.cmp(other_key))
+        });
+        self.dropped = self.dropped.saturating_add(all.len().saturating_sub(most));
+        all.truncate(most);
+        self.found = all.into_iter().collect();
+        if self.done.len() > most {
+            self.done.clear();
+        }
     }
 
     fn note_task(

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     addendum::{Addendum, addendum},
-    audit::audit,
     class::FactClass,
+    facts::Facts,
     options::AuditOptions,
     report::Retention,
 };
@@ -79,7 +79,7 @@ pub enum Shortfall {
     #[error("{lost} sentences in which the user demanded something are lost")]
     Constraints {
         /// How many.
-        lost: usize,
+        lost: u64,
     },
     /// Too much of everything is lost.
     #[error("{found} % of what the facts weigh is kept, and {minimum} % is the least")]
@@ -91,61 +91,70 @@ pub enum Shortfall {
     },
 }
 
-/// Says whether a summary keeps enough, adding what is missing where that helps.
+/// Says whether a summary keeps enough of what a thread ever said, adding what is missing where
+/// that helps.
 ///
-/// `before` is the thread, `after` what else stands when the summary has come into it; whether the
-/// summary is in `after` too makes no difference. Where the policy asks for more, the heaviest
-/// missing facts are added, constraints first, up to its budget.
+/// `after` is what else stands when the summary has come into the thread; whether the summary is in
+/// it too makes no difference. Where the policy asks for more, the heaviest missing facts are added,
+/// constraints first, up to its budget.
 ///
 /// ```
-/// use threadfold::{Message, retention::{Enriched, RetentionPolicy, enrich}, tokens::ByteEstimate};
+/// use threadfold::Message;
+/// use threadfold::retention::{AuditOptions, Enriched, Facts, RetentionPolicy, enrich};
+/// use threadfold::tokens::ByteEstimate;
 ///
 /// let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let facts = Facts::of(&before, AuditOptions::default());
 /// let policy = RetentionPolicy::default();
-/// let enriched = enrich("src/parse.rs is fixed.", &before, &[], &policy, &ByteEstimate::TRIGGER);
+/// let enriched = enrich("src/parse.rs is fixed.", &facts, &[], &policy, &ByteEstimate::TRIGGER);
 /// let Enriched::WithAddendum { text, .. } = enriched else { panic!("{enriched:?}") };
 /// assert!(text.ends_with("\n- Never touch the lexer.\n"));
 /// ```
 #[must_use]
 pub fn enrich(
     summary: &str,
-    before: &[Message],
+    facts: &Facts,
     after: &[Message],
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
 ) -> Enriched {
-    let without = with_summary(summary, before, after, policy);
-    let Some(reason) = shortfall(&without, policy) else {
+    let without = with_summary(summary, facts, after);
+    let Some(reason) = policy.shortfall(&without) else {
         return Enriched::Enough { retention: without };
     };
     let Some(addendum) = addendum(&without, policy.addendum_tokens, counter) else {
         return Enriched::TooLittle { text: summary.into(), reason, retention: without };
     };
     let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
-    let retention = with_summary(&text, before, after, policy);
-    match shortfall(&retention, policy) {
+    let retention = with_summary(&text, facts, after);
+    match policy.shortfall(&retention) {
         None => Enriched::WithAddendum { text, addendum, without, retention },
         Some(reason) => Enriched::TooLittle { text, reason, retention },
     }
 }
 
-fn with_summary(
-    summary: &str,
-    before: &[Message],
-    after: &[Message],
-    policy: &RetentionPolicy,
-) -> Retention {
+fn with_summary(summary: &str, facts: &Facts, after: &[Message]) -> Retention {
     let mut after = after.to_vec();
     after.push(Message::summary(Role::User, Summary::new(summary)));
-    audit(before, &after, &policy.audit)
+    facts.audit(&after)
 }
 
-fn shortfall(retention: &Retention, policy: &RetentionPolicy) -> Option<Shortfall> {
-    let demands = retention.of(FactClass::Constraint);
-    let lost = usize::try_from(demands.facts - demands.kept).unwrap_or(usize::MAX);
-    if policy.constraints_verbatim && lost > 0 {
-        return Some(Shortfall::Constraints { lost });
+impl RetentionPolicy {
+    /// Returns what this policy misses, if it misses something.
+    ///
+    /// ```
+    /// use threadfold::retention::{Retention, RetentionPolicy};
+    ///
+    /// assert_eq!(RetentionPolicy::default().shortfall(&Retention::default()), None);
+    /// ```
+    #[must_use]
+    pub fn shortfall(&self, retention: &Retention) -> Option<Shortfall> {
+        let demands = retention.of(FactClass::Constraint);
+        let lost = demands.facts.saturating_sub(demands.kept);
+        if self.constraints_verbatim && lost > 0 {
+            return Some(Shortfall::Constraints { lost });
+        }
+        let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
+        (found < minimum).then_some(Shortfall::Recall { found, minimum })
     }
-    let (found, minimum) = (retention.overall.weight_percent(), policy.minimum);
-    (found < minimum).then_some(Shortfall::Recall { found, minimum })
 }

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{class::FactClass, fact::Fact};
 
+/// So many of the missing facts are named in a report.
+const NAMED: usize = 12;
+
 /// What of the facts in removed messages still stands, and what is missing.
 ///
 /// [`Display`](fmt::Display) writes a short table.
@@ -49,6 +52,15 @@ impl Retention {
     #[must_use]
     pub fn of(&self, class: FactClass) -> Recall {
         self.classes.get(&class).copied().unwrap_or_default()
+    }
+
+    /// Returns the same with only the twelve missing facts that weigh most, as reports have it. The
+    /// numbers stay.
+    #[must_use]
+    pub fn shortened(mut self) -> Self {
+        self.missing.truncate(NAMED);
+        self.missing.shrink_to_fit();
+        self
     }
 }
 

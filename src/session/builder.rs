@@ -5,9 +5,11 @@ use std::sync::Arc;
 use super::{handle::Shared, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
+    drive::LoggedFacts,
     log::{EventLog, ReplayError, Thread},
     message::{CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
+    retention::RetentionPolicy,
     store::{Archive, Journal, StoreError, ThreadStore},
     strategy::{CompactionStrategy, Ladder},
     tokens::Calibrated,
@@ -27,6 +29,7 @@ pub struct SessionBuilder {
     pub(super) strategy: Arc<dyn CompactionStrategy>,
     pub(super) fast: Option<Arc<dyn Model>>,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
+    pub(super) retention: Option<RetentionPolicy>,
     pub(super) policy: AutoPolicy,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
@@ -67,6 +70,7 @@ impl Session {
             strategy: Arc::new(Ladder::default()),
             fast: None,
             redactor: None,
+            retention: Some(RetentionPolicy::default()),
             policy: AutoPolicy::default(),
             clock: Arc::new(StdClock),
             sleeper: Arc::new(StdSleeper),
@@ -173,6 +177,15 @@ impl SessionBuilder {
         Self { redactor: Some(redactor), ..self }
     }
 
+    /// How much of what was said has to stand behind a compaction; `None` for whatever does.
+    ///
+    /// What a summary leaves out is put behind it as a list, as far as the policy and the window
+    /// allow; what the user demanded comes first, word for word. The report of a compaction says
+    /// what is kept. Without this the default of [`RetentionPolicy`] holds.
+    pub fn retention(self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
+        Self { retention: policy.into(), ..self }
+    }
+
     /// Returns the builder with this policy of automatic compaction.
     pub fn policy(self, policy: AutoPolicy) -> Self {
         Self { policy, ..self }
@@ -262,6 +275,8 @@ impl SessionBuilder {
             strategy: self.strategy,
             fast: self.fast,
             redactor: self.redactor,
+            retention: self.retention,
+            facts: LoggedFacts::default(),
             auto,
             clock: self.clock,
             sleeper: self.sleeper,

@@ -18,6 +18,7 @@ use crate::{
         CompactionId, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
     },
     model::ToolOutput,
+    retention::Retention,
     strategy::{Brief, Proposal},
 };
 
@@ -131,9 +132,20 @@ impl Session {
         let report = self.report(&thread, &plan(&Text::default()).map_err(refused)?);
         let said = format!("The thread was compacted as you asked: {report}. Go on with the task.");
         let plan = plan(&said.into()).map_err(refused)?;
+        let mut proposal = Proposal::new(plan);
+        proposal.retention = self.measured(thread, &proposal.plan);
         let (now, reason) = (self.clock.now(), CompactionReason::AgentTool);
         let brief = Brief { compaction: Some(id), reason, now, ..Brief::default() };
-        Ok(Checked { results, brief, id, driven: Driven::new(Proposal::new(plan)) })
+        Ok(Checked { results, brief, id, driven: Driven::new(proposal) })
+    }
+
+    /// What the thread says after the model's own plan. Nothing is added to its words.
+    fn measured(&mut self, mut thread: Vec<Message>, plan: &Plan) -> Option<Retention> {
+        let policy = self.retention.as_ref()?;
+        let (log, redactor) = (self.journal.log(), self.redactor.as_deref());
+        let facts = self.facts.of(log, &policy.audit, redactor);
+        plan.apply(&mut thread).ok()?;
+        Some(facts.audit(&thread).shortened())
     }
 
     fn report(&self, thread: &[Message], plan: &Plan) -> CompactReport {

@@ -167,8 +167,9 @@ impl Session {
     ) -> Result<Result<Done, CompactionError>, SessionError> {
         let id = self.next_compaction();
         let now = self.clock.now();
-        let brief = Brief { compaction: Some(id), reason, next_prompt, target, now };
-        let snapshot = self.snapshot();
+        let retention = self.retention.clone();
+        let brief = Brief { compaction: Some(id), reason, next_prompt, target, retention, now };
+        let snapshot = self.snapshot_for(&brief);
         let mut attempt = self.strategy.begin(&snapshot, &self.told(&brief));
         if let Step::Failed(error) = attempt.step()
             && error.is_nothing_to_compact()
@@ -296,6 +297,14 @@ impl Session {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,
         }
+    }
+
+    /// The snapshot, with the facts of everything that was said if the brief asks for retention.
+    pub(super) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+        let snapshot = self.snapshot();
+        let Some(policy) = &brief.retention else { return snapshot };
+        let (log, redactor) = (self.journal.log(), self.redactor.as_deref());
+        snapshot.with_facts(self.facts.of(log, &policy.audit, redactor))
     }
 
     /// What a strategy is told beside it.

@@ -103,6 +103,7 @@ impl Session {
             strategy: self.strategy.clone(),
             fast: self.fast.clone(),
             redactor: self.redactor.clone(),
+            retention: self.retention.clone(),
             policy: *self.auto.policy(),
             clock: self.clock.clone(),
             sleeper: self.sleeper.clone(),

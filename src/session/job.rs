@@ -214,7 +214,9 @@ impl Session {
         };
         // Strategies go by the thread's own counter.
         let target = target.map(|target| self.ratio.scale_down(target));
-        let brief = Brief { compaction: Some(id), reason, next_prompt: None, target, now };
+        let retention = self.retention.clone();
+        let brief =
+            Brief { compaction: Some(id), reason, next_prompt: None, target, retention, now };
         CompactionJob {
             thread: self.thread_id().clone(),
             agent: self.agent.fork(),
@@ -222,7 +224,7 @@ impl Session {
             sleeper: Arc::clone(&self.sleeper),
             strategy,
             messages: self.messages().clone(),
-            snapshot: self.snapshot(),
+            snapshot: self.snapshot_for(&brief),
             told: self.told(&brief),
             brief,
         }
@@ -230,7 +232,7 @@ impl Session {
 
     /// What was prepared for these messages, for the thread as it is now.
     fn fitted(
-        &self,
+        &mut self,
         mut driven: Driven,
         messages: &Messages,
         brief: &Brief,
@@ -241,7 +243,7 @@ impl Session {
             return Err(refused(&driven, StalePlan::Rewritten { message: same }.into()));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
-        driven.accepted(&self.snapshot(), brief)
+        driven.accepted(&self.snapshot_for(brief), brief)
     }
 }
 
@@ -258,7 +260,8 @@ fn report(snapshot: &Snapshot, outcome: &Result<Driven, DriveError>) -> CompactR
     // It was accepted for this thread.
     let _ = plan.apply(&mut after);
     let before = Size::of(snapshot.messages(), snapshot.counter());
-    CompactReport::new(before, &after, plan, snapshot.counter())
+    let report = CompactReport::new(before, &after, plan, snapshot.counter());
+    CompactReport { retention: driven.proposal.retention.clone(), ..report }
 }
 
 const _: () = {

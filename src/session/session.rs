@@ -8,12 +8,14 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
+    drive::LoggedFacts,
     log::EventLog,
     message::{
         CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
         SharedVec, Text, ThreadId, ToolSpec,
     },
     model::{Agent, Clock, Model, Sleeper, Tool},
+    retention::RetentionPolicy,
     store::{Archive, Journal},
     strategy::CompactionStrategy,
     tokens::Calibrated,
@@ -35,6 +37,9 @@ pub struct Session {
     pub(super) strategy: Arc<dyn CompactionStrategy>,
     pub(super) fast: Option<Arc<dyn Model>>,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
+    pub(super) retention: Option<RetentionPolicy>,
+    /// What was said so far, as far as a compaction had to know.
+    pub(super) facts: LoggedFacts,
     pub(super) auto: AutoCompactor,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,

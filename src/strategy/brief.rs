@@ -1,6 +1,9 @@
 //! What a strategy is told beside the thread.
 
-use crate::message::{CompactionId, CompactionReason, Message, Redactor, Timestamp};
+use crate::{
+    message::{CompactionId, CompactionReason, Message, Redactor, Timestamp},
+    retention::RetentionPolicy,
+};
 
 /// What a strategy is told beside the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub struct Brief {
     pub next_prompt: Option<Message>,
     /// The most tokens that the thread may have afterwards.
     pub target: Option<u64>,
+    /// How much of what was ever said has to stand afterwards, where that is looked at.
+    pub retention: Option<RetentionPolicy>,
     /// The time of the attempt.
     pub now: Timestamp,
 }

@@ -18,6 +18,7 @@ use crate::{
     compact::{CompactError, Plan},
     log::RungReport,
     message::{Batch, BatchId, ModelError, Request, StopReason, Text, Turn, Usage},
+    retention::{Retention, Shortfall},
 };
 
 /// A way of making a thread smaller.
@@ -102,8 +103,11 @@ pub struct Proposal {
     pub plan: Plan,
     /// What goes to the archive with it, before the plan is carried out.
     pub archive: Vec<ArchiveEntry>,
-    /// What was tried, in order, by a strategy that tries others; the last is what made the plan.
+    /// What was tried, in order, by a strategy that tries others; the one that did not fail made
+    /// the plan.
     pub rungs: Vec<Rung>,
+    /// What of everything that was said the thread still says afterwards, where that was looked at.
+    pub retention: Option<Retention>,
 }
 
 /// A batch for the archive.
@@ -195,6 +199,9 @@ pub enum StrategyError {
     /// The thread could not be folded into batches.
     #[error(transparent)]
     Fold(Box<FoldError>),
+    /// Its summary keeps too little of what was said.
+    #[error(transparent)]
+    KeepsTooLittle(#[from] Shortfall),
     /// Every rung of the ladder came to nothing.
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {
@@ -213,7 +220,7 @@ impl Proposal {
     /// Returns the proposal of a plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self { plan, archive: Vec::new(), rungs: Vec::new() }
+        Self { plan, archive: Vec::new(), rungs: Vec::new(), retention: None }
     }
 }
 
@@ -235,6 +242,7 @@ impl StrategyError {
             | Self::Incomplete { .. }
             | Self::Plan(_)
             | Self::Rejected(_)
+            | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
             | Self::TooManyCalls { .. } => false,
@@ -259,6 +267,7 @@ impl StrategyError {
             | Self::Incomplete { .. }
             | Self::Plan(_)
             | Self::Rejected(_)
+            | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
             | Self::TooManyCalls { .. } => false,

@@ -11,11 +11,15 @@ use super::{
     chunked::Chunked,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
+    settle::Settled,
     snapshot::Snapshot,
     summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
-use crate::message::{ModelError, ModelErrorKind, Text, Turn, Usage};
+use crate::{
+    message::{ModelError, ModelErrorKind, Text, Turn, Usage},
+    retention::FactClass,
+};
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -89,6 +93,8 @@ struct Climb {
     ahead: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
     tried: Vec<Rung>,
+    /// What keeps most of what keeps too little, and which of the rungs made it.
+    best: Option<(Proposal, usize)>,
     at: At,
 }
 
@@ -132,6 +138,7 @@ impl Climb {
             ahead: ladder.rungs.iter().rev().cloned().collect(),
             too_long: ladder.too_long.clone(),
             tried: Vec::new(),
+            best: None,
             at: At::Top(Err(StrategyError::NoRung { rungs: Vec::new() })),
         };
         climb.next();
@@ -145,33 +152,58 @@ impl Climb {
             let outcome = match attempt.step() {
                 Step::Call { .. } => return,
                 Step::Failed(error) => Err(error.clone()),
-                Step::Proposed(proposal) => match self.thread.accept(&proposal.plan, &self.brief) {
-                    Ok(_) => Ok(proposal.clone()),
-                    Err(rejection) => Err(rejection.into()),
-                },
+                Step::Proposed(proposal) => {
+                    self.thread.settle(proposal.clone(), &self.brief).map_err(Into::into)
+                }
             };
-            let (strategy, usage, calls) = (strategy.clone(), *usage, *calls);
+            let rung =
+                Rung { strategy: strategy.clone(), failure: None, usage: *usage, calls: *calls };
             match outcome {
-                Ok(proposal) => {
-                    let mut rungs = std::mem::take(&mut self.tried);
-                    // A ladder on a rung says itself what it tried, and what each try cost.
-                    if proposal.rungs.is_empty() {
-                        rungs.push(Rung { strategy, failure: None, usage, calls });
+                Ok(Settled { proposal, shortfall: None }) => {
+                    let at = self.note(rung, &proposal, None);
+                    self.end(proposal, at);
+                }
+                Ok(Settled { proposal, shortfall: Some(shortfall) }) => {
+                    let at = self.note(rung, &proposal, Some(shortfall.into()));
+                    if self.best.as_ref().is_none_or(|(best, _)| kept(best) < kept(&proposal)) {
+                        self.best = Some((proposal, at));
                     }
-                    rungs.extend(proposal.rungs);
-                    let (plan, archive) = (proposal.plan, proposal.archive);
-                    self.at = At::Top(Ok(Proposal { plan, archive, rungs }));
+                    self.next();
                 }
                 Err(error) if self.is_settled(&error) => self.at = At::Top(Err(error)),
                 Err(error) => {
                     if error.is_too_long() {
                         self.ahead.extend(self.too_long.take());
                     }
-                    self.tried.push(Rung { strategy, failure: Some(error), usage, calls });
+                    self.tried.push(Rung { failure: Some(error), ..rung });
                     self.next();
                 }
             }
         }
+    }
+
+    /// Notes a rung that proposed something, and returns the place of what made the plan.
+    fn note(&mut self, rung: Rung, proposal: &Proposal, failure: Option<StrategyError>) -> usize {
+        // A ladder on a rung says itself what it tried, and what each try cost.
+        let made = proposal.rungs.iter().position(|rung| rung.failure.is_none());
+        let at = self.tried.len().saturating_add(made.unwrap_or_default());
+        match proposal.rungs.is_empty() {
+            true => self.tried.push(rung),
+            false => self.tried.extend(proposal.rungs.iter().cloned()),
+        }
+        if let Some(rung) = self.tried.get_mut(at) {
+            rung.failure = failure;
+        }
+        at
+    }
+
+    /// Ends with this proposal, which the rung at this place made.
+    fn end(&mut self, proposal: Proposal, made: usize) {
+        let mut rungs = std::mem::take(&mut self.tried);
+        if let Some(rung) = rungs.get_mut(made) {
+            rung.failure = None;
+        }
+        self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
     }
 
     /// Whether a rung found nothing in a thread that was compacted before and is within its target.
@@ -185,18 +217,30 @@ impl Climb {
             && thread.iter().any(|message| message.is_summary())
     }
 
-    /// Steps on the next rung, or ends if there is none.
+    /// Steps on the next rung. If there is none, what keeps most is better than nothing.
     fn next(&mut self) {
-        self.at = match self.ahead.pop() {
-            Some(strategy) => At::Rung {
+        if let Some(strategy) = self.ahead.pop() {
+            self.at = At::Rung {
                 strategy: strategy.name().into(),
                 attempt: strategy.begin(&self.thread, &self.brief),
                 usage: Usage::default(),
                 calls: 0,
-            },
-            None => At::Top(Err(StrategyError::NoRung { rungs: std::mem::take(&mut self.tried) })),
-        };
+            };
+        } else if let Some((proposal, made)) = self.best.take() {
+            self.end(proposal, made);
+        } else {
+            let rungs = std::mem::take(&mut self.tried);
+            self.at = At::Top(Err(StrategyError::NoRung { rungs }));
+        }
     }
+}
+
+/// What a proposal keeps: of what the user demanded, then of everything.
+fn kept(proposal: &Proposal) -> (u64, u64) {
+    let retention = proposal.retention.as_ref();
+    retention.map_or((0, 0), |retention| {
+        (retention.of(FactClass::Constraint).kept_weight, retention.overall.kept_weight)
+    })
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::{
         CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
         SharedVec, Timestamp, ToolSpec,
     },
+    retention::{AuditOptions, Facts},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -25,6 +26,7 @@ pub struct Snapshot {
     window: Option<ContextWindow>,
     counter: Arc<dyn TokenCounter>,
     times: Option<Arc<[Timestamp]>>,
+    facts: Option<Arc<Facts>>,
 }
 
 /// Why a proposal is not carried out.
@@ -91,6 +93,7 @@ impl Snapshot {
             window: None,
             counter: Arc::new(ByteEstimate::TRIGGER),
             times: None,
+            facts: None,
         }
     }
 
@@ -135,11 +138,19 @@ impl Snapshot {
         Self { times: Some(times.into()), ..self }
     }
 
+    /// Returns the snapshot with the facts of everything that was ever said in the thread, also
+    /// before its earlier compactions. Without them the facts of its messages count.
+    #[must_use]
+    pub fn with_facts(self, facts: Arc<Facts>) -> Self {
+        Self { facts: Some(facts), ..self }
+    }
+
     /// Returns the snapshot without what the redactor takes out of its texts. Its messages have the
     /// blocks that they had, so a plan that is made for them fits the thread itself.
     ///
     /// A strategy sees nothing else, so nothing that it asks, archives or writes holds what was
-    /// taken out. Tools are the host's own words, and stay.
+    /// taken out. Tools are the host's own words, and stay. Facts stay too: read them from redacted
+    /// messages.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -185,6 +196,13 @@ impl Snapshot {
     #[must_use]
     pub fn time(&self, message: usize) -> Option<Timestamp> {
         self.times.as_ref()?.get(message).copied()
+    }
+
+    /// The facts of everything that was said in the thread.
+    #[must_use]
+    pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
+        let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
+        self.facts.clone().unwrap_or_else(of_messages)
     }
 
     /// The messages.

@@ -1,0 +1,89 @@
+//! The facts of a logged thread, read as it grows.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    log::EventLog,
+    message::Redactor,
+    retention::{AuditOptions, Facts},
+};
+
+/// The facts of everything that was said in one log. Every message is read once, unless something
+/// was taken back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedFacts {
+    facts: Arc<Facts>,
+    read: Vec<Range<usize>>,
+}
+
+impl LoggedFacts {
+    /// Reads what came since the last time, without what the redactor takes out of it.
+    pub(crate) fn of(
+        &mut self,
+        log: &EventLog,
+        options: &AuditOptions,
+        redactor: Option<&dyn Redactor>,
+    ) -> Arc<Facts> {
+        let said = log.said();
+        let from = match goes_on(&self.read, &said) {
+            Some(from) if self.facts.messages() > 0 => from,
+            Some(_) | None => {
+                self.facts = Arc::new(Facts::new(options.clone()));
+                0
+            }
+        };
+        let facts = Arc::make_mut(&mut self.facts);
+        for number in said.iter().flat_map(Clone::clone).skip(from) {
+            match (log.arrival(number), redactor) {
+                (Some(message), Some(redactor)) => facts.read(&message.redacted(redactor)),
+                (Some(message), None) => facts.read(message),
+                (None, _) => {}
+            }
+        }
+        self.read = said;
+        Arc::clone(&self.facts)
+    }
+}
+
+/// How many messages were read, if what was read is how what there is begins.
+fn goes_on(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
+    let (last, before) = read.split_last()?;
+    let same = said.get(..before.len()) == Some(before);
+    let longer = said.get(before.len())?;
+    let begins = same && longer.start == last.start && last.end <= longer.end;
+    begins.then(|| read.iter().map(Range::len).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Message,
+        log::{Event, Truncated},
+        message::Timestamp,
+        retention::FactClass,
+    };
+
+    #[test]
+    fn what_was_taken_back_is_no_fact_and_what_came_since_is() {
+        let mut log = EventLog::new("main".parse().unwrap());
+        let mut say = |log: &mut EventLog, event| log.append(Timestamp(1), event).unwrap();
+        let user = |text: &str| Event::MessageAppended(Message::user(text));
+        let (options, mut logged) = (AuditOptions::default(), LoggedFacts::default());
+        let mut paths = |log: &EventLog| {
+            let retention = logged.of(log, &options, None).audit(&[]);
+            let paths = retention.missing.iter().filter(|fact| fact.class == FactClass::Path);
+            let mut paths: Vec<String> = paths.map(|fact| fact.text.to_string()).collect();
+            paths.sort();
+            paths
+        };
+        say(&mut log, user("See src/one.rs."));
+        say(&mut log, user("See src/two.rs."));
+        assert_eq!(paths(&log), ["src/one.rs", "src/two.rs"]);
+        say(&mut log, user("See src/three.rs."));
+        assert_eq!(paths(&log), ["src/one.rs", "src/three.rs", "src/two.rs"]);
+        say(&mut log, Event::Truncated(Truncated { from: 3, len: 1 }));
+        say(&mut log, user("See src/four.rs."));
+        assert_eq!(paths(&log), ["src/four.rs", "src/one.rs"]);
+    }
+}

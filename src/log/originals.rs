@@ -1,0 +1,67 @@
+//! Everything that was said in a thread and was not taken back.
+
+use std::ops::Range;
+
+use super::{
+    event_log::EventLog,
+    pieces::{Maker, Piece},
+};
+use crate::message::Message;
+
+impl EventLog {
+    /// Returns the messages that came, in order, each with its number among all that ever came:
+    /// those that stand, and those that compactions took away. What was dropped from the end is
+    /// not among them, nor is what a compaction wrote.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    /// use threadfold::log::{CompactionRecord, Event, EventLog};
+    /// use threadfold::message::{CompactionReason, Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for text in ["one", "two", "three"] {
+    ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
+    /// }
+    /// let insert = vec![Insert::Message { message: Message::user("one and two") }];
+    /// let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
+    /// let id = log.next_compaction();
+    /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
+    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    /// let said: Vec<Message> = log.originals().map(|(_, message)| message.clone()).collect();
+    /// assert_eq!(said, ["one", "two", "three"].map(Message::user));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn originals(&self) -> impl Iterator<Item = (usize, &Message)> {
+        let numbers = self.said().into_iter().flatten();
+        numbers.filter_map(|number| Some((number, self.arrival(number)?)))
+    }
+
+    /// The numbers of these messages, as ascending ranges that do not adjoin.
+    pub(crate) fn said(&self) -> Vec<Range<usize>> {
+        let state = self.state();
+        let swapped = state.standing.iter().flat_map(|standing| &standing.swaps);
+        let taken = swapped.flat_map(|swap| swap.comes.iter());
+        let mut runs: Vec<Range<usize>> =
+            state.thread.iter().chain(taken).filter_map(run).collect();
+        runs.sort_by_key(|run| (run.start, run.end));
+        let mut said: Vec<Range<usize>> = Vec::new();
+        for run in runs {
+            match said.last_mut() {
+                Some(last) if run.start <= last.end => last.end = last.end.max(run.end),
+                Some(_) | None => said.push(run),
+            }
+        }
+        said
+    }
+}
+
+/// The messages that came of which a piece is made.
+fn run(piece: &Piece) -> Option<Range<usize>> {
+    match piece {
+        Piece::Run(run) => Some(run.clone()),
+        Piece::Made(made) => match made.source {
+            Maker::Arrival(number) => Some(number..number + 1),
+            Maker::Compaction { .. } => None,
+        },
+    }
+}

@@ -1,0 +1,130 @@
+//! What becomes of a proposal: it is refused, or accepted with what its summary left out.
+
+use super::{
+    brief::Brief,
+    contract::Proposal,
+    snapshot::{Rejection, Snapshot},
+};
+use crate::{
+    compact::Plan,
+    message::{ContentBlock, Message, Text},
+    retention::{Enriched, RetentionPolicy, Shortfall, enrich},
+};
+
+/// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
+const MARGIN: u64 = 8;
+
+/// A proposal that may be carried out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settled {
+    /// The proposal, with what its summary left out.
+    pub proposal: Proposal,
+    /// Why it keeps too little even so, if it does.
+    pub shortfall: Option<Shortfall>,
+}
+
+impl Snapshot {
+    /// Returns a proposal as it is carried out, if it is: it is acceptable as
+    /// [`accept`](Self::accept) has it; and if the brief asks for retention, the last summary that
+    /// it puts in has an addendum of what is missing, as far as target and policy allow.
+    ///
+    /// A plan without a summary is measured and left as it is. So is one that was measured before.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    /// use threadfold::message::{Role, Summary};
+    /// use threadfold::retention::RetentionPolicy;
+    /// use threadfold::strategy::{Brief, Proposal, Snapshot};
+    ///
+    /// let padding = "Words without much in them. ".repeat(20);
+    /// let said = Message::user(format!("Never touch the lexer. {padding}"));
+    /// let thread = Snapshot::new(vec![said, Message::assistant("Fine."), Message::user("Go on.")]);
+    /// let message = Message::summary(Role::User, Summary::new("They talked."));
+    /// let splice = Splice { at: 0..2, insert: vec![Insert::Message { message }] };
+    /// let proposal = Proposal::new(Plan::from_splices(3, vec![splice]));
+    /// let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
+    /// let settled = thread.settle(proposal, &brief)?;
+    /// let summary = settled.proposal.plan.new_messages().next().unwrap();
+    /// assert!(format!("{summary:?}").contains("- Never touch the lexer."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection`], as [`accept`](Self::accept).
+    pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
+        let after = self.accept(&proposal.plan, brief)?;
+        let Some(policy) = &brief.retention else {
+            return Ok(Settled { proposal, shortfall: None });
+        };
+        let summary = last_summary(&proposal.plan).cloned();
+        if let Some(retention) = &proposal.retention {
+            let shortfall = summary.and_then(|_| policy.shortfall(retention));
+            return Ok(Settled { proposal, shortfall });
+        }
+        match summary {
+            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief)),
+            None => {
+                let retention = self.facts(&policy.audit).audit(&after).shortened();
+                let proposal = Proposal { retention: Some(retention), ..proposal };
+                Ok(Settled { proposal, shortfall: None })
+            }
+        }
+    }
+
+    fn enriched(
+        &self,
+        proposal: Proposal,
+        summary: &Text,
+        after: &[Message],
+        policy: &RetentionPolicy,
+        brief: &Brief,
+    ) -> Settled {
+        let facts = self.facts(&policy.audit);
+        let room = self.room(after, brief).min(policy.addendum_tokens);
+        let within = |room| RetentionPolicy { addendum_tokens: room, ..policy.clone() };
+        let settled = |enriched| {
+            let (text, shortfall, retention) = match enriched {
+                Enriched::Enough { retention } => (None, None, retention),
+                Enriched::WithAddendum { text, retention, .. } => (Some(text), None, retention),
+                Enriched::TooLittle { text, reason, retention } => {
+                    (Some(text), Some(reason), retention)
+                }
+            };
+            let mut proposal = proposal.clone();
+            proposal.plan = match text {
+                Some(text) => proposal.plan.with_last_summary(text),
+                None => proposal.plan,
+            };
+            proposal.retention = Some(retention.shortened());
+            Settled { proposal, shortfall }
+        };
+        let enrich = |policy: &RetentionPolicy| {
+            settled(enrich(summary, &facts, after, policy, self.counter()))
+        };
+        let with = enrich(&within(room));
+        match self.accept(&with.proposal.plan, brief) {
+            Ok(_) => with,
+            // The counter finds the whole longer than its pieces.
+            Err(_) => enrich(&within(0)),
+        }
+    }
+
+    /// How many tokens may still come in.
+    fn room(&self, after: &[Message], brief: &Brief) -> u64 {
+        let count = |messages: &[Message]| self.counter().messages(messages);
+        let smaller = count(self.messages()).saturating_sub(1);
+        let most = brief.target.map_or(smaller, |target| target.min(smaller));
+        most.saturating_sub(count(after)).saturating_sub(MARGIN)
+    }
+}
+
+fn last_summary(plan: &Plan) -> Option<&Text> {
+    let blocks = plan.new_messages().flat_map(|message| &message.content);
+    let summaries = blocks.filter_map(|block| match block {
+        ContentBlock::Summary(summary) => Some(&summary.text),
+        _ => None,
+    });
+    summaries.last()
+}
