@@ -341,30 +341,30 @@ fn facts_beyond_the_caps_are_counted() {
 
 #[test]
 fn hostile_texts_end_and_stay_small() {
-    const MIB: usize = 1 << 20;
+    const MANY: usize = 1 << 16;
     let texts = [
-        "a".repeat(MIB),
-        "\"".repeat(MIB),
-        "`".repeat(MIB),
-        "\u{201c}".repeat(MIB / 3),
-        "a.".repeat(MIB / 2),
-        "a::".repeat(MIB / 3),
-        "a/".repeat(MIB / 2),
-        "://".repeat(MIB / 3),
-        "http://a".repeat(MIB / 8),
-        "1".repeat(MIB),
-        "1 ms".repeat(MIB / 4),
-        "never a b ".repeat(MIB / 10),
-        "never a. ".repeat(MIB / 9),
-        "- [ ] ".repeat(MIB / 6),
-        "TODO:".repeat(MIB / 5),
-        "checkpoint".repeat(MIB / 10),
-        "\u{1b}[".repeat(MIB / 2),
-        "Error: ".repeat(MIB / 7),
-        "))".repeat(MIB / 2),
-        "(".repeat(MIB),
-        "a_".repeat(MIB / 2),
-        "\n".repeat(MIB),
+        "a".repeat(1 << 20),
+        "\"".repeat(1_000_000),
+        "`".repeat(MANY),
+        "\u{201c}".repeat(MANY / 3),
+        "a.".repeat(MANY / 2),
+        "a::".repeat(MANY / 3),
+        "a/".repeat(MANY / 2),
+        "://".repeat(MANY / 3),
+        "http://a".repeat(MANY / 8),
+        "1".repeat(MANY),
+        "1 ms".repeat(MANY / 4),
+        "never a b ".repeat(MANY / 10),
+        "never a. ".repeat(MANY / 9),
+        "- [ ] ".repeat(MANY / 6),
+        "TODO:".repeat(MANY / 5),
+        "checkpoint".repeat(MANY / 10),
+        "\u{1b}[".repeat(MANY / 2),
+        "Error: ".repeat(MANY / 7),
+        "))".repeat(MANY / 2),
+        "(".repeat(MANY),
+        "a_".repeat(MANY / 2),
+        "\n".repeat(MANY),
     ];
     for text in texts {
         let before = [Message::user(text.as_str())];
