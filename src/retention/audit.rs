@@ -200,3 +200,25 @@ fn report(
     }
     Retention { overall, classes, missing, left_out, too_long }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thread of so many facts, and one that says half of them.
+    fn steps(count: usize) -> u64 {
+        let rule =
+            |n: usize| format!("Never open drawer {n} of the shelf. See src/d{n}/a.rs, `a b`.\n");
+        let before: String = (0..count).map(rule).collect();
+        let after: String = (0..count / 2).map(|n| rule(n * 2)).collect();
+        let (before, after) = ([Message::user(before)], [Message::assistant(after)]);
+        audit_counted(&before, &after, &AuditOptions::default()).1
+    }
+
+    #[test]
+    fn the_work_of_the_search_grows_as_the_texts_do() {
+        let (small, large) = (steps(200), steps(1_600));
+        assert!(large <= small * 9, "{small} steps, then {large}");
+        assert!(small >= 1_000, "{small} steps are too few to tell");
+    }
+}

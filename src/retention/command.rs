@@ -11,17 +11,32 @@ const LOOKS: &str =
 /// Tells of the commands in a text: the lines of fenced blocks of a shell, and lines behind `$ `.
 pub(super) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let (mut fenced, mut shell) = (false, false);
+    // What ends the text that a command is given, and whether the last line goes on.
+    let (mut until, mut goes_on) = ("", false);
     for line in text.lines() {
         let line = line.trim();
         if let Some(info) = line.strip_prefix("```") {
             fenced = !fenced;
             shell = fenced && SHELLS.contains(&info.trim());
+            (until, goes_on) = ("", false);
+        } else if !until.is_empty() {
+            until = if line == until { "" } else { until };
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| shell || !fenced) {
             of_line(command, note);
         } else if shell {
-            of_line(line, note);
+            if !goes_on {
+                of_line(line, note);
+            }
+            (until, goes_on) = (here(line), line.ends_with('\\'));
         }
     }
+}
+
+/// The line that ends the text which a command is given from here on, if it is given one.
+fn here(line: &str) -> &str {
+    let word = line.split_once("<<").map_or("", |(_, word)| word.trim_start_matches(['-', ' ']));
+    let word = word.split_whitespace().next().unwrap_or_default();
+    word.trim_matches(['\'', '"'])
 }
 
 /// Tells of the command that a tool was given.
@@ -39,7 +54,6 @@ pub(super) fn only_looks(command: &str) -> bool {
 }
 
 fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    // What a here-document holds stands on other lines.
     let line = line.trim_end_matches('\\').trim();
     let opens = line.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c));
     if opens && line.contains(' ') && line.len() > 4 {

@@ -135,7 +135,7 @@ fn is_demand(sentence: &str) -> bool {
     opens
         && !code
         && words.len() > 2
-        && !sentence.ends_with('?')
+        && !sentence.ends_with(['?', ':'])
         && (says(&words) || phrased(&words))
 }
 
@@ -172,6 +172,10 @@ fn phrased(words: &[String]) -> bool {
                 !TELLERS.contains(&format!(" {who} "))
                     || who.is_empty()
                     || WISHES.contains(&format!(" {next} "))
+            }
+            // Who needs to do something tells what comes next.
+            "i need" | "we need" => {
+                !line.get(at..).unwrap_or_default().starts_with(&format!(" {phrase} to "))
             }
             _ => true,
         })

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
+    chunk::Trust,
     class::FactClass,
     command, demand,
     fact::{Fact, Speaker},
@@ -11,7 +12,7 @@ use super::{
     passage::{Kind, passages},
     path, quote, section,
     task::tasks,
-    words::{Trust, words},
+    words::words,
 };
 use crate::message::Message;
 
@@ -153,11 +154,11 @@ fn said(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
+/// Quoted texts are left out: in code and data everything is quoted.
 fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     words(text, Trust::Little, note);
     number::numbers(text, note);
     failure::failures(text, note);
-    quote::quotes(text, note);
 }
 
 /// `checkpoint a1b2c3`, `<checkpoint:a1b2c3>`.

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use super::{
     automaton::Automaton,
     border::is_whole,
+    chunk::Trust,
     class::FactClass,
     gather::key,
     passage::{Kind, passages},
     path,
-    words::{Trust, words},
+    words::words,
 };
 use crate::message::Message;
 

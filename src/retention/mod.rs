@@ -26,6 +26,7 @@ mod addendum;
 mod audit;
 mod automaton;
 mod border;
+mod chunk;
 mod class;
 mod command;
 mod demand;

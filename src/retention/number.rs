@@ -92,7 +92,7 @@ fn number_length(bytes: &[u8]) -> usize {
     let mut end = 0;
     while let Some(byte) = bytes.get(end) {
         let follows = bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
-        if !byte.is_ascii_digit() && !(matches!(byte, b'.' | b',' | b'_') && follows) {
+        if !(byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'_') && follows) {
             break;
         }
         end += 1;

@@ -52,6 +52,7 @@ pub(super) fn fingerprint(message: &Message) -> u64 {
 
 fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     match block {
+        ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, tell),
         ContentBlock::Text(block) => tell(speaker, Kind::Said, &block.text),
         ContentBlock::Document(document) => of_document(document, tell),
         ContentBlock::ToolUse(call) => of_input(&call.input, tell),
@@ -79,6 +80,42 @@ fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker
         | ContentBlock::RedactedThinking(_)
         | ContentBlock::Opaque(_) => {}
     }
+}
+
+/// What stands in tags of these names was not typed: agents without tool calls are answered so.
+const MACHINE: [&str; 7] =
+    ["output", "stdout", "stderr", "result", "returncode", "observation", "environment"];
+
+/// What a user message says, and what a host put into it between tags that begin a line.
+fn of_user(text: &str, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+    let mut rest = text;
+    while let Some((at, name)) = next_machine_tag(rest) {
+        let closing = format!("</{name}>");
+        // Without an end, nobody can tell what is whose.
+        let Some(length) = rest.get(at..).and_then(|rest| rest.find(&closing)) else { break };
+        let end = at + length + closing.len();
+        tell(Speaker::User, Kind::Said, rest.get(..at).unwrap_or_default());
+        tell(Speaker::Tool, Kind::Output, rest.get(at..end).unwrap_or_default());
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    tell(Speaker::User, Kind::Said, rest);
+}
+
+/// The next tag of a machine: where it begins, and its name.
+fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let tag = line.trim_start();
+        let name = tag.strip_prefix('<').and_then(|tag| tag.split_once('>')).map(|(name, _)| name);
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let name = name.filter(|name| name.len() < 40 && name.chars().all(plain));
+        let name = name.filter(|name| MACHINE.iter().any(|word| name.contains(word)));
+        if let Some(name) = name {
+            return Some((at + line.len() - tag.len(), name));
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// What is in a result: texts and documents. Nothing in it is said by anybody else.

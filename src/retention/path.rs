@@ -1,6 +1,6 @@
 //! Paths of files and folders.
 
-use super::{class::FactClass, token::is_word, words::Trust};
+use super::{chunk::Trust, class::FactClass, token::is_word};
 
 /// Endings of files that come up without a folder.
 const ENDINGS: &str = " bash bat c cc cfg cjs conf cpp cs css csv db dockerfile env ex exs gif go gradle graphql h \
@@ -53,7 +53,9 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
     let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
     let known = listed(ENDINGS, ending) && !stem.is_empty() && !listed(PRODUCTS, word);
-    let hidden = stem.is_empty() && ending_fits && (depth > 0 || trust != Trust::Little);
+    let is_ending = listed(ENDINGS, ending) && ending != "env";
+    let hidden =
+        stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);
     let deep = rooted && depth > usize::from(word.starts_with(['/', '.', '~']));
     let at = word.starts_with('@') && depth > 0 && trust != Trust::Little && !name.is_empty();
     let slashed = depth > 0 && trust == Trust::Full;

@@ -1,8 +1,8 @@
 //! Names of code.
 
 use super::{
+    chunk::{Chunk, Trust, is_wordy},
     class::FactClass,
-    words::{Chunk, Trust, is_wordy},
 };
 
 /// Names of products that are written as names of code are.
@@ -16,6 +16,7 @@ pub(super) fn symbol(
     note: &mut dyn FnMut(FactClass, &str),
 ) -> bool {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
+    let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
     let length = text.chars().count();
     if !(3..=120).contains(&length) || PRODUCTS.contains(&format!(" {text} ")) {
         return false;

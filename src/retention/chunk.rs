@@ -1,0 +1,65 @@
+//! Words in pieces, and how far a piece is believed.
+
+use super::token::{is_quotation_mark, is_word};
+
+/// How far a word is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// What tools give: full of lists, code and logs.
+    Little,
+    /// What somebody says.
+    Prose,
+    /// What stands between backticks, or where it is only compared with what is known.
+    Full,
+}
+
+/// A piece of a word between brackets, quotation marks and the like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunk<'a> {
+    pub(super) text: &'a str,
+    /// Whether `(` follows at once.
+    pub(super) opens_call: bool,
+    /// Whether it goes on behind a bracket, as `/b.ts` does in `a/[id]/b.ts`.
+    pub(super) severed: bool,
+    /// Whether it stands between backticks alone.
+    pub(super) ticked: bool,
+}
+
+/// Returns the pieces of a word.
+pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
+    let mut rest = word;
+    let mut opener = ' ';
+    std::iter::from_fn(move || {
+        let start = rest.find(|c: char| !is_border(c))?;
+        if let Some(last) = rest.get(..start).and_then(|border| border.chars().next_back()) {
+            opener = last;
+        }
+        let body = rest.get(start..)?;
+        let end = body.find(is_border).unwrap_or(body.len());
+        let closer = body.get(end..).and_then(|rest| rest.chars().next());
+        let text = trimmed(body.get(..end)?);
+        rest = body.get(end..)?;
+        let ticked = opener == '`' && (closer == Some('`') || rest.starts_with("()`"));
+        let severed = matches!(opener, ']' | ')' | '}' | '>') && text.starts_with(['/', '.']);
+        let opens_call = closer == Some('(');
+        opener = ' ';
+        Some(Chunk { text, opens_call, severed, ticked })
+    })
+}
+
+fn is_border(c: char) -> bool {
+    is_quotation_mark(c) || "()[]{}<>,;|=!?*$&^%\u{2026}\u{2192}\u{300c}\u{300d}".contains(c)
+}
+
+/// Without the signs of a sentence at its end, and those before the first word.
+fn trimmed(text: &str) -> &str {
+    let text = text.trim_end_matches(['.', ':', '-', '+', '#', '\\']);
+    let diff = ["+./", "-./"].iter().any(|sign| text.starts_with(sign));
+    let text = if diff { text.get(1..).unwrap_or(text) } else { text };
+    text.trim_start_matches([':', '#', '+'])
+}
+
+/// Whether the text begins and ends with parts of words.
+pub(super) fn is_wordy(text: &str) -> bool {
+    text.starts_with(is_word) && text.ends_with(is_word)
+}
