@@ -55,7 +55,9 @@ impl TurnBuilder for Builder {
         let fields = match Fields::body(data.as_bytes()) {
             Ok(fields) => fields,
             Err(WireError::Shape { .. }) => return Ok(Vec::new()),
-            Err(error @ WireError::NotJson { .. }) => return Err(self.broken(&error.to_string())),
+            Err(error @ WireError::NotJson { .. }) => {
+                return self.no_json(event, &error.to_string());
+            }
         };
         if fields.get("error").is_some_and(|error| error.get() != "null") {
             return Err(classify_error(0, data.as_bytes()).with_usage(self.usage));
@@ -116,6 +118,15 @@ impl Builder {
         let parts = content.take("parts").and_then(items).unwrap_or_default();
         self.content.extend(&content);
         Ok(parts.into_iter().flat_map(|raw| self.part(raw)).collect())
+    }
+
+    /// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
+    fn no_json(&self, event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
+        match event.name {
+            "" | "message" => Err(self.broken(reason)),
+            "error" => Err(classify_error(0, event.data.as_bytes()).with_usage(self.usage)),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Takes a part in, and returns what it adds.
