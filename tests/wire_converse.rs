@@ -9,7 +9,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
     reason = "a test may panic, and so may what it calls"
 )]
 
