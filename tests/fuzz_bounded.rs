@@ -87,9 +87,9 @@ fn bodies_of_every_dialect() {
 
 /// The streams of the cases, behind a byte that says how they are divided.
 fn streams() -> Vec<String> {
-    let folders = ["anthropic", "openai-chat"].into_iter();
-    let cases =
-        folders.flat_map(|name| cases::read(format!("testdata/wire/{name}/streams")).unwrap());
+    let folders =
+        ["anthropic", "converse", "gemini", "openai-chat", "openai-responses"].into_iter();
+    let cases = folders.flat_map(|name| cases::read(format!("testdata/streams/{name}")).unwrap());
     cases.map(|case| format!("\x07{}", case.section("stream").unwrap())).collect()
 }
 

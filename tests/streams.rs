@@ -1,4 +1,4 @@
-//! Answers that arrive in pieces: `testdata/wire/*/streams/*.txt`, for every codec.
+//! Answers that arrive in pieces: `testdata/streams/*/*.txt`, for every codec.
 //!
 //! A case is `--- stream`, the bytes of a `text/event-stream`, and then either `--- response` with
 //! the same answer in one body and `--- deltas` with what is told on the way, or `--- error` with
@@ -6,6 +6,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "only some kinds are in the cases")]
+
+#[path = "support/stream_cases.rs"]
+mod stream_cases;
 
 use std::{
     error::Error,
@@ -25,24 +28,26 @@ use proptest::{
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
 use threadfold::{
-    Turn, WireFormat,
-    message::{Delta, ModelError, ModelErrorKind},
+    ContentBlock, Turn, WireFormat,
+    message::{Delta, ModelError, ModelErrorKind, Text},
     model::{self, Model},
-    testing::{
-        cases::{self, Case},
-        conformance,
-    },
-    wire::{AnthropicMessages, OpenAiChat},
+    testing::{cases::Case, conformance},
+    wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses},
 };
 
-/// The codecs whose streams are `text/event-stream`, and the folders of their cases. One line each.
-const CODECS: &[(&dyn WireFormat, &str)] =
-    &[(&AnthropicMessages, "anthropic"), (&OpenAiChat, "openai-chat")];
+/// The codecs, and the folders of their cases. One line each.
+const CODECS: &[(&dyn WireFormat, &str)] = &[
+    (&AnthropicMessages, "anthropic"),
+    (&BedrockConverse, "converse"),
+    (&GeminiGenerate, "gemini"),
+    (&OpenAiChat, "openai-chat"),
+    (&OpenAiResponses, "openai-responses"),
+];
 
 /// Every case with its codec, and whether it ends with an answer.
 fn cases() -> Vec<(&'static dyn WireFormat, Case)> {
     let cases = CODECS.iter().flat_map(|(codec, folder)| {
-        let cases = cases::read(format!("testdata/wire/{folder}/streams")).unwrap();
+        let cases = stream_cases::read(folder);
         cases.into_iter().map(|case| (*codec, case))
     });
     cases.collect()
@@ -107,38 +112,51 @@ fn written_error(error: &ModelError) -> String {
     format!("{kind}: {}\nusage {} {}\n", error.message, error.usage.input, error.usage.output)
 }
 
-/// The same wherever a stream is divided: what was told, and the answer or its error.
-fn expect(codec: &dyn WireFormat, case: &Case, deltas: &[Delta], end: Result<Turn, ModelError>) {
-    match case.section("response") {
-        Some(_) => {
-            assert_eq!(written(deltas), case.section("deltas").unwrap(), "{}", case.name);
-            assert_eq!(end.as_ref().unwrap(), &answer(codec, case), "{}", case.name);
+/// What a case expects: the same wherever its stream is divided.
+struct Expected {
+    told: Option<String>,
+    end: Result<Turn, String>,
+}
+
+fn expected_of(codec: &dyn WireFormat, case: &Case) -> Expected {
+    let told = case.section("deltas").map(str::to_owned);
+    let end = match case.section("error") {
+        Some(error) => Err(error.to_owned()),
+        None => Ok(answer(codec, case)),
+    };
+    Expected { told, end }
+}
+
+impl Expected {
+    /// What was told, and the answer or its error.
+    fn check(&self, case: &Case, deltas: &[Delta], end: Result<Turn, ModelError>) {
+        if let Some(told) = &self.told {
+            assert_eq!(&written(deltas), told, "{}", case.name);
         }
-        None => {
-            let error = end.expect_err(&case.name);
-            assert_eq!(written_error(&error), case.section("error").unwrap(), "{}", case.name);
-        }
+        assert_eq!(end.map_err(|error| written_error(&error)), self.end, "{}", case.name);
     }
 }
 
 #[test]
 fn an_answer_in_pieces_is_the_answer_in_one_body() {
     for (codec, case) in cases() {
+        let expected = expected_of(codec, &case);
         let (deltas, end) = read(codec, [bytes(&case)]);
-        expect(codec, &case, &deltas, end);
+        expected.check(&case, &deltas, end);
     }
 }
 
 #[test]
 fn where_the_bytes_are_divided_makes_no_difference() {
     for (codec, case) in cases() {
+        let expected = expected_of(codec, &case);
         let bytes = bytes(&case);
         let (deltas, end) = read(codec, bytes.chunks(1));
-        expect(codec, &case, &deltas, end);
+        expected.check(&case, &deltas, end);
         for at in 0..bytes.len() {
             let (one, other) = bytes.split_at(at);
             let (deltas, end) = read(codec, [one, other]);
-            expect(codec, &case, &deltas, end);
+            expected.check(&case, &deltas, end);
         }
         let cuts = vec(any::<Index>(), 0..8);
         let config = ProptestConfig { cases: 32, failure_persistence: None, ..Default::default() };
@@ -154,7 +172,7 @@ fn where_the_bytes_are_divided_makes_no_difference() {
                 let pieces: Vec<&[u8]> =
                     pieces.map(|(start, end)| bytes.get(*start..*end).unwrap()).collect();
                 let (deltas, end) = read(codec, pieces);
-                expect(codec, &case, &deltas, end);
+                expected.check(&case, &deltas, end);
                 Ok(())
             })
             .unwrap();
@@ -162,12 +180,63 @@ fn where_the_bytes_are_divided_makes_no_difference() {
 }
 
 #[test]
+fn what_is_told_of_the_text_is_the_text() {
+    for (codec, case) in answers() {
+        let (deltas, end) = read(codec, [bytes(&case)]);
+        let told = deltas.iter().filter_map(|delta| match delta {
+            Delta::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let turn = end.unwrap();
+        let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
+        let texts = texts.map(Text::as_str);
+        assert_eq!(told.collect::<String>(), texts.collect::<String>(), "{}", case.name);
+    }
+}
+
+#[test]
+fn what_comes_behind_the_end_changes_nothing() {
+    for (codec, case) in answers() {
+        let events = stream_cases::events(&case);
+        let mut builder = codec.turn_builder();
+        for event in &events {
+            builder.handle(event.as_event()).unwrap();
+        }
+        let complete = builder.is_complete();
+        assert!(complete || case.name.contains("without"), "{}", case.name);
+        for _ in 0..2 {
+            for event in events.iter().filter(|_| complete) {
+                let told = builder.handle(event.as_event()).unwrap();
+                assert_eq!(written(&told), "", "{}", case.name);
+            }
+            assert_eq!(builder.finish().unwrap(), answer(codec, &case), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_read_the_same_wherever_they_are_divided() {
+    for (codec, case) in cases() {
+        let bytes = bytes(&case);
+        for at in (0..bytes.len()).step_by(7) {
+            let spoilt = [bytes.get(..at).unwrap(), b"\xc3", bytes.get(at..).unwrap()].concat();
+            let (deltas, end) = read(codec, [spoilt.as_slice()]);
+            let (other_deltas, other_end) = read(codec, spoilt.chunks(5));
+            assert_eq!(written(&deltas), written(&other_deltas), "{}: {at}", case.name);
+            let end = end.map_err(|error| written_error(&error));
+            assert_eq!(end, other_end.map_err(|error| written_error(&error)), "{}", case.name);
+        }
+    }
+}
+
+#[test]
 fn lines_may_end_as_the_standard_allows() {
     for (codec, case) in cases() {
+        let expected = expected_of(codec, &case);
         for ends in ["\r", "\r\n"] {
             let text = case.section("stream").unwrap().replace('\n', ends);
             let (deltas, end) = read(codec, [text.as_bytes()]);
-            expect(codec, &case, &deltas, end);
+            expected.check(&case, &deltas, end);
         }
     }
 }
@@ -177,9 +246,10 @@ fn what_a_builder_does_not_know_changes_nothing() {
     let unknown = "\n: a comment\n\nevent: surprise\ndata: {\"type\":\"surprise\",\"index\":0,\
                    \"delta\":{\"text\":\"?\"}}\n\nevent: keepalive\ndata: ok\n\n";
     for (codec, case) in cases() {
+        let expected = expected_of(codec, &case);
         let text = case.section("stream").unwrap().replace("\n\n", &format!("\n\n{unknown}"));
         let (deltas, end) = read(codec, [text.as_bytes()]);
-        expect(codec, &case, &deltas, end);
+        expected.check(&case, &deltas, end);
     }
 }
 
@@ -222,7 +292,11 @@ fn an_event_that_goes_missing_never_panics_and_never_changes_the_kind_of_an_erro
                 let kept: Vec<&[u8]> = kept.collect();
                 let (_, end) = read(codec, kept);
                 if let Err(error) = end {
-                    assert!(error.is_retryable() || error.is_overflow(), "{}: {error}", case.name);
+                    let own = case
+                        .section("error")
+                        .is_some_and(|own| own.starts_with(&format!("other: {}", error.message)));
+                    let of_the_stream = error.is_retryable() || error.is_overflow();
+                    assert!(of_the_stream || own, "{}: {error}", case.name);
                 }
             }
         }
@@ -250,13 +324,14 @@ fn a_transport_that_breaks_is_a_retryable_error_with_its_source_and_the_cost() {
 #[test]
 fn nothing_is_read_behind_the_end() {
     for (codec, case) in answers().into_iter().filter(|(_, case)| !case.name.contains("without")) {
+        let expected = expected_of(codec, &case);
         let asked = AtomicUsize::new(0);
         let pieces = stream::iter([bytes(&case), b"data: more\n\n"]).map(|piece| {
             asked.fetch_add(1, Ordering::Relaxed);
             Ok::<_, io::Error>(piece)
         });
         let (deltas, end) = ends(block_on(model::deltas_of(pieces, codec).collect()));
-        expect(codec, &case, &deltas, end);
+        expected.check(&case, &deltas, end);
         assert_eq!(asked.load(Ordering::Relaxed), 1, "{}", case.name);
     }
 }
@@ -293,9 +368,10 @@ fn the_transport_is_dropped_before_the_last_item_and_with_the_stream() {
 #[test]
 fn a_last_event_without_its_blank_line_counts() {
     for (codec, case) in answers() {
+        let expected = expected_of(codec, &case);
         let text = case.section("stream").unwrap().trim_end();
         let (deltas, end) = read(codec, [text.as_bytes()]);
-        expect(codec, &case, &deltas, end);
+        expected.check(&case, &deltas, end);
     }
 }
 

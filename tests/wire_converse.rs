@@ -1,18 +1,14 @@
-//! The Converse codec: cases in `testdata/wire/converse`, streams in its folder `streams`, random
-//! bodies, junk, and real threads of other dialects.
+//! The Converse codec: cases in `testdata/wire/converse`, random bodies, junk, real threads of other
+//! dialects, and what `tests/streams.rs` does not ask of the streams in `testdata/streams/converse`.
 //!
 //! A case has `--- body` (a request body) or `--- request` (a `Request` in its serde form), and what
 //! is expected of it: `--- expect body`, `--- expect adjustments` (one a line; none where the section
 //! is left out) or `--- expect error`. A body that is expected to stay as it is needs no
 //! `--- expect body`. `--- options` may name a model, its traits, and `cache_auto`.
-//!
-//! A stream has its events, `--- event NAME` each with its data, and either `--- response`, the body
-//! that the whole answer would have had, or `--- expect error`; `--- expect deltas` has one a line.
 
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
     reason = "a test may panic, and so may what it calls"
 )]
 
@@ -20,6 +16,8 @@
 mod bodies;
 #[path = "support/recorded.rs"]
 mod recorded;
+#[path = "support/stream_cases.rs"]
+mod stream_cases;
 
 use std::{env, fs, path::PathBuf};
 
@@ -246,9 +244,8 @@ mod streams {
     type Event = (String, String);
 
     fn events(case: &Case) -> Vec<Event> {
-        case.sections_of("event")
-            .map(|(name, data)| (name.to_owned(), data.trim().to_owned()))
-            .collect()
+        let events = stream_cases::events(case).into_iter();
+        events.map(|event| (event.name, event.data)).collect()
     }
 
     /// Feeds the events; what they added, and the answer.
@@ -270,71 +267,13 @@ mod streams {
     }
 
     fn answers() -> Vec<(String, Vec<Event>, Turn)> {
-        let cases = cases::read("testdata/wire/converse/streams").unwrap();
+        let cases = stream_cases::read("converse");
         let whole = cases.iter().filter_map(|case| {
             let response = case.section("response")?;
             let turn = BedrockConverse.decode_response(response.as_bytes()).unwrap();
             Some((case.name.clone(), events(case), turn))
         });
         whole.collect()
-    }
-
-    #[test]
-    fn every_stream_gives_the_whole_answer_or_its_error() {
-        for case in cases::read("testdata/wire/converse/streams").unwrap() {
-            let (deltas, outcome) = feed(&events(&case));
-            let lines: String = deltas
-                .iter()
-                .map(|delta| format!("{}\n", serde_json::to_string(delta).unwrap()))
-                .collect();
-            if let Some(expected) = case.section("expect deltas") {
-                let tree = |lines: &str| -> Vec<Value> {
-                    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-                };
-                assert_eq!(tree(&lines), tree(expected), "{}", case.name);
-            }
-            match (case.section("response"), outcome) {
-                (Some(response), Ok(turn)) => {
-                    let whole = BedrockConverse.decode_response(response.as_bytes()).unwrap();
-                    assert_eq!(turn, whole, "{}", case.name);
-                }
-                (None, Err(error)) => {
-                    let expected = case.section("expect error").unwrap().trim();
-                    assert_eq!(error.to_string(), expected, "{}", case.name);
-                }
-                (_, outcome) => panic!("{}: {outcome:?}", case.name),
-            }
-        }
-    }
-
-    #[test]
-    fn a_stream_that_is_cut_is_retryable_and_says_what_was_spent() {
-        for (name, events, _) in answers() {
-            let is_stop =
-                |event: &Event| event.0 == "messageStop" || event.1.contains("messageStop");
-            let stop = events.iter().position(is_stop).unwrap();
-            for end in 0..=stop {
-                let (_, outcome) = feed(&events[..end]);
-                assert!(outcome.unwrap_err().is_retryable(), "{name}, {end}");
-            }
-        }
-        let case =
-            fs::read_to_string("testdata/wire/converse/streams/error_behind_what_was_spent.txt");
-        let case = Case::parse("error", &case.unwrap());
-        let error = feed(&events(&case)).1.unwrap_err();
-        assert_eq!((error.usage.input, error.usage.output), (123, 7));
-    }
-
-    #[test]
-    fn an_answer_is_complete_when_it_ended_and_what_was_spent_is_known() {
-        for (name, events, _) in answers() {
-            let mut builder = BedrockConverse.turn_builder();
-            for (name, data) in &events {
-                assert!(!builder.is_complete());
-                builder.handle(StreamEvent { name, data }).unwrap();
-            }
-            assert_eq!(builder.is_complete(), name != "what_was_spent_may_be_missing", "{name}");
-        }
     }
 
     /// The two events that a piece of text becomes when it is cut here; `None` if it is no text.
@@ -362,18 +301,6 @@ mod streams {
                     assert_eq!(feed(&split).1.unwrap(), turn, "{name}, {index}, {at}");
                 }
             }
-        }
-    }
-
-    #[test]
-    fn what_is_told_on_the_way_is_what_the_answer_says() {
-        for (name, events, turn) in answers() {
-            let (deltas, _) = feed(&events);
-            let told = deltas.iter().filter_map(|delta| match delta {
-                Delta::Text { text } => Some(text.as_str()),
-                _ => None,
-            });
-            assert_eq!(told.collect::<String>(), turn.text(), "{name}");
         }
     }
 

@@ -1,15 +1,11 @@
-//! The Gemini codec: cases in `testdata/wire/gemini`, streams in its `streams`, real bodies, random
-//! bodies, junk.
+//! The Gemini codec: cases in `testdata/wire/gemini`, real bodies, random bodies, junk, and what
+//! `tests/streams.rs` does not ask of the streams in `testdata/streams/gemini`.
 //!
 //! A case has one of `--- body` (a request body), `--- request` (a `Request` in its serde form) or
 //! `--- response` (a response body), and what is expected of it: `--- expect body`,
 //! `--- expect adjustments` (one a line; none where the section is left out), `--- expect request`,
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model, `prefill` and what to
 //! recognise. A body that is expected to stay as it is needs no `--- expect body`.
-//!
-//! A stream has `--- event` for each event, and `--- response` with the same answer in one body, or
-//! `--- expect error` with what the events lead to instead. `--- expect deltas` has the deltas, one
-//! a line.
 
 #![allow(
     clippy::unwrap_used,
@@ -145,47 +141,8 @@ mod streams {
     use super::*;
 
     #[test]
-    fn every_stream_gives_the_answer_of_the_whole_body() {
-        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
-            let name = case.name.as_str();
-            let events = events(&case);
-            if let Some(expected) = case.section("expect error") {
-                let error = stream(&events).unwrap_err();
-                let found = format!("{error}\n{:?}", error.usage);
-                assert_eq!(found, expected.trim_end(), "{name}");
-                continue;
-            }
-            let (turn, deltas) = stream(&events).unwrap();
-            let whole = CODEC.decode_response(case.section("response").unwrap().as_bytes());
-            assert_eq!(without_rest(turn), without_rest(whole.unwrap()), "{name}");
-            if let Some(expected) = case.section("expect deltas") {
-                let deltas = deltas.iter().map(|delta| serde_json::to_string(delta).unwrap());
-                assert_eq!(deltas.collect::<Vec<_>>().join("\n"), expected.trim_end(), "{name}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_cut_stream_is_no_answer_and_unknown_events_change_nothing() {
-        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
-            let events = events(&case);
-            if case.section("expect error").is_some() {
-                continue;
-            }
-            for end in 0..events.len() {
-                let error = stream(&events[..end]).unwrap_err();
-                assert!(error.is_retryable(), "{} cut at {end}", case.name);
-            }
-            let unknown = ["", "[DONE]", r#"{"type":"ping"}"#, "7", "[]"];
-            let dressed: Vec<&str> =
-                events.iter().flat_map(|event| [*event].into_iter().chain(unknown)).collect();
-            assert_eq!(stream(&dressed).unwrap(), stream(&events).unwrap(), "{}", case.name);
-        }
-    }
-
-    #[test]
     fn an_answer_divided_anywhere_is_the_same_answer() {
-        for case in cases::read("testdata/wire/gemini/streams").unwrap() {
+        for case in cases::read("testdata/streams/gemini").unwrap() {
             let Some(whole) = case.section("response") else { continue };
             // A tree sorts the keys, in the pieces as in the whole.
             let tree: Value = serde_json::from_str(whole).unwrap();
@@ -224,18 +181,6 @@ mod streams {
             part
         };
         text.chars().map(piece).collect()
-    }
-
-    fn events(case: &Case) -> Vec<&str> {
-        case.sections_of("event").map(|(_, event)| event.trim_end()).collect()
-    }
-
-    /// What the body says beside the answer comes in another order in a stream.
-    fn without_rest(mut turn: Turn) -> Turn {
-        let rest = turn.message.extra.get("gemini", "~response").unwrap().to_value().unwrap();
-        assert!(rest.is_object());
-        turn.message.make_mut().extra = threadfold::message::Extra::default();
-        turn
     }
 }
 

@@ -1,9 +1,7 @@
 //! The Responses codec: cases in `testdata/wire/openai-responses`, real bodies, random bodies,
-//! junk, and streams in `testdata/wire/openai-responses/streams`.
+//! junk, and what `tests/streams.rs` does not ask of the streams in `testdata/streams`.
 //!
-//! A case is as those of `tests/wire_openai_chat.rs`. A stream has `--- response`, the answer in one
-//! body, `--- events`, the data of each event in a line, and `--- expect deltas`, a line each; or
-//! `--- expect error` instead of a response.
+//! A case is as those of `tests/wire_openai_chat.rs`.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,6 +11,8 @@
 
 #[path = "support/responses_bodies.rs"]
 mod generate;
+#[path = "support/stream_cases.rs"]
+mod stream_cases;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 use threadfold::{
     Message, Request, Turn,
     message::{Delta, ModelError},
-    testing::cases::{self, Case},
+    testing::cases,
     wire::{
         AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, Recognise,
-        StreamEvent, WireFormat,
+        SseEvent, StreamEvent, WireFormat,
     },
 };
 use wire_cases::{places, round_trip, save, survive};
@@ -244,7 +244,7 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
 
 #[test]
 fn an_answer_goes_back_as_it_came() {
-    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
+    for case in stream_cases::read("openai-responses") {
         let Some(response) = case.section("response") else { continue };
         let turn = OpenAiResponses.decode_response(response.as_bytes()).unwrap();
         let response: Value = serde_json::from_str(response).unwrap();
@@ -261,70 +261,29 @@ fn an_answer_goes_back_as_it_came() {
 }
 
 #[test]
-fn every_stream_gives_the_answer_in_one_body() {
-    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
-        let (deltas, outcome) = stream(events(&case));
-        let outcome = outcome.map_err(|error| error.to_string());
-        if let Some(expected) = case.section("expect error") {
-            assert_eq!(outcome.unwrap_err(), expected.trim_end(), "{}", case.name);
-        } else {
-            let whole = case.section("response").unwrap();
-            let whole = OpenAiResponses.decode_response(whole.as_bytes()).unwrap();
-            assert_eq!(outcome.unwrap(), whole, "{}", case.name);
-        }
-        let deltas: Vec<String> =
-            deltas.iter().map(|delta| serde_json::to_string(delta).unwrap()).collect();
-        assert_eq!(
-            deltas.join("\n"),
-            case.section("expect deltas").unwrap_or_default().trim_end(),
-            "{}",
-            case.name
-        );
-    }
-}
-
-#[test]
-fn a_stream_that_is_cut_anywhere_is_a_retryable_error() {
-    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
-        let events: Vec<&str> = events(&case).collect();
-        for end in 0..events.len() {
-            let cut = events[..end].iter().copied();
-            let error = stream(cut).1.unwrap_err();
-            let complete = events[end..].len() > 1 && case.section("expect error").is_some();
-            assert!(error.is_retryable() || complete, "{}, {end}: {error}", case.name);
-        }
-    }
-}
-
-#[test]
-fn unknown_events_in_between_and_repeated_ones_change_nothing() {
-    let unknown = [r#"{"type":"response.hologram.delta","delta":"x"}"#, "", "[DONE]", "{}"];
-    for case in cases::read("testdata/wire/openai-responses/streams").unwrap() {
-        let clean = stream(events(&case));
-        for more in unknown {
-            let mixed = events(&case).flat_map(|event| [more, event]);
-            let mixed = stream(mixed);
-            assert_eq!(format!("{mixed:?}"), format!("{clean:?}"), "{}", case.name);
-        }
-        let done = |event: &str| event.contains("output_item.") || event.contains("completed");
-        let twice = events(&case).flat_map(|event| {
+fn what_comes_twice_counts_once() {
+    for case in stream_cases::read("openai-responses") {
+        let events = stream_cases::events(&case);
+        let done = |event: &SseEvent| {
+            event.data.contains("output_item.") || event.data.contains("completed")
+        };
+        let twice = events.iter().flat_map(|event| {
             let again = done(event).then_some(event);
             [event].into_iter().chain(again)
         });
+        let clean = stream(&events);
         assert_eq!(format!("{:?}", stream(twice)), format!("{clean:?}"), "{}", case.name);
     }
 }
 
-fn events(case: &Case) -> impl Iterator<Item = &str> {
-    case.section("events").unwrap().lines()
-}
-
 /// Hands the events over, and takes the answer at the end of them.
-fn stream<'e>(events: impl IntoIterator<Item = &'e str>) -> (Vec<Delta>, Result<Turn, ModelError>) {
+fn stream<'e>(
+    events: impl IntoIterator<Item = &'e SseEvent>,
+) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let mut builder = OpenAiResponses.turn_builder();
     let mut deltas = Vec::new();
-    for data in events {
-        match builder.handle(StreamEvent { name: "", data }) {
+    for event in events {
+        match builder.handle(event.as_event()) {
             Ok(more) => deltas.extend(more),
             Err(error) => return (deltas, Err(error)),
         }

@@ -162,6 +162,30 @@ impl AutoCompactor {
         &self.policy
     }
 
+    /// The window of the model: the one that it is thought to have, or what its provider said in a
+    /// refusal of a request to it where that is less.
+    ///
+    /// ```
+    /// use threadfold::{
+    ///     ContextWindow,
+    ///     auto::{AutoCompactor, AutoPolicy, Input, Pressure},
+    ///     message::Timestamp,
+    /// };
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// assert_eq!(auto.window(None), None);
+    /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
+    /// auto.handle(Timestamp(0), Input::Overflowed { pressure, limit: Some(8_000) });
+    /// assert_eq!(auto.window(None), Some(ContextWindow::new(8_000)));
+    /// # Ok::<(), threadfold::auto::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
+        let stated = self.stated.filter(|(_, of)| *of == thought).map(|(window, _)| window);
+        let thought = thought.filter(|window| window.tokens() > 0);
+        [thought, stated].into_iter().flatten().min()
+    }
+
     /// Takes what happened and says what to do, if anything. What it says to compact is answered
     /// with [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
@@ -360,11 +384,7 @@ impl AutoCompactor {
     /// The pressure with the window that the provider stated, if that is less, and without a count
     /// that cannot be right. What it stated of another window than this one says nothing.
     fn known(&self, pressure: Pressure) -> Pressure {
-        let thought = pressure.window;
-        let stated = self.stated.filter(|(_, of)| *of == thought).map(|(window, _)| window);
-        let thought = thought.filter(|window| window.tokens() > 0);
-        let window = [thought, stated].into_iter().flatten().min();
-        Pressure { window, ..pressure }.believed()
+        Pressure { window: self.window(pressure.window), ..pressure }.believed()
     }
 }
 

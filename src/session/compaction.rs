@@ -292,7 +292,7 @@ impl Session {
     pub(super) fn snapshot(&self) -> Snapshot {
         let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
             .with_context(self.system.clone(), self.specs.clone())
-            .with_window(self.agent.context_window());
+            .with_window(self.auto.window(self.agent.context_window()));
         match &self.redactor {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),
             None => snapshot,

@@ -96,6 +96,8 @@ impl<B: TurnBuilder> TurnBuilder for Once<B> {
         match &self.end {
             Some(Err(error)) => return Err(error.clone()),
             Some(Ok(_)) => return Ok(Vec::new()),
+            // Some gateways go on behind the end.
+            None if self.builder.is_complete() => return Ok(Vec::new()),
             None => {}
         }
         self.builder.handle(event).inspect_err(|error| self.end = Some(Err(error.clone())))

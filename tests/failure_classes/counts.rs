@@ -75,10 +75,11 @@ fn a_window_smaller_than_was_thought_is_learned_from_the_refusal() {
         }
         chats(request)
     });
-    let mut bench = bench(200_000, model, |b| b.strategy(Arc::new(summarize())));
+    // What is refused is too long for whoever sums up in one call, too.
+    let mut bench = bench(200_000, model, |b| b);
     let events = bench.chat(100);
     assert_eq!(refused.load(Ordering::Relaxed), 1, "once, and never again");
-    assert!(begun_and_done(&events).1 > 2);
+    assert!(begun_and_done(&events).1 >= 2);
     assert_eq!(reasons(&events)[..2], [CompactionReason::Overflow, CompactionReason::Threshold]);
     bench.assert_sound();
 }

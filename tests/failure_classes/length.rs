@@ -58,6 +58,45 @@ fn a_long_prompt_does_not_make_the_call_too_long_that_sums_up_before_it() {
     }
 }
 
+#[test]
+fn what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up() {
+    // Nobody knows the window, and from some time on it is a small one.
+    let window = Arc::new(AtomicU64::new(u64::MAX));
+    let refused = Arc::new(AtomicU64::default());
+    let guarded = |answers: fn(&Request) -> Answer| {
+        let (window, refused) = (window.clone(), refused.clone());
+        move |request: &Request| {
+            let limit = window.load(Ordering::Relaxed);
+            if ByteEstimate::TRIGGER.request(request) <= limit {
+                return answers(request);
+            }
+            refused.fetch_add(1, Ordering::Relaxed);
+            overflow(Some(limit))
+        }
+    };
+    let model = Arc::new(Played::new(guarded(chats)).summing_up(guarded(sums_up_in_prose)));
+    let session = Session::builder(ModelAgent::new(model.clone()))
+        .sleeper(Arc::new(WakefulSleeper::default()))
+        .policy(policy())
+        .build()
+        .unwrap();
+    let mut bench = Bench { session, model, tool: Write::default(), window: u64::MAX };
+    bench.chat(150);
+    assert!(bench.session.context_tokens() > 2 * 8_000);
+    assert_eq!(begun_and_done(&bench.chat(1)), (0, 0));
+    window.store(8_000, Ordering::Relaxed);
+    let before = bench.model.requests().len();
+    let events = bench.chat(1);
+    assert_eq!(reasons(&events), [CompactionReason::Overflow]);
+    assert_eq!(begun_and_done(&events), (1, 1));
+    assert!(bench.model.summaries().len() > 2, "in pieces");
+    assert_eq!(refused.load(Ordering::Relaxed), 1, "the request of the turn, and no other");
+    for request in bench.model.requests().iter().skip(before + 1) {
+        assert!(ByteEstimate::TRIGGER.request(request) <= 8_000);
+    }
+    bench.assert_sound();
+}
+
 // Looking only when a turn is over.
 
 #[test]

@@ -71,6 +71,7 @@ const CLASSES: &[(&str, &[&str])] = &[
             "a_thread_too_long_for_its_summariser_is_read_in_pieces",
             "a_summariser_that_refuses_every_length_does_not_stop_the_turn",
             "a_long_prompt_does_not_make_the_call_too_long_that_sums_up_before_it",
+            "what_a_refusal_says_of_the_window_is_known_to_whoever_sums_up",
         ],
     ),
     (

@@ -73,11 +73,14 @@ mod media;
 mod order;
 mod params;
 mod part;
+mod partial;
+mod path;
 mod read_results;
 mod response;
 mod signatures;
 mod stream;
 mod tools;
+mod value;
 mod write;
 mod write_results;
 

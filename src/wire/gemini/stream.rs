@@ -1,7 +1,8 @@
 //! Building an answer of its stream.
 //!
 //! Every event is a whole response, whose parts are what is new. They are put together to the body
-//! of the whole answer, and that is read like any other.
+//! of the whole answer, and that is read like any other. The arguments of a call may come in pieces
+//! too; see `partial`.
 
 use std::collections::HashMap;
 
@@ -10,6 +11,7 @@ use serde_json::value::RawValue;
 use super::{
     marks::{FUNCTION_CALL, TEXT},
     part::Part,
+    partial::{Partial, is_named, is_partial},
     response,
 };
 use crate::{
@@ -32,6 +34,8 @@ pub(super) struct Builder {
     parts: Vec<Piece>,
     /// How many calls have begun.
     calls: usize,
+    /// The part that is a call of which more will come.
+    open: Option<usize>,
     id: Option<Text>,
     usage: Usage,
     is_complete: bool,
@@ -42,6 +46,8 @@ pub(super) struct Builder {
 enum Piece {
     /// A text without fields of its own: more of it may come.
     Text { thought: bool, text: String },
+    /// A call of which more may come, or did come.
+    Call(Box<Partial>),
     /// Any other part.
     Whole(Json),
 }
@@ -55,7 +61,9 @@ impl TurnBuilder for Builder {
         let fields = match Fields::body(data.as_bytes()) {
             Ok(fields) => fields,
             Err(WireError::Shape { .. }) => return Ok(Vec::new()),
-            Err(error @ WireError::NotJson { .. }) => return Err(self.broken(&error.to_string())),
+            Err(error @ WireError::NotJson { .. }) => {
+                return self.no_json(event, &error.to_string());
+            }
         };
         if fields.get("error").is_some_and(|error| error.get() != "null") {
             return Err(classify_error(0, data.as_bytes()).with_usage(self.usage));
@@ -112,23 +120,83 @@ impl Builder {
         self.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
         self.candidate.get_or_insert_default().extend(&fields);
-        let Some(mut content) = content else { return Ok(Vec::new()) };
+        let mut content = content.unwrap_or_default();
         let parts = content.take("parts").and_then(items).unwrap_or_default();
         self.content.extend(&content);
-        Ok(parts.into_iter().flat_map(|raw| self.part(raw)).collect())
+        let mut deltas = Vec::new();
+        for raw in parts {
+            deltas.extend(self.part(raw)?);
+        }
+        if self.is_complete {
+            deltas.extend(self.close());
+        }
+        Ok(deltas)
+    }
+
+    /// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
+    fn no_json(&self, event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
+        match event.name {
+            "" | "message" => Err(self.broken(reason)),
+            "error" => Err(classify_error(0, event.data.as_bytes()).with_usage(self.usage)),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Takes a part in, and returns what it adds.
-    fn part(&mut self, raw: &RawValue) -> Vec<Delta> {
+    fn part(&mut self, raw: &RawValue) -> Result<Vec<Delta>, ModelError> {
         let Some(part) = Part::read(raw) else {
             self.parts.push(Piece::Whole(Json::from_raw(raw)));
-            return Vec::new();
+            return Ok(Vec::new());
         };
         if part.data == TEXT {
-            return self.text(raw, &part).into_iter().collect();
+            return Ok(self.text(raw, &part).into_iter().collect());
+        }
+        if part.data == FUNCTION_CALL {
+            let inner = part.inner().unwrap_or_default();
+            if !is_named(&inner) && self.open.is_some() {
+                return self.more(&part);
+            }
+            let before = self.close();
+            let call = match is_named(&inner) && is_partial(&inner) {
+                true => self.begin(raw, &part)?,
+                false => self.call(raw, part),
+            };
+            return Ok(before.into_iter().chain(call).collect());
         }
         self.parts.push(Piece::Whole(Json::from_raw(raw)));
-        if part.data == FUNCTION_CALL { self.call(part) } else { Vec::new() }
+        Ok(Vec::new())
+    }
+
+    /// Takes the first piece of a call.
+    fn begin(&mut self, raw: &RawValue, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
+        let id = self.id.clone().unwrap_or_default();
+        let made_up = || response::made_up_id(&id, self.calls);
+        let Some(call) = Part::read(raw).and_then(|part| part.call(made_up)) else {
+            self.parts.push(Piece::Whole(Json::from_raw(raw)));
+            return Ok(Vec::new());
+        };
+        self.calls += 1;
+        self.open = Some(self.parts.len());
+        self.parts.push(Piece::Call(Box::new(Partial::new(call.id.clone()))));
+        let mut deltas = vec![Delta::ToolUse { id: call.id, name: call.name }];
+        deltas.extend(self.more(part)?);
+        Ok(deltas)
+    }
+
+    /// Takes a piece of the open call.
+    fn more(&mut self, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
+        let open = self.open.and_then(|open| self.parts.get_mut(open));
+        let Some(Piece::Call(call)) = open else { return Ok(Vec::new()) };
+        let continues = call.add(part).map_err(|reason| self.broken(reason))?;
+        Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
+    }
+
+    /// Ends the open call, if there is one. Its input is told in one piece, because what comes in
+    /// pieces is no text of JSON.
+    fn close(&mut self) -> Option<Delta> {
+        let Some(Piece::Call(call)) = self.parts.get(self.open.take()?) else { return None };
+        let input = Text::from(call.args().as_str());
+        Some(Delta::ToolInput { id: call.id.clone(), text: input })
     }
 
     fn text(&mut self, raw: &RawValue, part: &Part<'_>) -> Option<Delta> {
@@ -151,7 +219,9 @@ impl Builder {
         Some(if thought { Delta::Thinking { text } } else { Delta::Text { text } })
     }
 
-    fn call(&mut self, part: Part<'_>) -> Vec<Delta> {
+    /// Takes a call that came whole.
+    fn call(&mut self, raw: &RawValue, part: Part<'_>) -> Vec<Delta> {
+        self.parts.push(Piece::Whole(Json::from_raw(raw)));
         let id = self.id.clone().unwrap_or_default();
         let Some(call) = part.call(|| response::made_up_id(&id, self.calls)) else {
             return Vec::new();
@@ -191,6 +261,7 @@ impl Piece {
                 object.set_some("thought", thought.then_some(true));
                 object.into()
             }
+            Self::Call(call) => call.into_tree(),
             Self::Whole(json) => json.into(),
         }
     }

@@ -66,10 +66,7 @@ impl TurnBuilder for Builder {
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        let Some(fields) = Fields::parse(data) else {
-            let kind = ModelErrorKind::Retryable { after: None };
-            return self.fail(ModelError::new(kind, "an event of the stream is no JSON object"));
-        };
+        let Some(fields) = Fields::parse(data) else { return self.no_object(event) };
         let kind = fields.get("type").and_then(text).unwrap_or_else(|| event.name.into());
         self.event(&kind, &fields, data)
     }
@@ -96,6 +93,18 @@ impl TurnBuilder for Builder {
 }
 
 impl Builder {
+    /// Takes what is no object. Servers in between send events of their own, under other names.
+    fn no_object(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        if event.name == "error" {
+            return self.fail(classify_error(0, event.data.as_bytes()));
+        }
+        if !["", "message"].contains(&event.name) && !event.name.starts_with("response.") {
+            return Ok(Vec::new());
+        }
+        let kind = ModelErrorKind::Retryable { after: None };
+        self.fail(ModelError::new(kind, "an event of the stream is no JSON object"))
+    }
+
     fn event(
         &mut self,
         kind: &str,
