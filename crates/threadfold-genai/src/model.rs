@@ -35,7 +35,7 @@ use crate::{
 /// use threadfold::{ContextWindow, ModelAgent, Session};
 /// use threadfold_genai::GenaiModel;
 ///
-/// let model = GenaiModel::new(genai::Client::default(), "claude-opus-4-6");
+/// let model = GenaiModel::new(genai::Client::new()?, "claude-opus-4-6");
 /// let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(200_000));
 /// let session = Session::builder(agent).build()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -79,12 +79,13 @@ impl GenaiModel {
     /// ```
     /// use threadfold_genai::GenaiModel;
     ///
-    /// let model = GenaiModel::new(genai::Client::default(), "gpt-5").on_adjusted(|adjustments| {
+    /// let model = GenaiModel::new(genai::Client::new()?, "gpt-5").on_adjusted(|adjustments| {
     ///     for adjustment in adjustments {
     ///         eprintln!("{adjustment}");
     ///     }
     /// });
     /// assert_eq!(format!("{model:?}"), "GenaiModel { .. }");
+    /// # Ok::<(), genai::Error>(())
     /// ```
     #[must_use]
     pub fn on_adjusted(self, observer: impl Fn(&[Adjustment]) + Send + Sync + 'static) -> Self {
