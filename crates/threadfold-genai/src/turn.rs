@@ -10,7 +10,10 @@ use threadfold::{
     },
 };
 
-use crate::target::{Dialect, Target};
+use crate::{
+    lift_chat::CODEC,
+    target::{Dialect, Target},
+};
 
 /// Returns the turn at the end of a stream, of which everything was captured.
 ///
@@ -55,7 +58,7 @@ fn blocks(
                     _ => signatures.push(signature),
                 }
             }
-            ContentPart::ReasoningContent(text) => blocks.push(Thinking::new(text, None).into()),
+            ContentPart::ReasoningContent(text) => blocks.push(thought(text, target.dialect)),
             ContentPart::Text(text) if text.is_empty() => {}
             ContentPart::Text(text) => blocks.push(ContentBlock::text(text)),
             ContentPart::ToolCall(call) => blocks.push(tool_use(call).into()),
@@ -87,18 +90,29 @@ fn place(
             leading.extend(signatures.map(|one| Thinking::new("", Some(one.into())).into()));
         }
         Dialect::Bedrock => {
-            leading.extend(reasoning.map(|text| Thinking::new(text, None).into()));
+            leading.extend(reasoning.map(|text| thought(text, dialect)));
             leading.extend(signatures.map(|one| RedactedThinking::new(one).into()));
         }
         Dialect::Gemini => {
-            leading.extend(reasoning.map(|text| Thinking::new(text, None).into()));
+            leading.extend(reasoning.map(|text| thought(text, dialect)));
             sign(blocks, signatures.next());
         }
         Dialect::Anthropic | Dialect::Chat | Dialect::Ollama | Dialect::Text => {
-            leading.extend(reasoning.map(|text| Thinking::new(text, None).into()));
+            leading.extend(reasoning.map(|text| thought(text, dialect)));
         }
     }
     blocks.splice(0..0, leading);
+}
+
+/// Reasoning without a signature. A server that speaks Chat Completions takes it back under the name
+/// that the codec of that dialect reads off the mark.
+fn thought(text: String, dialect: Dialect) -> ContentBlock {
+    let mut thought = Thinking::new(text, None);
+    if dialect == Dialect::Chat {
+        let name = Json::from(Value::from("reasoning_content"));
+        thought.extra = Extra::new(CODEC, [("~as", name)]);
+    }
+    thought.into()
 }
 
 /// Signs the first call, or else the first text, as the codec of Gemini reads it.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use threadfold::{
     ContentBlock, Message, Model, Request, Role, Turn, Usage, WireFormat,
     message::{
-        Delta, Json, Origin, RedactedThinking, StopReason, Thinking, ToolInput, ToolResult,
+        Delta, Extra, Json, Origin, RedactedThinking, StopReason, Thinking, ToolInput, ToolResult,
         ToolSpec, ToolUse,
     },
     testing::conformance,
@@ -48,8 +48,11 @@ fn anthropic_turn() -> Turn {
 }
 
 fn chat_turn() -> Turn {
+    let mut thought = Thinking::new("Hm.", None);
+    let name = Json::parse("\"reasoning_content\"").unwrap();
+    thought.extra = Extra::new("openai-chat", [("~as", name)]);
     let content = vec![
-        Thinking::new("Hm.", None).into(),
+        thought.into(),
         ContentBlock::text("Grüße, Welt 🎉"),
         ToolUse::new("call_1", "read", ToolInput::from_text(input().as_str())).into(),
         ToolUse::new("call_2", "read", ToolInput::from_text("{}")).into(),
@@ -139,7 +142,10 @@ async fn reasoning_calls_and_results_go_back_to_anthropic_as_they_came() {
         read.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
         ["read", "list"]
     );
-    assert_eq!((read.system[0].clone(), read.max_output), (Message::system("Be kind."), Some(900)));
+    assert_eq!(
+        (read.system[0].content.clone(), read.max_output),
+        (vec![ContentBlock::text("Be kind.")], Some(900))
+    );
     assert_eq!(server.body()["stream"], true);
 }
 

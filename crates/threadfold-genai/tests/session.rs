@@ -7,6 +7,7 @@ use std::sync::Arc;
 use genai::adapter::AdapterKind;
 use threadfold::{
     ContextWindow, ModelAgent, Session, WireFormat, legality,
+    strategy::Summarize,
     wire::{DecodeOptions, OpenAiChat},
 };
 
@@ -32,7 +33,9 @@ async fn a_thread_that_overflows_is_compacted_and_goes_on() {
     let server = Server::start(replies);
     let model = server.model(AdapterKind::OpenAI, "some-model");
     let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(16_000));
-    let mut session = Session::builder(agent).system("Be kind.").build().unwrap();
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut session =
+        Session::builder(agent).strategy(Arc::new(summarize)).system("Be kind.").build().unwrap();
     for word in ["first", "second", "third"] {
         let text = format!("This is the {word}: {}", "a long story ".repeat(400));
         session.send(text).await.unwrap();
