@@ -2,6 +2,8 @@
 //!
 //! `ANTHROPIC_API_KEY=... cargo run -p threadfold-genai --example chat -- claude-opus-4-6 200000`
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
+
 use std::{
     env,
     error::Error,

@@ -46,7 +46,10 @@ impl Answer {
         let so_far = match call.fn_arguments {
             Value::String(text) => text,
             Value::Null => String::new(),
-            arguments => arguments.to_string(),
+            arguments
+            @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                arguments.to_string()
+            }
         };
         let at = self.calls.iter().rposition(|(known, _)| *known == id);
         let at = at.unwrap_or_else(|| {

@@ -25,6 +25,9 @@ use crate::{
     target::Target,
 };
 
+/// What hears of the changes that a request took.
+type Observer = Arc<dyn Fn(&[Adjustment]) + Send + Sync>;
+
 /// A model that genai's client reaches.
 ///
 /// Needs the tokio runtime, as genai does. To have an agent of it, hand it to
@@ -46,7 +49,7 @@ pub struct GenaiModel {
     model: ModelSpec,
     options: ChatOptions,
     clock: Arc<dyn Clock>,
-    observer: Arc<dyn Fn(&[Adjustment]) + Send + Sync>,
+    observer: Observer,
 }
 
 impl GenaiModel {

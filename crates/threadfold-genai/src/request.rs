@@ -58,10 +58,7 @@ pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, JsonErr
         OpenAiChat.encode(request, &options)
     };
     let mut notes = Notes(encoded.adjustments);
-    let mut body = match encoded.body.to_value()? {
-        Value::Object(body) => body,
-        _ => Map::new(),
-    };
+    let mut body = object(encoded.body.to_value()?);
     let messages = array(body.remove("messages"));
     let tools = array(body.remove("tools"));
     let mut options = ChatOptions::default();
@@ -108,11 +105,8 @@ pub(crate) fn object(value: Value) -> Map<String, Value> {
 
 /// Takes a field that is a string.
 pub(crate) fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
-    match fields.remove(key)? {
-        Value::String(text) => Some(text),
-        other => {
-            fields.insert(key.to_owned(), other);
-            None
-        }
+    if !fields.get(key)?.is_string() {
+        return None;
     }
+    if let Some(Value::String(text)) = fields.remove(key) { Some(text) } else { None }
 }

@@ -89,21 +89,25 @@ impl Dialect {
 
 fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
     use AdapterKind as Kind;
-    const GEMINI: [Kind; 1] = [Kind::Gemini];
-    const OLLAMA: [Kind; 2] = [Kind::Ollama, Kind::OllamaCloud];
     // Adapters of several protocols, and those of which nobody has tried what they carry.
     const TEXT: [Kind; 5] =
         [Kind::Baidu, Kind::Cohere, Kind::GeminiIx, Kind::GithubCopilot, Kind::OpenCodeGo];
-    match adapter {
-        Kind::Anthropic => Dialect::Anthropic,
-        Kind::Vertex if model.contains("claude") => Dialect::Anthropic,
-        Kind::Vertex => Dialect::Gemini,
-        Kind::OpenAIResp => Dialect::Responses,
-        kind if GEMINI.contains(&kind) => Dialect::Gemini,
-        kind if OLLAMA.contains(&kind) => Dialect::Ollama,
-        kind if TEXT.contains(&kind) => Dialect::Text,
-        kind if kind.as_lower_str().starts_with("bedrock") => Dialect::Bedrock,
-        _ => Dialect::Chat,
+    let claude = adapter == Kind::Vertex && model.contains("claude");
+    if adapter == Kind::Anthropic || claude {
+        Dialect::Anthropic
+    } else if adapter == Kind::OpenAIResp {
+        Dialect::Responses
+    } else if [Kind::Gemini, Kind::Vertex].contains(&adapter) {
+        Dialect::Gemini
+    } else if [Kind::Ollama, Kind::OllamaCloud].contains(&adapter) {
+        Dialect::Ollama
+    } else if TEXT.contains(&adapter) {
+        Dialect::Text
+    } else if adapter.as_lower_str().starts_with("bedrock") {
+        // One of its two kinds is there only with a feature of genai.
+        Dialect::Bedrock
+    } else {
+        Dialect::Chat
     }
 }
 

@@ -142,7 +142,9 @@ fn tool_use(call: ToolCall) -> ToolUse {
     let input = match call.fn_arguments {
         Value::String(text) => ToolInput::from_text(text),
         Value::Null => ToolInput::from_text(""),
-        arguments => ToolInput::from(arguments),
+        arguments @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            ToolInput::from(arguments)
+        }
     };
     ToolUse::new(call.call_id, call.fn_name, input)
 }
