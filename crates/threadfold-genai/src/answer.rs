@@ -1,0 +1,85 @@
+//! Events of genai's stream as pieces of an answer.
+
+use genai::chat::{ChatStreamEvent, StreamEnd, ToolCall};
+use serde_json::Value;
+use threadfold::{
+    ContentBlock, Turn,
+    message::{Delta, Json, Text, ToolInput},
+};
+
+use crate::{
+    target::{Dialect, Target},
+    turn::turn_from_genai,
+};
+
+/// An answer that arrives.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    target: Target,
+    /// The calls so far, each with its input as far as it came. genai repeats that with every
+    /// piece, and reads it as JSON in the end, which loses the text of numbers.
+    calls: Vec<(Text, String)>,
+}
+
+impl Answer {
+    pub(crate) fn new(target: Target) -> Self {
+        Self { target, calls: Vec::new() }
+    }
+
+    pub(crate) fn handle(&mut self, event: ChatStreamEvent) -> Vec<Delta> {
+        match event {
+            ChatStreamEvent::Chunk(chunk) => vec![Delta::Text { text: chunk.content.into() }],
+            ChatStreamEvent::ReasoningChunk(chunk) => {
+                vec![Delta::Thinking { text: chunk.content.into() }]
+            }
+            ChatStreamEvent::ToolCallChunk(chunk) => self.call(chunk.tool_call),
+            ChatStreamEvent::End(end) => vec![Delta::Turn { turn: self.turn(end) }],
+            ChatStreamEvent::Start
+            | ChatStreamEvent::ThoughtSignatureChunk(_)
+            | ChatStreamEvent::Heartbeat => Vec::new(),
+        }
+    }
+
+    fn call(&mut self, call: ToolCall) -> Vec<Delta> {
+        let mut deltas = Vec::new();
+        let id = Text::from(call.call_id);
+        let so_far = match call.fn_arguments {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            arguments
+            @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                arguments.to_string()
+            }
+        };
+        let at = self.calls.iter().rposition(|(known, _)| *known == id);
+        let at = at.unwrap_or_else(|| {
+            deltas.push(Delta::ToolUse { id: id.clone(), name: call.fn_name.into() });
+            self.calls.push((id.clone(), String::new()));
+            self.calls.len() - 1
+        });
+        let Some((_, known)) = self.calls.get_mut(at) else { return deltas };
+        if let Some(more) = so_far.get(known.len()..).filter(|more| !more.is_empty()) {
+            deltas.push(Delta::ToolInput { id, text: more.into() });
+            known.push_str(more);
+        }
+        deltas
+    }
+
+    fn turn(&mut self, end: StreamEnd) -> Turn {
+        let mut turn = turn_from_genai(end, &self.target);
+        for block in &mut turn.message.make_mut().content {
+            let ContentBlock::ToolUse(call) = block else { continue };
+            let came = self.calls.iter().find(|(id, _)| *id == call.id);
+            let Some((_, text)) = came.filter(|(_, text)| !text.trim().is_empty()) else {
+                continue;
+            };
+            match Json::parse(text) {
+                Ok(json) if self.target.dialect == Dialect::Anthropic => {
+                    call.input = ToolInput::Json(json);
+                }
+                Ok(_) | Err(_) => call.input = ToolInput::from_text(text.as_str()),
+            }
+        }
+        turn
+    }
+}

@@ -1,0 +1,81 @@
+//! genai's errors as those of a model.
+
+use genai::{Error, webc};
+use threadfold::{
+    message::{ModelError, ModelErrorKind, Timestamp},
+    wire,
+};
+
+/// Returns what kind of failure an error of genai is, with that error as its source.
+///
+/// An error answer is classified by its status and body, with the wait that its headers ask for; an
+/// error event in a stream by its body; a broken connection is retryable; a missing key is a
+/// failure of authentication; all else, such as an answer that is not JSON, is other.
+///
+/// ```
+/// use genai::{Error, ModelIden, adapter::AdapterKind};
+/// use threadfold::message::Timestamp;
+/// use threadfold_genai::error_from_genai;
+///
+/// let body = serde_json::json!({"type": "error", "error": {"type": "overloaded_error"}});
+/// let model_iden = ModelIden::new(AdapterKind::Anthropic, "claude-opus-4-6");
+/// let error = error_from_genai(Error::ChatResponse { model_iden, body }, Timestamp(0));
+/// assert!(error.is_retryable());
+/// ```
+#[must_use]
+pub fn error_from_genai(error: Error, now: Timestamp) -> ModelError {
+    let failure = classify(&error, now);
+    failure.with_source(error)
+}
+
+fn classify(error: &Error, now: Timestamp) -> ModelError {
+    // A stream boxes the error answer that it began with.
+    if let Error::WebStream { error: inner, cause, .. } = error {
+        return match inner.downcast_ref::<Error>() {
+            Some(inner) => classify(inner, now),
+            None => retryable(cause),
+        };
+    }
+    if let Some((status, body)) = error_answer(error) {
+        let headers = error.headers().into_iter().flatten();
+        let headers = headers.filter_map(|(key, value)| Some((key.as_str(), value.to_str().ok()?)));
+        let wait = wire::retry_after(headers, now);
+        return wire::classify_error(status, body.as_bytes()).with_retry_after(wait);
+    }
+    if let Error::ChatResponse { body, .. } = error {
+        // Some adapters hand over what stands under `error`, some all of it.
+        let whole = body.get("error").is_some() || body.is_string();
+        let body =
+            if whole { body.to_string() } else { serde_json::json!({ "error": body }).to_string() };
+        return wire::classify_error(0, body.as_bytes());
+    }
+    if let Error::WebModelCall { webc_error: webc::Error::Reqwest(error), .. } = error {
+        return retryable(&error.to_string());
+    }
+    let keys = matches!(
+        error,
+        Error::RequiresApiKey { .. }
+            | Error::NoAuthResolver { .. }
+            | Error::NoAuthData { .. }
+            | Error::Resolver { .. }
+    );
+    let kind = if keys { ModelErrorKind::Authentication } else { ModelErrorKind::Other };
+    ModelError::new(kind, error.to_string())
+}
+
+/// Status and body of an error answer.
+fn error_answer(error: &Error) -> Option<(u16, &str)> {
+    if let Error::HttpError { status, body, .. }
+    | Error::WebModelCall {
+        webc_error: webc::Error::ResponseFailedStatus { status, body, .. },
+        ..
+    } = error
+    {
+        return Some((status.as_u16(), body));
+    }
+    None
+}
+
+fn retryable(words: &str) -> ModelError {
+    ModelError::new(ModelErrorKind::Retryable { after: None }, words)
+}

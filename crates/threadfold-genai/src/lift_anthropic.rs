@@ -1,0 +1,153 @@
+//! From a body of Anthropic Messages into genai's types.
+//!
+//! genai's adapter for Anthropic sends a custom part as it is, in every role. So what its own types
+//! have no form for (a failed result, a picture in one, citations, cache marks) goes as such.
+
+use genai::chat::{
+    CacheControl, ChatMessage, ChatRequest, ContentPart, MessageContent, MessageOptions, ToolCall,
+};
+use serde_json::{Map, Value};
+use threadfold::wire::Change;
+
+use crate::request::{Notes, array, object, take_text};
+
+/// The name under which fields of this dialect are known.
+const CODEC: &str = "anthropic-messages";
+
+pub(crate) fn request(
+    system: Option<Value>,
+    messages: Vec<Value>,
+    notes: &mut Notes,
+) -> ChatRequest {
+    let mut request = ChatRequest::default();
+    match system {
+        Some(Value::String(text)) => request.system = Some(text),
+        Some(blocks) => system_blocks(array(Some(blocks)), &mut request, notes),
+        None => {}
+    }
+    for message in messages {
+        request.messages.push(lift(object(message), notes));
+    }
+    request
+}
+
+/// The blocks of the system prompt: one message each, for a message is what genai marks for the
+/// cache. Without marks they are one text, as genai would make of them.
+fn system_blocks(blocks: Vec<Value>, request: &mut ChatRequest, notes: &mut Notes) {
+    let mut messages = Vec::new();
+    for block in blocks {
+        let mut fields = object(block);
+        let mark = fields.remove("cache_control").and_then(|mark| cache_control(&mark));
+        fields.remove("type");
+        if let Some(text) = take_text(&mut fields, "text") {
+            let mut message = ChatMessage::system(text);
+            message.options = mark.map(MessageOptions::from);
+            messages.push(message);
+        }
+        notes.drop_fields(CODEC, &fields);
+    }
+    if messages.iter().any(|message| message.options.is_some()) {
+        request.messages = messages;
+    } else {
+        let texts: Vec<String> = messages
+            .into_iter()
+            .filter_map(|message| message.content.into_joined_texts())
+            .collect();
+        request.system = (!texts.is_empty()).then(|| texts.join("\n\n"));
+    }
+}
+
+pub(crate) fn cache_control(mark: &Value) -> Option<CacheControl> {
+    let ttl = mark.as_object()?.get("ttl").and_then(Value::as_str);
+    Some(match ttl {
+        Some("1h") => CacheControl::Ephemeral1h,
+        Some(_) => CacheControl::Ephemeral5m,
+        None => CacheControl::Ephemeral,
+    })
+}
+
+fn lift(mut message: Map<String, Value>, notes: &mut Notes) -> ChatMessage {
+    let assistant = message.get("role").and_then(Value::as_str) == Some("assistant");
+    let content = message.remove("content");
+    message.remove("role");
+    notes.drop_fields(CODEC, &message);
+    let blocks = match content {
+        Some(Value::String(text)) => vec![ContentPart::Text(text)],
+        content if assistant => answer(array(content), notes),
+        content => said(array(content)),
+    };
+    let content = MessageContent::from_parts(blocks);
+    if assistant { ChatMessage::assistant(content) } else { ChatMessage::user(content) }
+}
+
+/// What the user says. genai joins texts that stand alone, so several of them go as they are.
+fn said(mut blocks: Vec<Value>) -> Vec<ContentPart> {
+    if let [block] = blocks.as_mut_slice()
+        && let Some(text) = plain_text(block)
+    {
+        return vec![ContentPart::Text(text)];
+    }
+    blocks.into_iter().map(raw).collect()
+}
+
+fn answer(blocks: Vec<Value>, notes: &mut Notes) -> Vec<ContentPart> {
+    let is_thought = |block: &Value| {
+        let kind = block.get("type").and_then(Value::as_str);
+        matches!(kind, Some("thinking" | "redacted_thinking"))
+    };
+    let leading = blocks.iter().take_while(|block| is_thought(block)).count();
+    for _ in blocks.iter().skip(leading).filter(|block| is_thought(block)) {
+        let reason = "genai puts reasoning first";
+        notes.note(Change::BlockMoved { kind: "thinking".into(), reason: reason.into() });
+    }
+    blocks.into_iter().flat_map(part).collect()
+}
+
+/// A block in genai's own types where nothing of it is lost, else as it is.
+fn part(mut block: Value) -> Vec<ContentPart> {
+    if let Some(text) = plain_text(&mut block) {
+        return vec![ContentPart::Text(text)];
+    }
+    if let Some((thought, signature)) = plain_thought(&block) {
+        return vec![
+            ContentPart::ThoughtSignature(signature),
+            ContentPart::ReasoningContent(thought),
+        ];
+    }
+    match plain_call(&block) {
+        Some(call) => vec![ContentPart::ToolCall(call)],
+        None => vec![raw(block)],
+    }
+}
+
+fn raw(block: Value) -> ContentPart {
+    ContentPart::from_custom(block, None)
+}
+
+/// The text, if the block is one without further fields. The block is of no use then.
+fn plain_text(block: &mut Value) -> Option<String> {
+    let fields = block.as_object_mut()?;
+    let plain = fields.len() == 2 && fields.get("type").and_then(Value::as_str) == Some("text");
+    if plain { take_text(fields, "text") } else { None }
+}
+
+fn plain_thought(block: &Value) -> Option<(String, String)> {
+    let fields = block.as_object().filter(|fields| fields.len() == 3)?;
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+    let thinking = text("type").as_deref() == Some("thinking");
+    if thinking { Some((text("thinking")?, text("signature")?)) } else { None }
+}
+
+fn plain_call(block: &Value) -> Option<ToolCall> {
+    let fields = block.as_object().filter(|fields| fields.len() == 4)?;
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
+    if text("type").as_deref() != Some("tool_use") {
+        return None;
+    }
+    Some(ToolCall {
+        call_id: text("id")?,
+        fn_name: text("name")?,
+        fn_arguments: fields.get("input")?.clone(),
+        thought_signatures: None,
+    })
+}

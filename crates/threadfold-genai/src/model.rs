@@ -1,0 +1,202 @@
+//! `GenaiModel`: a model behind genai's client.
+
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
+
+use futures::{
+    FutureExt, StreamExt, future,
+    stream::{self, BoxStream},
+};
+use genai::{
+    Client, ModelSpec,
+    chat::{ChatOptions, ChatStream},
+};
+use serde_json::Value;
+use threadfold::{
+    Model, Request, Turn, async_trait,
+    message::{Delta, ModelError, ModelErrorKind},
+    model::{self, Clock, StdClock},
+    wire::Adjustment,
+};
+
+use crate::{
+    answer::Answer,
+    failure::error_from_genai,
+    request::{Converted, to_genai},
+    target::Target,
+};
+
+/// What hears of the changes that a request took.
+type Observer = Arc<dyn Fn(&[Adjustment]) + Send + Sync>;
+
+/// A model that genai's client reaches.
+///
+/// Needs the tokio runtime, as genai does. To have an agent of it, hand it to
+/// [`ModelAgent`](threadfold::ModelAgent) with the window of the model, which genai does not know:
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::{ContextWindow, ModelAgent, Session};
+/// use threadfold_genai::GenaiModel;
+///
+/// let model = GenaiModel::new(genai::Client::new()?, "claude-opus-4-6");
+/// let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(200_000));
+/// let session = Session::builder(agent).build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct GenaiModel {
+    client: Client,
+    model: ModelSpec,
+    options: ChatOptions,
+    clock: Arc<dyn Clock>,
+    observer: Observer,
+}
+
+impl GenaiModel {
+    /// Returns the model of this name, or of whatever else genai finds a model by.
+    ///
+    /// With each call the resolvers of the client are run twice: once to learn the adapter, by which
+    /// the request is written, once by genai.
+    #[must_use]
+    pub fn new(client: Client, model: impl Into<ModelSpec>) -> Self {
+        let model = model.into();
+        let (options, clock) = (ChatOptions::default(), Arc::new(StdClock));
+        Self { client, model, options, clock, observer: Arc::new(|_| {}) }
+    }
+
+    /// Returns the model with these options, such as the effort of its reasoning. What a request
+    /// says wins, and what is captured is always everything.
+    #[must_use]
+    pub fn with_options(self, options: ChatOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Returns the model with the clock by which a wait until a date is read.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Returns the model with what hears of every change that a request took, before it is sent.
+    ///
+    /// ```
+    /// use threadfold_genai::GenaiModel;
+    ///
+    /// let model = GenaiModel::new(genai::Client::new()?, "gpt-5").on_adjusted(|adjustments| {
+    ///     for adjustment in adjustments {
+    ///         eprintln!("{adjustment}");
+    ///     }
+    /// });
+    /// assert_eq!(format!("{model:?}"), "GenaiModel { .. }");
+    /// # Ok::<(), genai::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_adjusted(self, observer: impl Fn(&[Adjustment]) + Send + Sync + 'static) -> Self {
+        Self { observer: Arc::new(observer), ..self }
+    }
+
+    async fn open(&self, request: Request) -> Result<Arriving, ModelError> {
+        let failed = |error| error_from_genai(error, self.clock.now());
+        let resolved = self.client.resolve_service_target(self.model.clone()).await;
+        let iden = resolved.map_err(failed)?.model;
+        let (_, name) = iden.model_name.namespace_and_name();
+        let target = Target::new(iden.adapter_kind, name);
+        let converted = to_genai(&request, &target).map_err(|error| {
+            ModelError::new(ModelErrorKind::Other, error.to_string()).with_source(error)
+        })?;
+        (self.observer)(&converted.adjustments);
+        let Converted { request: chat, options, .. } = converted;
+        let options = merged(self.options.clone(), options, request.timeout);
+        // The thread is not to be held while the answer arrives.
+        drop(request);
+        let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
+        let stream = Some(response.map_err(failed)?.stream);
+        let (answer, ready) = (Answer::new(target), VecDeque::new());
+        Ok(Arriving { stream, answer, ready, clock: self.clock.clone() })
+    }
+}
+
+#[async_trait]
+impl Model for GenaiModel {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let deltas = |opened: Result<Arriving, ModelError>| match opened {
+            Ok(arriving) => stream::unfold(arriving, |mut arriving| async move {
+                let item = arriving.next().await?;
+                Some((item, arriving))
+            })
+            .boxed(),
+            Err(error) => stream::once(future::ready(Err(error))).boxed(),
+        };
+        self.open(request).map(deltas).flatten_stream().boxed()
+    }
+}
+
+impl fmt::Debug for GenaiModel {
+    /// Says nothing of the client, which may hold keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GenaiModel").finish_non_exhaustive()
+    }
+}
+
+/// The options of the host, with what the request says over them.
+fn merged(host: ChatOptions, said: ChatOptions, timeout: Option<Duration>) -> ChatOptions {
+    let extra_body = match (said.extra_body, host.extra_body) {
+        (Some(Value::Object(mut fields)), Some(Value::Object(wanted))) => {
+            fields.extend(wanted);
+            Some(Value::Object(fields))
+        }
+        (said, wanted) => said.or(wanted),
+    };
+    ChatOptions {
+        max_tokens: said.max_tokens.or(host.max_tokens),
+        temperature: said.temperature.or(host.temperature),
+        tool_choice: said.tool_choice.or(host.tool_choice),
+        stream_header_timeout: timeout.or(host.stream_header_timeout),
+        stream_read_timeout: timeout.or(host.stream_read_timeout),
+        capture_usage: Some(true),
+        capture_content: Some(true),
+        capture_reasoning_content: Some(true),
+        capture_tool_calls: Some(true),
+        extra_body,
+        ..host
+    }
+}
+
+/// An answer that arrives.
+struct Arriving {
+    /// `None` when the last item is ready: nothing more is read then.
+    stream: Option<ChatStream>,
+    answer: Answer,
+    ready: VecDeque<Delta>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Arriving {
+    async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
+        loop {
+            if let Some(delta) = self.ready.pop_front() {
+                return Some(Ok(delta));
+            }
+            match self.stream.as_mut()?.next().await {
+                Some(Ok(event)) => self.ready.extend(self.answer.handle(event)),
+                Some(Err(error)) => {
+                    self.stream = None;
+                    return Some(Err(error_from_genai(error, self.clock.now())));
+                }
+                None => {
+                    self.stream = None;
+                    let kind = ModelErrorKind::Retryable { after: None };
+                    let words = "the answer broke off before it was complete";
+                    return Some(Err(ModelError::new(kind, words)));
+                }
+            }
+            if matches!(self.ready.back(), Some(Delta::Turn { .. })) {
+                self.stream = None;
+            }
+        }
+    }
+}

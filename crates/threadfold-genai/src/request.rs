@@ -1,0 +1,112 @@
+//! From a request to what genai sends.
+
+use genai::chat::{ChatOptions, ChatRequest};
+use serde_json::{Map, Value};
+use threadfold::{
+    Request, WireFormat,
+    message::{JsonError, Text},
+    wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
+};
+
+use crate::{
+    lift_anthropic, lift_chat, params,
+    target::{Dialect, Target},
+};
+
+/// A request in genai's types, and what was changed or left out on the way.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Converted {
+    /// The messages and tools.
+    pub request: ChatRequest,
+    /// The parameters.
+    pub options: ChatOptions,
+    /// What it took: first the notes of the codec, in the order of the thread, then those of the
+    /// way into genai's types, which concern the request as a whole.
+    pub adjustments: Vec<Adjustment>,
+}
+
+/// Returns a request in genai's types.
+///
+/// The codec of the nearest dialect writes it first: Anthropic Messages for that provider, Chat
+/// Completions for all others. So the thread is repaired, ids have a form that the provider takes,
+/// and results stand behind their calls. What is written is then lifted into genai's types.
+///
+/// ```
+/// use genai::adapter::AdapterKind;
+/// use threadfold::{Message, Request};
+/// use threadfold_genai::{Target, to_genai};
+///
+/// let request = Request::new(vec![Message::user("hi")]).with_system("Be brief.");
+/// let converted = to_genai(&request, &Target::new(AdapterKind::OpenAI, "gpt-5"))?;
+/// assert_eq!(converted.request.system.as_deref(), Some("Be brief."));
+/// assert_eq!(converted.request.messages.len(), 1);
+/// assert_eq!(converted.adjustments, []);
+/// # Ok::<(), threadfold::message::JsonError>(())
+/// ```
+///
+/// # Errors
+///
+/// [`JsonError`] if an input nests deeper than `serde_json` reads (128 levels), where genai wants a
+/// tree.
+pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, JsonError> {
+    let options = EncodeOptions { model: Some(target.model().into()), traits: target.traits() };
+    let anthropic = target.dialect == Dialect::Anthropic;
+    let encoded = if anthropic {
+        AnthropicMessages.encode(request, &options)
+    } else {
+        OpenAiChat.encode(request, &options)
+    };
+    let mut notes = Notes(encoded.adjustments);
+    let mut body = object(encoded.body.to_value()?);
+    let messages = array(body.remove("messages"));
+    let tools = array(body.remove("tools"));
+    let mut options = ChatOptions::default();
+    let mut request = if anthropic {
+        lift_anthropic::request(body.remove("system"), messages, &mut notes)
+    } else {
+        lift_chat::request(messages, target.dialect, &mut notes)
+    };
+    request.tools = params::tools(tools, target.dialect, &mut options, &mut notes);
+    params::options(body, target.dialect, &mut options, &mut notes);
+    Ok(Converted { request, options, adjustments: notes.0 })
+}
+
+/// The changes made so far.
+#[derive(Debug)]
+pub(crate) struct Notes(Vec<Adjustment>);
+
+impl Notes {
+    pub(crate) fn note(&mut self, change: Change) {
+        self.0.push(Adjustment::whole(change));
+    }
+
+    pub(crate) fn drop_block(&mut self, kind: &str, reason: &str) {
+        self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
+    }
+
+    /// Notes that fields of Chat Completions are left out, if there are any.
+    pub(crate) fn drop_fields(&mut self, codec: &str, fields: &Map<String, Value>) {
+        let fields: Vec<Text> = fields.keys().map(|key| Text::from(key.as_str())).collect();
+        if !fields.is_empty() {
+            self.note(Change::FieldsDropped { codec: codec.into(), fields });
+        }
+    }
+}
+
+pub(crate) fn array(value: Option<Value>) -> Vec<Value> {
+    if let Some(Value::Array(values)) = value { values } else { Vec::new() }
+}
+
+/// The fields of an object; none of anything else.
+pub(crate) fn object(value: Value) -> Map<String, Value> {
+    if let Value::Object(fields) = value { fields } else { Map::new() }
+}
+
+/// Takes a field that is a string.
+pub(crate) fn take_text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
+    if !fields.get(key)?.is_string() {
+        return None;
+    }
+    if let Some(Value::String(text)) = fields.remove(key) { Some(text) } else { None }
+}

@@ -1,0 +1,131 @@
+//! What genai's adapter for a provider carries.
+
+use genai::adapter::AdapterKind;
+use threadfold::{message::Text, wire::ModelTraits};
+
+/// A model behind one of genai's adapters, and what that adapter carries to it.
+///
+/// ```
+/// use genai::adapter::AdapterKind;
+/// use threadfold_genai::Target;
+///
+/// let target = Target::new(AdapterKind::Anthropic, "claude-opus-4-6");
+/// assert_eq!((target.provider(), target.model()), ("anthropic-messages", "claude-opus-4-6"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    pub(crate) dialect: Dialect,
+    provider: Text,
+    model: Text,
+}
+
+/// The families of adapters, as far as they differ in what they carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Anthropic Messages. Blocks that genai has no type for go as they are.
+    Anthropic,
+    /// Chat Completions, and the servers that speak it.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini: the two sides alternate, and every system message goes to the front.
+    Gemini,
+    /// Bedrock Converse: as Gemini, and pictures have to come with their bytes.
+    Bedrock,
+    /// Ollama: one result a message, pictures only.
+    Ollama,
+    /// All others: text, calls and results, of which every adapter has a form.
+    Text,
+}
+
+impl Target {
+    /// Returns the target of a model behind this adapter.
+    #[must_use]
+    pub fn new(adapter: AdapterKind, model: impl Into<Text>) -> Self {
+        let model = model.into();
+        let dialect = dialect(adapter, &model);
+        let provider = match dialect {
+            Dialect::Anthropic => "anthropic-messages".into(),
+            Dialect::Chat => "openai-chat".into(),
+            Dialect::Responses => "openai-responses".into(),
+            Dialect::Gemini => "gemini".into(),
+            Dialect::Bedrock => "bedrock-converse".into(),
+            Dialect::Ollama | Dialect::Text => Text::from(adapter.as_lower_str()),
+        };
+        Self { dialect, provider, model }
+    }
+
+    /// The name under which answers are marked: that of the codec of the same dialect where there
+    /// is one, so that a thread can go on without genai, or come from there.
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// The name of the model.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// What the model takes. No adapter of genai keeps system messages within the thread where the
+    /// codec of Anthropic would put them.
+    pub(crate) fn traits(&self) -> ModelTraits {
+        ModelTraits { accepts_inner_system: false, ..ModelTraits::for_model(&self.model) }
+    }
+}
+
+impl Dialect {
+    /// Whether a request parameter that genai does not know reaches the provider by its name here.
+    pub(crate) fn takes_parameters(self) -> bool {
+        matches!(self, Self::Anthropic | Self::Chat)
+    }
+
+    /// Whether the two sides have to alternate.
+    pub(crate) fn alternates(self) -> bool {
+        matches!(self, Self::Gemini | Self::Bedrock)
+    }
+}
+
+fn dialect(adapter: AdapterKind, model: &str) -> Dialect {
+    use AdapterKind as Kind;
+    // Adapters of several protocols, and those of which nobody has tried what they carry.
+    const TEXT: [Kind; 5] =
+        [Kind::Baidu, Kind::Cohere, Kind::GeminiIx, Kind::GithubCopilot, Kind::OpenCodeGo];
+    let claude = adapter == Kind::Vertex && model.contains("claude");
+    if adapter == Kind::Anthropic || claude {
+        Dialect::Anthropic
+    } else if adapter == Kind::OpenAIResp {
+        Dialect::Responses
+    } else if [Kind::Gemini, Kind::Vertex].contains(&adapter) {
+        Dialect::Gemini
+    } else if [Kind::Ollama, Kind::OllamaCloud].contains(&adapter) {
+        Dialect::Ollama
+    } else if TEXT.contains(&adapter) {
+        Dialect::Text
+    } else if adapter.as_lower_str().starts_with("bedrock") {
+        // One of its two kinds is there only with a feature of genai.
+        Dialect::Bedrock
+    } else {
+        Dialect::Chat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertex_is_what_its_model_is() {
+        let dialect = |model: &str| Target::new(AdapterKind::Vertex, model).dialect;
+        assert_eq!(dialect("claude-opus-4-6"), Dialect::Anthropic);
+        assert_eq!(dialect("gemini-3-pro"), Dialect::Gemini);
+    }
+
+    #[test]
+    fn servers_that_speak_chat_completions_are_one_dialect() {
+        for adapter in [AdapterKind::OpenAI, AdapterKind::Groq, AdapterKind::DeepSeek] {
+            assert_eq!(Target::new(adapter, "x").provider(), "openai-chat");
+        }
+    }
+}
