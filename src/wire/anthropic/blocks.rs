@@ -83,7 +83,7 @@ fn read_text(fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Content
 
 fn read_plain(mut fields: Fields<'_>) -> Option<TextBlock> {
     let text = fields.take_text("text")?;
-    Some(TextBlock { text, extra: Forms::default().into_extra(&fields) })
+    Some(TextBlock { text, extra: Forms::of(NAME).into_extra(&fields) })
 }
 
 /// Returns a text, or the kind that it is the wire form of.
@@ -109,7 +109,7 @@ fn text_block(text: Text, extra: Extra, speaker: Speaker, last: bool) -> Content
 }
 
 fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     match kind {
         "image" => {
             let source = media::read(fields.take("source")?, Medium::Image)?;
@@ -132,28 +132,28 @@ fn read_thinking(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => Some(fields.take_text("signature")?),
         None => None,
     };
-    Some(Thinking { text, signature, extra: Forms::default().into_extra(&fields) }.into())
+    Some(Thinking { text, signature, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_redacted(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let data = fields.take_text("data")?;
-    Some(RedactedThinking { data, extra: Forms::default().into_extra(&fields) }.into())
+    Some(RedactedThinking { data, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_tool_use(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?.into();
-    Some(ToolUse { id, name, input, extra: Forms::default().into_extra(&fields) }.into())
+    Some(ToolUse { id, name, input, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = match fields.take("content") {
         None => Vec::new(),
         Some(raw) if raw.get() == "null" => Vec::new(),
         Some(raw) if fields::is_text(raw) => {
-            forms.note_string();
+            forms::note_string(&mut forms);
             vec![ContentBlock::text(fields::text(raw)?)]
         }
         Some(raw) => {
@@ -181,13 +181,13 @@ fn read_server_tool_use(kind: &Text, mut fields: Fields<'_>) -> Option<ContentBl
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always noted, because it also says whose server the call is for.
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     forms.note(forms::TYPE, serde_json::Value::from(kind.as_str()));
     Some(ServerToolUse { id, name, input, extra: forms.into_extra(&fields) }.into())
 }
 
 fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = fields.take_json("content").unwrap_or_else(|| {
         forms.note(forms::CONTENT, Json::default());

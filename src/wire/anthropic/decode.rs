@@ -18,7 +18,7 @@ use crate::{
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let mut fields = Fields::body(body)?;
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request);
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
@@ -45,7 +45,7 @@ fn read_message(
     path: Path<'_>,
     recognise: Recognise,
 ) -> Result<Message, WireError> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let role = take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
@@ -83,14 +83,14 @@ fn read_content(raw: &RawValue, speaker: Speaker, forms: &mut Forms) -> Option<V
     if !fields::is_text(raw) {
         return blocks::read_all(raw, speaker);
     }
-    forms.note_string();
+    forms::note_string(forms);
     let text = fields::text(raw)?;
     Some(if text.is_empty() { Vec::new() } else { vec![blocks::read_string(text, speaker)] })
 }
 
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };
-    let mut own = Forms::default();
+    let mut own = Forms::of(NAME);
     let speaker = Speaker { role: Role::System, recognise: Recognise::default() };
     let content = match raw.get() {
         "null" => Vec::new(),
@@ -129,13 +129,13 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
     }
     let named = ["name", "type"].into_iter().find_map(|key| fields.get(key));
     let name = named.and_then(fields::text).unwrap_or_default();
-    let extra = Forms::default().into_extra(&fields);
+    let extra = Forms::of(NAME).into_extra(&fields);
     Ok(ToolSpec { extra, ..ToolSpec::new(name, "", Json::default()) })
 }
 
 /// Reads a tool of the host; `None` if it is not one.
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let name = fields.take_text("name")?;
     let input_schema = fields.take_json("input_schema").filter(Json::is_object)?;
     let note = forms::DESCRIPTION;

@@ -64,8 +64,6 @@ fn schema(tool: &ToolSpec) -> Tree {
         return schema.clone().into();
     }
     let mut object = Object::typed("object");
-    object.extend_unset(
-        Fields::parse(schema.as_str()).iter().map(forms::object).flat_map(Object::into_fields),
-    );
+    object.extend_unset(forms::reopen(Some(schema)));
     object.into()
 }

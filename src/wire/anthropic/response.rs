@@ -37,7 +37,7 @@ const CONTENT: &str = "an array of blocks";
 /// Notes what else the response says, which a request could not carry.
 fn answer(mut fields: Fields<'_>) -> Forms {
     fields.take("role");
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     forms.note(forms::ANSWER, forms::raw_object(&fields));
     forms
 }

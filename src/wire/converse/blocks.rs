@@ -89,17 +89,17 @@ fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Co
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::default().into_extra(&fields);
+            let extra = Forms::of(NAME).into_extra(&fields);
             Some(text_block(fields::text(raw)?, extra, speaker, last))
         }
         "citationsContent" | "guardContent" => {
-            let mut forms = Forms::default();
+            let mut forms = Forms::of(NAME);
             forms.note(key, Json::from_raw(raw));
             let extra = forms.into_extra(&fields);
             Some(TextBlock { text: media::wrapped_text(key, raw)?, extra }.into())
         }
         _ => {
-            let (inner, forms) = (Fields::parse(raw.get())?, Forms::beside(&fields));
+            let (inner, forms) = (Fields::parse(raw.get())?, forms::beside(&fields));
             match key {
                 "reasoningContent" => read_reasoning(inner, forms),
                 "toolUse" => read_tool_use(inner, forms, speaker.role),
@@ -120,16 +120,16 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::default().into_extra(&fields);
+            let extra = Forms::of(NAME).into_extra(&fields);
             Some(TextBlock { text: fields::text(raw)?, extra }.into())
         }
         "json" => {
-            let mut forms = Forms::default();
+            let mut forms = Forms::of(NAME);
             forms.note(forms::JSON, serde_json::Value::from(""));
             let text = Json::from_raw(raw).as_str().into();
             Some(TextBlock { text, extra: forms.into_extra(&fields) }.into())
         }
-        medium => read_medium(medium, Fields::parse(raw.get())?, Forms::beside(&fields)),
+        medium => read_medium(medium, Fields::parse(raw.get())?, forms::beside(&fields)),
     }
 }
 

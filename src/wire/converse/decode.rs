@@ -18,7 +18,7 @@ use crate::{
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let mut fields = Fields::body(body)?;
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request)?;
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
@@ -45,7 +45,7 @@ pub(super) fn read_message(
     path: Path<'_>,
     recognise: Recognise,
 ) -> Result<Message, WireError> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let role = take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
@@ -131,7 +131,7 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
         let name = Fields::parse(raw.get()).and_then(|mut inner| inner.take_text("name"));
         name.unwrap_or_else(|| key.into())
     });
-    let extra = Forms::default().into_extra(&fields);
+    let extra = Forms::of(NAME).into_extra(&fields);
     Ok(ToolSpec { extra, ..ToolSpec::new(inner.unwrap_or_default(), "", Json::default()) })
 }
 
@@ -139,7 +139,7 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let raw = fields.take("toolSpec")?;
     let mut inner = Fields::parse(raw.get())?;
-    let mut forms = Forms::beside(&fields);
+    let mut forms = forms::beside(&fields);
     let name = inner.take_text("name")?;
     let mut schema = Fields::parse(inner.take("inputSchema")?.get())?;
     let input_schema = schema.take_json("json").filter(Json::is_object)?;

@@ -100,6 +100,6 @@ fn schema(tool: &ToolSpec) -> Tree {
         return schema.clone().into();
     }
     let mut object = Object::typed("object");
-    forms::reopen(&mut object, Some(schema));
+    object.extend_unset(forms::reopen(Some(schema)));
     object.into()
 }

@@ -190,7 +190,7 @@ impl Writer<'_> {
         self.check_reasoning(fault, &thinking.extra)?;
         let mut parts = Object::default().with("text", thinking.text.clone());
         parts.set_some("signature", signature);
-        forms::reopen(&mut parts, thinking.extra.get(NAME, "reasoningText"));
+        parts.extend_unset(forms::reopen(thinking.extra.get(NAME, "reasoningText")));
         let inner = Object::default().with("reasoningText", parts);
         Some(self.finish("reasoningContent", inner, &thinking.extra))
     }
@@ -290,7 +290,7 @@ impl Writer<'_> {
     pub(super) fn finish(&mut self, key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
         forms::add_rest(&mut inner, self.notes.own_fields(extra));
         let mut outer = Object::default().with(key, inner);
-        forms::reopen(&mut outer, extra.get(NAME, BESIDE));
+        outer.extend_unset(forms::reopen(extra.get(NAME, BESIDE)));
         outer.into()
     }
 }

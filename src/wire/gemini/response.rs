@@ -12,9 +12,9 @@ use crate::{
     message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage},
     wire::{
         contract::WireError,
-        extras,
+        extras::object,
         fields::{Fields, Path, items, text},
-        tree::{Object, Tree},
+        tree::Tree,
     },
 };
 
@@ -129,9 +129,8 @@ fn says_something(block: &ContentBlock) -> bool {
 
 /// What the body says beside the answer. It is kept with the message and never sent back.
 fn beside(body: &Fields<'_>, candidate: &Fields<'_>) -> Field {
-    let kept = extras::reopen(Some(&extras::raw_object(body)));
-    let candidate: Object = extras::reopen(Some(&extras::raw_object(candidate)));
-    ("~response", Tree::from(kept.with("candidate", candidate)).into_json())
+    let kept = object(body).with("candidate", object(candidate));
+    ("~response", Tree::from(kept).into_json())
 }
 
 /// Why the model stopped. It says `STOP` where it calls, too.

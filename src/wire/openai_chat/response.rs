@@ -9,11 +9,12 @@ use super::{
     write_content::refusal_form,
 };
 use crate::{
-    message::{ContentBlock, Json, Origin, StopReason, Text, Turn, Usage},
+    message::{ContentBlock, Origin, StopReason, Text, Turn, Usage},
     wire::{
         contract::WireError,
+        extras::object,
         fields::{Fields, Path, items, text},
-        tree::{Object, Tree},
+        tree::Tree,
     },
 };
 
@@ -48,13 +49,6 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 
 /// What the body says beside the answer. It is kept with the message and never sent back.
 fn beside(body: &Fields<'_>, choice: Fields<'_>) -> Field {
-    let object = |fields: &Fields<'_>| {
-        let mut object = Object::default();
-        for (key, raw) in fields.rest() {
-            object.push(key.to_owned(), Json::from_raw(raw));
-        }
-        object
-    };
     let kept = object(body).with("choice", object(&choice));
     ("~response", Tree::from(kept).into_json())
 }
