@@ -12,7 +12,7 @@ use super::{
     notes::{FORM, Notes, is_form},
     tree::{Object, Tree},
 };
-use crate::message::{Extra, Json, Text};
+use crate::message::{ContentBlock, Extra, Json, Opaque, Text};
 
 /// A field of an `extra`.
 pub(super) type Field = (&'static str, Json);
@@ -60,6 +60,19 @@ pub(super) fn keep<'f>(
         (key, Json::from_raw(raw))
     });
     Extra::new(codec, own.chain(rest))
+}
+
+/// Reads an item of a content with this reader. What that cannot read is opaque whole.
+pub(super) fn read_item<'a>(
+    codec: &'static str,
+    item: Result<Fields<'a>, &RawValue>,
+    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
+) -> ContentBlock {
+    let opaque = |value: Json| Opaque::new(codec, value).into();
+    match item {
+        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(raw_object(&fields))),
+        Err(raw) => opaque(Json::from_raw(raw)),
+    }
 }
 
 /// Returns a mark.

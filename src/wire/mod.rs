@@ -35,10 +35,10 @@ mod notes;
 mod openai;
 mod openai_chat;
 mod openai_responses;
-mod recognise;
 mod retry_after;
 mod sse;
 mod stream;
+mod texts;
 mod tree;
 
 pub use anthropic::AnthropicMessages;

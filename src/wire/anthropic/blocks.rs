@@ -11,46 +11,28 @@ use super::{
 };
 use crate::{
     message::{
-        Checkpoint, ContentBlock, Document, Extra, Image, Json, Opaque, RedactedThinking, Role,
-        ServerToolResult, ServerToolUse, Summary, SystemReminder, Text, TextBlock, Thinking,
-        ToolResult, ToolUse, markup,
+        ContentBlock, Document, Image, Json, RedactedThinking, ServerToolResult, ServerToolUse,
+        Text, TextBlock, Thinking, ToolResult, ToolUse,
     },
     wire::{
-        contract::Recognise,
+        extras::read_item,
         fields::{self, Fields},
+        texts::Speaker,
     },
 };
-
-/// Whose blocks are read, and which texts become kinds again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) role: Role,
-    pub(super) recognise: Recognise,
-}
 
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let items = fields::objects(raw)?;
     let last = items.len().saturating_sub(1);
-    let read = |(index, item)| read_item(item, |fields| read_known(fields, speaker, index == last));
+    let read =
+        |(index, item)| read_item(NAME, item, |fields| read_known(fields, speaker, index == last));
     Some(items.into_iter().enumerate().map(read).collect())
 }
 
 /// Reads a content that is one string.
 pub(super) fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
-    text_block(text, Extra::default(), speaker, true)
-}
-
-/// Reads an item of a content with this reader. What that cannot read is opaque whole.
-fn read_item<'a>(
-    item: Result<Fields<'a>, &RawValue>,
-    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
-) -> ContentBlock {
-    let opaque = |value: Json| Opaque::new(NAME, value).into();
-    match item {
-        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(forms::raw_object(&fields))),
-        Err(raw) => opaque(Json::from_raw(raw)),
-    }
+    speaker.text(TextBlock::new(text), true)
 }
 
 fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
@@ -77,35 +59,12 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 fn read_text(fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
-    let TextBlock { text, extra } = read_plain(fields)?;
-    Some(text_block(text, extra, speaker, last))
+    Some(speaker.text(read_plain(fields)?, last))
 }
 
 fn read_plain(mut fields: Fields<'_>) -> Option<TextBlock> {
     let text = fields.take_text("text")?;
     Some(TextBlock { text, extra: Forms::of(NAME).into_extra(&fields) })
-}
-
-/// Returns a text, or the kind that it is the wire form of.
-fn text_block(text: Text, extra: Extra, speaker: Speaker, last: bool) -> ContentBlock {
-    let Recognise { checkpoints, reminders, summaries } = speaker.recognise;
-    if speaker.role == Role::User {
-        let checkpoint = || markup::read_checkpoint(&text).filter(|_| checkpoints && last);
-        if let Some(id) = checkpoint() {
-            return Checkpoint { id, extra }.into();
-        }
-        // Blank ones would be taken out of the thread as blocks that say nothing.
-        let tagged = |text: &Text| !text.is_blank();
-        let reminder = || markup::read_reminder(&text).filter(tagged).filter(|_| reminders);
-        if let Some(text) = reminder() {
-            return SystemReminder { text, extra }.into();
-        }
-        let summary = || markup::read_summary(&text).filter(tagged).filter(|_| summaries);
-        if let Some(text) = summary() {
-            return Summary { extra, ..Summary::new(text) }.into();
-        }
-    }
-    TextBlock { text, extra }.into()
 }
 
 fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -156,9 +115,10 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
             forms::note_string(&mut forms);
             vec![ContentBlock::text(fields::text(raw)?)]
         }
-        Some(raw) => {
-            fields::objects(raw)?.into_iter().map(|item| read_item(item, read_nested)).collect()
-        }
+        Some(raw) => fields::objects(raw)?
+            .into_iter()
+            .map(|item| read_item(NAME, item, read_nested))
+            .collect(),
     };
     let is_error = match fields.take("is_error").map(RawValue::get) {
         None => false,
@@ -218,6 +178,10 @@ pub(super) fn take_optional(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        message::{Opaque, Role, SystemReminder},
+        wire::contract::Recognise,
+    };
 
     fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
         let list = format!("[{text}]");

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{
-    blocks::{self, Speaker},
+    blocks,
     forms::{self, Forms, NAME},
     params, prompt,
 };
@@ -12,6 +12,7 @@ use crate::{
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
+        texts::Speaker,
     },
 };
 

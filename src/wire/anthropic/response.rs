@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{
-    blocks::{self, Speaker},
+    blocks,
     forms::{self, Forms, NAME},
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     wire::{
         contract::{Recognise, WireError},
         fields::{self, Fields, Path},
+        texts::Speaker,
     },
 };
 

@@ -12,12 +12,13 @@ use super::{
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Opaque, Role,
-        ServerToolResult, ServerToolUse, Text, Thinking, ToolInput, ToolResult, ToolUse, markup,
+        ServerToolResult, ServerToolUse, Text, Thinking, ToolInput, ToolResult, ToolUse,
     },
     wire::{
         contract::Change,
         fields::Fields,
         notes::Notes,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -259,32 +260,6 @@ impl Writer {
     fn finish(&mut self, mut object: Object, extra: &Extra) -> Tree {
         forms::add_rest(&mut object, self.notes.own_fields(extra));
         object.into()
-    }
-}
-
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
     }
 }
 

@@ -14,12 +14,13 @@ use super::{
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, Message, Opaque, Role, ServerToolResult,
-        ServerToolUse, Text, TextBlock, Thinking, ToolInput, ToolResult, ToolUse, markup,
+        ServerToolUse, Text, TextBlock, Thinking, ToolInput, ToolResult, ToolUse,
     },
     wire::{
         contract::Change,
         fields::Fields,
         notes::Notes,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -292,32 +293,6 @@ impl Writer<'_> {
         let mut outer = Object::default().with(key, inner);
         outer.extend_unset(forms::reopen(extra.get(NAME, BESIDE)));
         outer.into()
-    }
-}
-
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
     }
 }
 

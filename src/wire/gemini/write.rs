@@ -17,6 +17,7 @@ use crate::{
     wire::{
         contract::Change,
         notes::Notes,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -245,31 +246,5 @@ fn loose_input(input: &ToolInput) -> Tree {
     match input {
         ToolInput::Json(json) => json.clone().into(),
         ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
-    }
-}
-
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
     }
 }
