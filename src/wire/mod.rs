@@ -31,6 +31,7 @@ mod extras;
 mod fields;
 mod gemini;
 mod ids;
+mod messages;
 mod notes;
 mod openai;
 mod openai_chat;

@@ -8,10 +8,11 @@ use super::{
     params, prompt,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, Text, ToolSpec},
+    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
+        messages,
         texts::Speaker,
     },
 };
@@ -25,20 +26,10 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms)?.into();
     params::note_lone_choice(&request, &mut forms);
-    request.messages = read_messages(&mut fields, options.recognise)?.into();
+    let read = |fields: Fields<'_>, path: Path<'_>| read_message(fields, path, options.recognise);
+    request.messages = messages::take_all(&mut fields, read)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)
-}
-
-fn read_messages(fields: &mut Fields<'_>, recognise: Recognise) -> Result<Vec<Message>, WireError> {
-    let path = Path::Field(&Path::Body, "messages");
-    let raw = fields.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, item): (usize, Result<_, &RawValue>)| {
-        let path = Path::Item(&path, index);
-        read_message(item.map_err(|raw| path.mismatch("an object", raw))?, path, recognise)
-    };
-    items.into_iter().enumerate().map(read).collect()
 }
 
 fn read_message(
@@ -47,7 +38,7 @@ fn read_message(
     recognise: Recognise,
 ) -> Result<Message, WireError> {
     let mut forms = Forms::of(NAME);
-    let role = take_role(&mut fields, path)?;
+    let role = messages::take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
     }
@@ -64,20 +55,7 @@ fn read_message(
     Ok(message)
 }
 
-const MESSAGES: &str = "an array of messages";
 const CONTENT: &str = "a string or an array of blocks";
-
-fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
-    const ROLE: &str = "`user`, `assistant` or `system`";
-    let path = Path::Field(&path, "role");
-    let raw = fields.take("role").ok_or_else(|| path.missing(ROLE))?;
-    match fields::text(raw).as_ref().map(Text::as_str) {
-        Some("user") => Ok(Role::User),
-        Some("assistant") => Ok(Role::Assistant),
-        Some("system") => Ok(Role::System),
-        Some(_) | None => Err(path.mismatch(ROLE, raw)),
-    }
-}
 
 /// Reads a content in either form; `None` if it is in neither.
 fn read_content(raw: &RawValue, speaker: Speaker, forms: &mut Forms) -> Option<Vec<ContentBlock>> {

@@ -8,10 +8,11 @@ use super::{
     params, prompt,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, Text, ToolSpec},
+    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
+        messages,
         texts::Speaker,
     },
 };
@@ -24,20 +25,10 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     params::read(&mut fields, &mut forms, &mut request)?;
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms, &mut request)?.into();
-    request.messages = read_messages(&mut fields, options.recognise)?.into();
+    let read = |fields: Fields<'_>, path: Path<'_>| read_message(fields, path, options.recognise);
+    request.messages = messages::take_all(&mut fields, read)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)
-}
-
-fn read_messages(fields: &mut Fields<'_>, recognise: Recognise) -> Result<Vec<Message>, WireError> {
-    let path = Path::Field(&Path::Body, "messages");
-    let raw = fields.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, item): (usize, Result<_, &RawValue>)| {
-        let path = Path::Item(&path, index);
-        read_message(item.map_err(|raw| path.mismatch("an object", raw))?, path, recognise)
-    };
-    items.into_iter().enumerate().map(read).collect()
 }
 
 /// Reads a message, one of a response too.
@@ -47,7 +38,7 @@ pub(super) fn read_message(
     recognise: Recognise,
 ) -> Result<Message, WireError> {
     let mut forms = Forms::of(NAME);
-    let role = take_role(&mut fields, path)?;
+    let role = messages::take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
     }
@@ -65,20 +56,7 @@ pub(super) fn read_message(
     Ok(message)
 }
 
-const MESSAGES: &str = "an array of messages";
 const BLOCKS: &str = "an array of blocks";
-
-fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
-    const ROLE: &str = "`user`, `assistant` or `system`";
-    let path = Path::Field(&path, "role");
-    let raw = fields.take("role").ok_or_else(|| path.missing(ROLE))?;
-    match fields::text(raw).as_ref().map(Text::as_str) {
-        Some("user") => Ok(Role::User),
-        Some("assistant") => Ok(Role::Assistant),
-        Some("system") => Ok(Role::System),
-        Some(_) | None => Err(path.mismatch(ROLE, raw)),
-    }
-}
 
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };

@@ -20,10 +20,7 @@ use crate::{
 
 /// Reads a response body: its first candidate.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
-    if let Some(error) = fields.get("error").filter(|error| error.get() != "null") {
-        return Err(Path::Field(&Path::Body, "error").mismatch("an answer without an error", error));
-    }
+    let mut fields = Fields::answer(body)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = match fields.take("candidates") {

@@ -20,10 +20,7 @@ use crate::{
 
 /// Reads a `chat.completion` body: its first choice.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
-    if let Some(error) = fields.get("error").filter(|error| error.get() != "null") {
-        return Err(Path::Field(&Path::Body, "error").mismatch("an answer without an error", error));
-    }
+    let mut fields = Fields::answer(body)?;
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let raw = fields.take("choices").ok_or_else(|| choices.missing("an array of choices"))?;
