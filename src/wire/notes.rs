@@ -14,6 +14,11 @@ use crate::{
 /// A wire field whose name begins so is kept with the mark twice.
 pub(super) const FORM: char = '~';
 
+/// What stands before a thread that begins with an answer.
+pub(super) const BEGIN: &str = "The conversation goes on from here.";
+/// What stands behind an answer that the model may not go on writing.
+pub(super) const CONTINUE: &str = "Please continue.";
+
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
