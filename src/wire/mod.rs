@@ -33,6 +33,7 @@ mod foreign;
 mod gemini;
 mod ids;
 mod messages;
+mod names;
 mod notes;
 mod openai;
 mod openai_chat;
