@@ -39,6 +39,7 @@ mod openai;
 mod openai_chat;
 mod openai_responses;
 mod retry_after;
+mod schemas;
 mod sse;
 mod stream;
 mod texts;

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::{
     blocks,
     forms::{self, Forms, NAME},
-    params, prompt,
+    params,
 };
 use crate::{
     message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
@@ -13,6 +13,7 @@ use crate::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
         messages,
+        schemas::is_typed,
         texts::Speaker,
     },
 };
@@ -118,7 +119,7 @@ fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let name = fields.take_text("name")?;
     let input_schema = fields.take_json("input_schema").filter(Json::is_object)?;
     let note = forms::DESCRIPTION;
-    if !prompt::is_typed(&input_schema) {
+    if !is_typed(&input_schema) {
         forms.note(forms::INPUT_SCHEMA, input_schema.clone());
     }
     let description = blocks::take_optional(&mut fields, "description", note, &mut forms)?;

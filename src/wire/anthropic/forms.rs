@@ -21,7 +21,7 @@
 
 use serde_json::Value;
 
-pub(super) use crate::wire::extras::{Forms, add_rest, raw_object, reopen};
+pub(super) use crate::wire::extras::{Forms, add_rest, raw_object};
 use crate::{message::Extra, wire::tree::Object};
 
 /// The name of the codec.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::{
     blocks,
     forms::{self, Forms, NAME},
-    params, prompt,
+    params,
 };
 use crate::{
     message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
@@ -13,6 +13,7 @@ use crate::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
         messages,
+        schemas::is_typed,
         texts::Speaker,
     },
 };
@@ -125,7 +126,7 @@ fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     if schema.rest().next().is_some() {
         return None;
     }
-    if !prompt::is_typed(&input_schema) {
+    if !is_typed(&input_schema) {
         forms.note(forms::SCHEMA, input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();
