@@ -16,8 +16,8 @@ use threadfold::{
     ContentBlock, Message, Role,
     message::{Summary, ToolResult, ToolUse},
     retention::{
-        AuditOptions, Enriched, Fact, FactClass, Retention, RetentionPolicy, Shortfall, addendum,
-        audit, enrich,
+        AuditOptions, Enriched, Fact, FactClass, Facts, Retention, RetentionPolicy, Shortfall,
+        addendum, audit, enrich,
     },
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
@@ -284,7 +284,7 @@ fn the_users_words_outlive_a_second_compaction() {
     let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
     let policy = RetentionPolicy::default();
     let Enriched::WithAddendum { text, retention, without, .. } =
-        enrich("All went well.", &before, &[], &policy, &COUNTER)
+        enrich("All went well.", &Facts::of(&before, policy.audit.clone()), &[], &policy, &COUNTER)
     else {
         panic!("a constraint is missing")
     };
@@ -299,8 +299,9 @@ fn the_users_words_outlive_a_second_compaction() {
 fn a_policy_says_enough_or_why_not() {
     let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
     let whole = "Fix src/parse.rs; never touch the lexer.";
+    let facts = Facts::of(&before, AuditOptions::default());
     let of =
-        |summary: &str, policy: &RetentionPolicy| enrich(summary, &before, &[], policy, &COUNTER);
+        |summary: &str, policy: &RetentionPolicy| enrich(summary, &facts, &[], policy, &COUNTER);
     let policy = RetentionPolicy::default();
     assert!(matches!(of(whole, &policy), Enriched::Enough { .. }));
     let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };

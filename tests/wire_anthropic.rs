@@ -1,13 +1,17 @@
 //! The Anthropic Messages codec against real bodies, cases under `testdata/`, random bodies, junk.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking, its helpers too"
+)]
 
 #[path = "wire_anthropic/bodies.rs"]
 mod bodies;
 #[path = "wire_anthropic/junk.rs"]
 mod junk;
-
-use std::{fs, path::PathBuf};
+#[path = "support/wire_cases.rs"]
+mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,6 +23,7 @@ use threadfold::{
         WireFormat,
     },
 };
+use wire_cases::recorded;
 
 /// Options under which nothing has to be changed in any valid body.
 fn lenient() -> EncodeOptions {
@@ -39,47 +44,28 @@ const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, sum
 mod transcripts {
     use super::*;
 
-    fn records() -> Vec<(PathBuf, Value)> {
-        let root = std::env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
-            || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
-            PathBuf::from,
-        );
-        let folder = root.join("anthropic-messages");
-        let Ok(entries) = fs::read_dir(&folder) else {
-            println!("skipped: no transcripts in {}", folder.display());
-            return Vec::new();
-        };
-        let paths = entries.map(|entry| entry.unwrap().path());
-        let json = paths.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
-        json.map(|path| {
-            let record = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-            (path, record)
-        })
-        .collect()
-    }
-
     #[test]
     fn every_real_body_comes_back_as_it_was() {
-        for (path, record) in records() {
+        for (name, record) in recorded(&AnthropicMessages) {
             let body = &record["request"];
             for recognise in [Recognise::default(), EVERYTHING, NOTHING] {
                 let encoded = roundtrip(&body.to_string(), recognise);
-                assert_eq!(encoded.adjustments, [], "{}", path.display());
-                assert_eq!(&encoded.body.to_value().unwrap(), body, "{}", path.display());
+                assert_eq!(encoded.adjustments, [], "{name}");
+                assert_eq!(&encoded.body.to_value().unwrap(), body, "{name}");
             }
         }
     }
 
     #[test]
     fn every_real_answer_can_be_sent_back() {
-        for (path, record) in records() {
+        for (name, record) in recorded(&AnthropicMessages) {
             let Some(response) = record.get("response") else { continue };
             let turn = AnthropicMessages.decode_response(response.to_string().as_bytes()).unwrap();
             let answer = Request::new(vec![threadfold::Message::user("hi"), turn.message]);
             let encoded = AnthropicMessages.encode(&answer, &lenient());
             let sent = json!({"role": "assistant", "content": response["content"]});
-            assert_eq!(encoded.adjustments, [], "{}", path.display());
-            assert_eq!(encoded.body.to_value().unwrap()["messages"][1], sent, "{}", path.display());
+            assert_eq!(encoded.adjustments, [], "{name}");
+            assert_eq!(encoded.body.to_value().unwrap()["messages"][1], sent, "{name}");
             assert!(turn.usage.is_some_and(|usage| !usage.is_zero()));
         }
     }

@@ -18,8 +18,8 @@ mod bodies;
 mod recorded;
 #[path = "support/stream_cases.rs"]
 mod stream_cases;
-
-use std::{env, fs, path::PathBuf};
+#[path = "support/wire_cases.rs"]
+mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,10 +28,11 @@ use threadfold::{
     message::{CacheMarks, Delta, ModelError, Turn},
     testing::cases::{self, Case},
     wire::{
-        BedrockConverse, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise,
-        StreamEvent, WireFormat,
+        BedrockConverse, DecodeOptions, EncodeOptions, ModelTraits, Recognise, StreamEvent,
+        WireFormat,
     },
 };
+use wire_cases::save;
 
 const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
 const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };
@@ -43,16 +44,6 @@ fn decode(body: &str) -> Request {
 
 fn model(name: &str) -> EncodeOptions {
     EncodeOptions { model: Some(name.into()), traits: ModelTraits::for_model(name) }
-}
-
-/// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
-fn save(name: &str, encoded: &Encoded) {
-    if let Some(folder) = env::var_os("THREADFOLD_WIRE_OUT") {
-        let line = format!("{}\n", encoded.body);
-        let path = PathBuf::from(folder).join(format!("{name}.jsonl"));
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-    }
 }
 
 mod requests {

@@ -15,59 +15,39 @@
 
 #[path = "support/gemini_bodies.rs"]
 mod generate;
-
-use std::{env, fs, path::PathBuf};
+#[path = "support/wire_cases.rs"]
+mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     Message, Request, Role, Turn, legality,
     message::{Delta, ModelError, ToolResult},
-    testing::cases::{self, Case},
+    testing::cases,
     wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, Encoded, GeminiGenerate, ModelTraits,
-        OpenAiChat, Recognise, StreamEvent, WireFormat,
+        AnthropicMessages, DecodeOptions, EncodeOptions, GeminiGenerate, ModelTraits, OpenAiChat,
+        StreamEvent, WireFormat,
     },
 };
+use wire_cases::{comes_back, save, settles, survive, survives_serde};
 
 const CODEC: GeminiGenerate = GeminiGenerate;
 
 #[test]
 fn every_case_gives_what_it_expects() {
     for case in cases::read("testdata/wire/gemini").unwrap() {
-        run(&case);
+        wire_cases::run(&CODEC, &case);
     }
-}
-
-fn transcripts() -> Vec<(String, Value)> {
-    let folder = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
-        PathBuf::from,
-    );
-    let Ok(files) = fs::read_dir(folder.join("gemini")) else {
-        println!("skipped: there are no transcripts in {}", folder.display());
-        return Vec::new();
-    };
-    let read = |path: PathBuf| {
-        let record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        (path.file_stem().unwrap().to_string_lossy().into_owned(), record)
-    };
-    files.map(|file| read(file.unwrap().path())).collect()
 }
 
 #[test]
 fn real_bodies_come_back_as_they_were() {
-    for (name, record) in transcripts() {
-        let encoded = round_trip(&record["request"], &DecodeOptions::default());
-        assert_eq!(encoded.adjustments, [], "{name}");
-        assert_eq!(encoded.body.to_value().unwrap(), record["request"], "{name}");
-        save(&name, &encoded);
-    }
+    wire_cases::run_recorded(&CODEC);
 }
 
 #[test]
 fn real_answers_can_be_sent_back_in_pieces_too() {
-    for (name, record) in transcripts() {
+    for (name, record) in wire_cases::recorded(&CODEC) {
         let body = record["response"].to_string();
         let turn = CODEC.decode_response(body.as_bytes()).unwrap();
         assert!(turn.usage.is_some_and(|usage| !usage.is_zero()), "{name}");
@@ -337,25 +317,12 @@ proptest! {
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {
-        for recognise in [
-            Recognise { checkpoints: false, reminders: false, summaries: false },
-            Recognise::default(),
-            Recognise { checkpoints: true, reminders: true, summaries: true },
-        ] {
-            let encoded = round_trip(&body, &DecodeOptions { recognise });
-            prop_assert_eq!(&encoded.adjustments, &[]);
-            prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
-        }
-        save("generated", &round_trip(&body, &DecodeOptions::default()));
+        comes_back(&CODEC, &body);
     }
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        let request = CODEC.decode(&body, &DecodeOptions::default()).unwrap();
-        let stored = serde_json::to_string(&request).unwrap();
-        let loaded: Request = serde_json::from_str(&stored).unwrap();
-        let options = EncodeOptions::default();
-        prop_assert_eq!(CODEC.encode(&loaded, &options), CODEC.encode(&request, &options));
+        survives_serde(&CODEC, &body);
     }
 
     #[test]
@@ -377,14 +344,14 @@ proptest! {
 
     #[test]
     fn junk_never_panics(value in generate::junk()) {
-        survive(value.to_string().as_bytes());
-        survive(json!({"contents": value}).to_string().as_bytes());
+        survive(&CODEC, value.to_string().as_bytes());
+        survive(&CODEC, json!({"contents": value}).to_string().as_bytes());
         for role in ["user", "model"] {
-            survive(json!({"contents": [{"role": role, "parts": value}]}).to_string().as_bytes());
+            survive(&CODEC, json!({"contents": [{"role": role, "parts": value}]}).to_string().as_bytes());
         }
         let candidates = json!([{"content": {"parts": value}, "finishReason": value}]);
         let body = json!({"candidates": candidates, "usageMetadata": value}).to_string();
-        survive(body.as_bytes());
+        survive(&CODEC, body.as_bytes());
         let _ = stream(&[&body, &value.to_string(), &body]);
     }
 
@@ -395,20 +362,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut mutated = body.clone();
-        let count = places(&mut mutated, None, &junk);
-        places(&mut mutated, Some(at.index(count)), &junk);
-        let text = mutated.to_string();
-        survive(text.as_bytes());
-        survive(&text.as_bytes()[..cut.index(text.len())]);
-        // What was made valid needs no second repair.
-        let options = EncodeOptions::default();
-        if let Ok(request) = CODEC.decode(&mutated, &DecodeOptions::default()) {
-            let first = CODEC.encode(&request, &options);
-            let again =
-                CODEC.decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default()).unwrap();
-            let settled = CODEC.encode(&again, &options);
-            prop_assert_eq!(settled.body.to_value(), first.body.to_value());
+        if let Some(again) = settles(&CODEC, &body, &junk, at, cut) {
             prop_assert_eq!(legality::violations(&again.messages), &[]);
         }
     }
@@ -417,8 +371,8 @@ proptest! {
 #[test]
 fn deep_and_large_bodies_are_read_in_linear_time() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    survive(deep.as_bytes());
-    survive(format!(r#"{{"contents":[{{"parts":[{deep}]}}],"x":{deep}}}"#).as_bytes());
+    survive(&CODEC, deep.as_bytes());
+    survive(&CODEC, format!(r#"{{"contents":[{{"parts":[{deep}]}}],"x":{deep}}}"#).as_bytes());
     let call = |n: usize| format!(r#"{{"functionCall":{{"name":"f{}"}},"u{n}":1}}"#, n % 7);
     let calls: Vec<String> = (0..20_000).map(call).collect();
     let result = |n: usize| format!(r#"{{"functionResponse":{{"name":"f{}"}}}}"#, n % 7);
@@ -437,120 +391,8 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     assert!(stream(&[&event, &event]).is_err());
 }
 
-fn run(case: &Case) {
-    let name = case.name.as_str();
-    let get = |section: &str| case.section(section).map(|body| body.trim_end_matches('\n'));
-    let parse = |section: &str| -> Option<Value> {
-        let text = get(section)?;
-        Some(
-            serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}, {section}: {error}")),
-        )
-    };
-    let options = parse("options").unwrap_or_default();
-    let asked = |kind: &str| {
-        options["recognise"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind))
-    };
-    let recognise = Recognise {
-        checkpoints: options["recognise"].is_null() || asked("checkpoints"),
-        reminders: asked("reminders"),
-        summaries: asked("summaries"),
-    };
-    let decode = DecodeOptions { recognise };
-    let model = options["model"].as_str().map(Into::into);
-    let accepts_prefill = options["prefill"] == true;
-    let traits = ModelTraits { accepts_prefill, ..ModelTraits::default() };
-    let encode = EncodeOptions { model, traits };
-    if let Some(response) = get("response") {
-        match CODEC.decode_response(response.as_bytes()) {
-            Ok(turn) => {
-                let turn = serde_json::to_value(&turn).unwrap();
-                assert_eq!(turn, parse("expect turn").unwrap(), "{name}: {turn}");
-            }
-            Err(error) => {
-                assert_eq!(Some(error.to_string().as_str()), get("expect error"), "{name}")
-            }
-        }
-        return;
-    }
-    let request = match (get("body"), get("request")) {
-        (Some(body), _) => CODEC.decode_slice(body.as_bytes(), &decode),
-        (None, Some(request)) => Ok(serde_json::from_str(request)
-            .unwrap_or_else(|error| panic!("{name}, request: {error}"))),
-        (None, None) => panic!("{name}: there is nothing to encode"),
-    };
-    let request = match request {
-        Ok(request) => request,
-        Err(error) => {
-            assert_eq!(Some(error.to_string().as_str()), get("expect error"), "{name}");
-            return;
-        }
-    };
-    if let Some(expected) = parse("expect request") {
-        let found = serde_json::to_value(&request).unwrap();
-        assert_eq!(found, expected, "{name}: {found}");
-    }
-    let encoded = CODEC.encode(&request, &encode);
-    let expected = parse("expect body").or_else(|| parse("body")).unwrap_or_default();
-    assert_eq!(encoded.body.to_value().unwrap(), expected, "{name}: {}", encoded.body);
-    let adjustments: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
-    assert_eq!(adjustments.join("\n"), get("expect adjustments").unwrap_or_default(), "{name}");
-    if !accepts_prefill {
-        save(name, &encoded);
-    }
-}
-
 /// Options under which a thread at rest stays as it is.
 fn prefilling() -> EncodeOptions {
     let traits = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
     EncodeOptions { model: None, traits }
-}
-
-/// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
-fn save(name: &str, encoded: &Encoded) {
-    if let Some(folder) = env::var_os("THREADFOLD_WIRE_OUT") {
-        let line = format!("{}\n", encoded.body);
-        let path = PathBuf::from(folder).join(format!("{name}.jsonl"));
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
-    }
-}
-
-fn round_trip(body: &Value, options: &DecodeOptions) -> Encoded {
-    let request = CODEC.decode(body, options).unwrap();
-    CODEC.encode(&request, &EncodeOptions::default())
-}
-
-fn survive(body: &[u8]) {
-    if let Ok(request) = CODEC.decode_slice(body, &DecodeOptions::default()) {
-        let _ = CODEC.encode(&request, &EncodeOptions::default());
-    }
-    let _ = CODEC.decode_response(body);
-}
-
-/// Counts the values in a tree; puts junk in the place of one of them.
-fn places(value: &mut Value, mut replace: Option<usize>, junk: &Value) -> usize {
-    fn walk(value: &mut Value, replace: &mut Option<usize>, junk: &Value, count: &mut usize) {
-        *count += 1;
-        match replace {
-            Some(0) => {
-                *value = junk.clone();
-                *replace = None;
-                return;
-            }
-            Some(left) => *left -= 1,
-            None => {}
-        }
-        match value {
-            Value::Array(items) => {
-                items.iter_mut().for_each(|item| walk(item, replace, junk, count));
-            }
-            Value::Object(fields) => {
-                fields.values_mut().for_each(|item| walk(item, replace, junk, count));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-        }
-    }
-    let mut count = 0;
-    walk(value, &mut replace, junk, &mut count);
-    count
 }

@@ -21,11 +21,10 @@ mod wire_cases;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
-    Request,
     testing::cases,
-    wire::{DecodeOptions, EncodeOptions, OpenAiChat, Recognise, WireFormat},
+    wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
 };
-use wire_cases::{places, round_trip, save, survive};
+use wire_cases::{comes_back, settles, survive, survives_serde};
 
 #[test]
 fn every_case_gives_what_it_expects() {
@@ -44,16 +43,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {
-        for recognise in [
-            Recognise { checkpoints: false, reminders: false, summaries: false },
-            Recognise::default(),
-            Recognise { checkpoints: true, reminders: true, summaries: true },
-        ] {
-            let encoded = round_trip(&OpenAiChat, &body, &DecodeOptions { recognise });
-            prop_assert_eq!(&encoded.adjustments, &[]);
-            prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
-        }
-        save("generated", &round_trip(&OpenAiChat, &body, &DecodeOptions::default()));
+        comes_back(&OpenAiChat, &body);
     }
 
     #[test]
@@ -73,11 +63,7 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        let request = OpenAiChat.decode(&body, &DecodeOptions::default()).unwrap();
-        let stored = serde_json::to_string(&request).unwrap();
-        let loaded: Request = serde_json::from_str(&stored).unwrap();
-        let options = EncodeOptions::default();
-        prop_assert_eq!(OpenAiChat.encode(&loaded, &options), OpenAiChat.encode(&request, &options));
+        survives_serde(&OpenAiChat, &body);
     }
 
     #[test]
@@ -96,22 +82,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut mutated = body.clone();
-        let count = places(&mut mutated, None, &junk);
-        places(&mut mutated, Some(at.index(count)), &junk);
-        let text = mutated.to_string();
-        survive(&OpenAiChat, text.as_bytes());
-        survive(&OpenAiChat, &text.as_bytes()[..cut.index(text.len())]);
-        // What was made valid needs no second repair.
-        let options = EncodeOptions::default();
-        if let Ok(request) = OpenAiChat.decode(&mutated, &DecodeOptions::default()) {
-            let first = OpenAiChat.encode(&request, &options);
-            let again = OpenAiChat
-                .decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default())
-                .unwrap();
-            let settled = OpenAiChat.encode(&again, &options).body.to_value();
-            prop_assert_eq!(settled, first.body.to_value());
-        }
+        settles(&OpenAiChat, &body, &junk, at, cut);
     }
 }
 

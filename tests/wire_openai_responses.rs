@@ -23,11 +23,11 @@ use threadfold::{
     message::{Delta, ModelError},
     testing::cases,
     wire::{
-        AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, Recognise,
-        SseEvent, StreamEvent, WireFormat,
+        AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, OpenAiResponses, SseEvent,
+        StreamEvent, WireFormat,
     },
 };
-use wire_cases::{places, round_trip, save, survive};
+use wire_cases::{comes_back, settles, survive, survives_serde};
 
 #[test]
 fn every_case_gives_what_it_expects() {
@@ -46,16 +46,7 @@ proptest! {
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {
-        for recognise in [
-            Recognise { checkpoints: false, reminders: false, summaries: false },
-            Recognise::default(),
-            Recognise { checkpoints: true, reminders: true, summaries: true },
-        ] {
-            let encoded = round_trip(&OpenAiResponses, &body, &DecodeOptions { recognise });
-            prop_assert_eq!(&encoded.adjustments, &[]);
-            prop_assert_eq!(&encoded.body.to_value().unwrap(), &body);
-        }
-        save("generated", &round_trip(&OpenAiResponses, &body, &DecodeOptions::default()));
+        comes_back(&OpenAiResponses, &body);
     }
 
     #[test]
@@ -76,14 +67,7 @@ proptest! {
 
     #[test]
     fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
-        let request = OpenAiResponses.decode(&body, &DecodeOptions::default()).unwrap();
-        let stored = serde_json::to_string(&request).unwrap();
-        let loaded: Request = serde_json::from_str(&stored).unwrap();
-        let options = EncodeOptions::default();
-        prop_assert_eq!(
-            OpenAiResponses.encode(&loaded, &options),
-            OpenAiResponses.encode(&request, &options)
-        );
+        survives_serde(&OpenAiResponses, &body);
     }
 
     #[test]
@@ -150,22 +134,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut mutated = body.clone();
-        let count = places(&mut mutated, None, &junk);
-        places(&mut mutated, Some(at.index(count)), &junk);
-        let text = mutated.to_string();
-        survive(&OpenAiResponses, text.as_bytes());
-        survive(&OpenAiResponses, &text.as_bytes()[..cut.index(text.len())]);
-        // What was made valid needs no second repair.
-        let options = EncodeOptions::default();
-        if let Ok(request) = OpenAiResponses.decode(&mutated, &DecodeOptions::default()) {
-            let first = OpenAiResponses.encode(&request, &options);
-            let again = OpenAiResponses
-                .decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default())
-                .unwrap();
-            let settled = OpenAiResponses.encode(&again, &options).body.to_value();
-            prop_assert_eq!(settled, first.body.to_value());
-        }
+        settles(&OpenAiResponses, &body, &junk, at, cut);
     }
 }
 

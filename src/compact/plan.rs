@@ -177,9 +177,8 @@ impl Plan {
         });
         let last = messages.filter(|message| message.is_summary()).last();
         let blocks = last.into_iter().flat_map(|message| &mut message.make_mut().content);
-        let summaries = blocks.filter_map(|block| match block {
-            ContentBlock::Summary(summary) => Some(summary),
-            _ => None,
+        let summaries = blocks.filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
         });
         if let Some(summary) = summaries.last() {
             summary.text = text;

@@ -43,7 +43,7 @@ pub struct CompactReport {
     /// What of everything that was said before the thread still says, with the weightiest of what
     /// it does not; where that was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retention: Option<Retention>,
+    pub retention: Option<Box<Retention>>,
 }
 
 impl Size {

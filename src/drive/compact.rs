@@ -306,7 +306,7 @@ impl Conversation<'_> {
         let thread = self.thread.thread();
         let mut report =
             CompactReport::new(thread.size(), &after, &proposal.plan, thread.counter().as_ref());
-        report.retention = proposal.retention;
+        report.retention = proposal.retention.map(Box::new);
         let mut record =
             CompactionRecord::new(id, brief.reason.clone(), strategy, proposal.plan.clone());
         record.report = report.clone();

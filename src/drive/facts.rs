@@ -67,7 +67,9 @@ mod tests {
     #[test]
     fn what_was_taken_back_is_no_fact_and_what_came_since_is() {
         let mut log = EventLog::new("main".parse().unwrap());
-        let mut say = |log: &mut EventLog, event| log.append(Timestamp(1), event).unwrap();
+        let say = |log: &mut EventLog, event| {
+            log.append(Timestamp(1), event).unwrap();
+        };
         let user = |text: &str| Event::MessageAppended(Message::user(text));
         let (options, mut logged) = (AuditOptions::default(), LoggedFacts::default());
         let mut paths = |log: &EventLog| {

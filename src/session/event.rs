@@ -206,7 +206,11 @@ mod tests {
     use std::fmt;
 
     use super::*;
-    use crate::compact::Size;
+    use crate::{
+        Message,
+        compact::Size,
+        retention::{AuditOptions, Facts, Retention},
+    };
 
     /// Gives the names of all variants, and the name of a value. What is not listed does not build.
     macro_rules! variants {
@@ -242,6 +246,12 @@ mod tests {
         ]
     }
 
+    fn retention() -> Retention {
+        let said = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+        let facts = Facts::of(&said, AuditOptions::default());
+        facts.audit(&[Message::assistant("src/parse.rs is fixed.")])
+    }
+
     /// A value of each line of `testdata/events/compaction.jsonl`, in order.
     fn compactions() -> Vec<CompactionEvent> {
         let (id, at) = (CompactionId(3), AT);
@@ -253,6 +263,7 @@ mod tests {
             user_messages_preserved: 2,
             blocks_stripped: 5,
             repairs: 1,
+            retention: None,
         };
         let usage = Usage {
             cache_read: 18_000,
@@ -262,8 +273,9 @@ mod tests {
         };
         let mut failed = RungReport::new("summarize");
         (failed.failure, failed.usage, failed.calls) = (Some("no model".into()), usage, 1);
-        let completed = |rungs| {
-            let (thread, report) = (thread.clone(), report.clone());
+        let completed = |rungs, retention: Option<Retention>| {
+            let retention = retention.map(Box::new);
+            let (thread, report) = (thread.clone(), CompactReport { retention, ..report.clone() });
             CompactionEvent::Completed { id, thread, at, report, usage, rungs }
         };
         let mut events: Vec<CompactionEvent> = Vec::new();
@@ -277,8 +289,8 @@ mod tests {
         events.extend([
             CompactionEvent::Progress { id, done: 1, total: 4 },
             CompactionEvent::SummaryDelta { id, text: "The user\nasked".into() },
-            completed(Vec::new()),
-            completed(vec![failed, RungReport::new("digest")]),
+            completed(Vec::new(), None),
+            completed(vec![failed, RungReport::new("digest")], Some(retention())),
             CompactionEvent::Failed { id, thread: thread.clone(), at, error: "no model".into() },
             CompactionEvent::Cancelled { id, thread, at },
         ]);

@@ -261,7 +261,7 @@ fn report(snapshot: &Snapshot, outcome: &Result<Driven, DriveError>) -> CompactR
     let _ = plan.apply(&mut after);
     let before = Size::of(snapshot.messages(), snapshot.counter());
     let report = CompactReport::new(before, &after, plan, snapshot.counter());
-    CompactReport { retention: driven.proposal.retention.clone(), ..report }
+    CompactReport { retention: driven.proposal.retention.clone().map(Box::new), ..report }
 }
 
 const _: () = {

@@ -122,9 +122,8 @@ impl Snapshot {
 
 fn last_summary(plan: &Plan) -> Option<&Text> {
     let blocks = plan.new_messages().flat_map(|message| &message.content);
-    let summaries = blocks.filter_map(|block| match block {
-        ContentBlock::Summary(summary) => Some(&summary.text),
-        _ => None,
+    let summaries = blocks.filter_map(|block| {
+        if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
     });
     summaries.last()
 }

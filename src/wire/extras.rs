@@ -5,27 +5,74 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     fields::Fields,
-    notes::{FORM, Notes},
+    notes::{FORM, Notes, is_form},
     tree::{Object, Tree},
 };
-use crate::message::{Extra, Json, Text};
+use crate::message::{ContentBlock, Extra, Json, Opaque, Text};
 
 /// A field of an `extra`.
 pub(super) type Field = (&'static str, Json);
 
+/// Notes on forms, as they are collected while something is read.
+#[derive(Debug)]
+pub(super) struct Forms {
+    codec: &'static str,
+    notes: Vec<Field>,
+}
+
+impl Forms {
+    /// Begins the notes of a codec.
+    pub(super) fn of(codec: &'static str) -> Self {
+        Self { codec, notes: Vec::new() }
+    }
+
+    /// Notes a form, or keeps a field under its own name.
+    pub(super) fn note(&mut self, name: &'static str, form: impl Into<Json>) {
+        self.notes.push((name, form.into()));
+    }
+
+    /// Notes a form in its raw text, if there is one.
+    pub(super) fn note_raw(&mut self, name: &'static str, raw: Option<&RawValue>) {
+        self.notes.extend(raw.map(|raw| (name, Json::from_raw(raw))));
+    }
+
+    /// The notes and the fields that nobody took, as extra fields.
+    pub(super) fn into_extra<'f>(self, rest: impl Into<Option<&'f Fields<'f>>>) -> Extra {
+        keep(self.codec, rest, self.notes)
+    }
+}
+
 /// Returns the fields that nobody took, behind these of the codec's own.
-pub(super) fn keep(codec: &'static str, rest: &Fields<'_>, own: Vec<Field>) -> Extra {
+pub(super) fn keep<'f>(
+    codec: &'static str,
+    rest: impl Into<Option<&'f Fields<'f>>>,
+    own: Vec<Field>,
+) -> Extra {
     let own = own.into_iter().map(|(key, json)| (Text::from(key), json));
-    let rest = rest.rest().map(|(key, raw)| {
+    let rest = rest.into().into_iter().flat_map(Fields::rest);
+    let rest = rest.map(|(key, raw)| {
         let key =
             if key.starts_with(FORM) { format!("{FORM}{key}").into() } else { Text::from(key) };
         (key, Json::from_raw(raw))
     });
     Extra::new(codec, own.chain(rest))
+}
+
+/// Reads an item of a content with this reader. What that cannot read is opaque whole.
+pub(super) fn read_item<'a>(
+    codec: &'static str,
+    item: Result<Fields<'a>, &RawValue>,
+    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
+) -> ContentBlock {
+    let opaque = |value: Json| Opaque::new(codec, value).into();
+    match item {
+        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(raw_object(&fields))),
+        Err(raw) => opaque(Json::from_raw(raw)),
+    }
 }
 
 /// Returns a mark.
@@ -53,15 +100,20 @@ pub(super) fn marked(codec: &str, extra: &Extra, key: &str) -> Option<Text> {
 /// noted as left out.
 pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
     let mut object = Object::default();
-    for (key, json) in notes.own_fields(extra) {
-        let key = match key.strip_prefix(FORM) {
-            None => key,
-            Some(escaped) if escaped.starts_with(FORM) => escaped,
-            Some(_) => continue,
-        };
-        object.push(Cow::Owned(key.to_owned()), json.clone());
-    }
+    add_rest(&mut object, notes.own_fields(extra));
     object
+}
+
+/// Adds the wire fields among these extra fields; those that are set already win.
+pub(super) fn add_rest<'e>(
+    object: &mut Object,
+    fields: impl IntoIterator<Item = (&'e str, &'e Json)>,
+) {
+    let wire = fields.into_iter().filter(|(key, _)| !is_form(key));
+    object.extend_unset(wire.map(|(key, json)| {
+        let key = key.strip_prefix(FORM).unwrap_or(key);
+        (Cow::Owned(key.to_owned()), Tree::Raw(json.clone()))
+    }));
 }
 
 /// Returns the object that this JSON is, to be changed; an empty one for other JSON.
@@ -69,10 +121,26 @@ pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str())).as_ref().map(object).unwrap_or_default()
 }
 
-fn object(fields: &Fields<'_>) -> Object {
+/// Returns the fields that nobody took as an object, ready to be written.
+pub(super) fn object(rest: &Fields<'_>) -> Object {
     let mut object = Object::default();
-    for (key, raw) in fields.rest() {
+    for (key, raw) in rest.rest() {
         object.push(key.to_owned(), Json::from_raw(raw));
     }
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_field_that_looks_like_a_note_comes_back_as_itself() {
+        let body = r#"{"~content":"","a":1,"~~b":2}"#;
+        let extra = Forms::of("c").into_extra(&Fields::parse(body).unwrap());
+        assert_eq!(extra.get("c", "~content"), None);
+        let mut object = Object::default();
+        add_rest(&mut object, extra.of("c"));
+        assert_eq!(Tree::from(object).into_json().as_str(), body);
+    }
 }

@@ -47,6 +47,18 @@ impl<'a> Fields<'a> {
         Self::read(raw, Path::Body)
     }
 
+    /// Reads a whole response body, which says no error.
+    pub(super) fn answer(body: &'a [u8]) -> Result<Self, WireError> {
+        let fields = Self::body(body)?;
+        match fields.get("error").filter(|error| error.get() != "null") {
+            Some(error) => {
+                let path = Path::Field(&Path::Body, "error");
+                Err(path.mismatch("an answer without an error", error))
+            }
+            None => Ok(fields),
+        }
+    }
+
     /// The raw value of a field.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)

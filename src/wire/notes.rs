@@ -1,15 +1,23 @@
 //! What every codec does before and while it encodes: repair the thread, and note each change.
 
-use super::contract::{Adjustment, Change};
+use super::{
+    contract::{Adjustment, Change},
+    tree::{Object, Tree},
+};
 use crate::{
     compact::legality::{self, Repair},
-    message::{Extra, Json, Message, Role, Text, ToolResult},
+    message::{Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
 };
 
 /// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
 /// as text instead of a list. Another codec has forms of its own, so nothing is lost without them.
 /// A wire field whose name begins so is kept with the mark twice.
 pub(super) const FORM: char = '~';
+
+/// What stands before a thread that begins with an answer.
+pub(super) const BEGIN: &str = "The conversation goes on from here.";
+/// What stands behind an answer that the model may not go on writing.
+pub(super) const CONTINUE: &str = "Please continue.";
 
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
@@ -51,6 +59,20 @@ pub(super) fn answer_open_calls(
     messages.push((at, Message::new(Role::User, results)));
 }
 
+/// Returns the input of a call as an object. One that is none is wrapped: as its JSON if it is some,
+/// else as its text.
+pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
+    if let Ok(json) = call.input.json() {
+        return json.into();
+    }
+    notes.note(Change::InputWrapped { id: call.id.clone() });
+    let loose = match &call.input {
+        ToolInput::Json(json) => json.clone().into(),
+        ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
+    };
+    Object::default().with("input", loose).into()
+}
+
 /// The changes made so far, and the message at work.
 #[derive(Debug)]
 pub(super) struct Notes {
@@ -63,6 +85,11 @@ impl Notes {
     /// Turns to a message of the request; `None` for the request as a whole.
     pub(super) fn turn_to(&mut self, message: impl Into<Option<usize>>) {
         self.message = message.into();
+    }
+
+    /// The name of the codec at work.
+    pub(super) fn codec(&self) -> &'static str {
+        self.codec
     }
 
     /// Notes a change to the message at work.

@@ -6,11 +6,14 @@ use serde_json::{Number, value::RawValue};
 use super::{
     contract::{Change, EncodeOptions},
     extras::Field,
-    fields::Fields,
+    fields::{Fields, text},
     notes::Notes,
+    schemas::no_parameters,
     tree::{Object, Tree},
 };
-use crate::message::{Document, Json, MediaSource, Request, Text, ToolInput, ToolUse};
+use crate::message::{
+    Document, Json, MediaSource, Request, Text, ToolChoice, ToolInput, ToolSpec, ToolUse,
+};
 
 /// Whether the body names a model to go on with the thread; without one it is a thread at rest.
 pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
@@ -60,6 +63,85 @@ pub(super) const FAILED: &str = "Error:";
 pub(super) fn failed(text: &Text) -> Text {
     let says = text.get(..FAILED.len()).is_some_and(|start| start.eq_ignore_ascii_case(FAILED));
     if says { text.clone() } else { format!("{FAILED} {text}").into() }
+}
+
+/// Takes the description of a function and the schema of its parameters out. What is no such thing
+/// stays.
+pub(super) fn take_described(function: &mut Fields<'_>) -> (Text, Json) {
+    let described = function.get("description").and_then(text).is_some_and(|text| !text.is_empty());
+    let description = described.then(|| function.take_text("description")).flatten();
+    let is_schema = function.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
+    let schema = is_schema.then(|| function.take_json("parameters")).flatten();
+    (description.unwrap_or_default(), schema.unwrap_or_else(no_parameters))
+}
+
+/// Sets the parameters of a function. As they came they stay until somebody gives the tool a schema.
+pub(super) fn set_parameters(tool: &ToolSpec, as_it_came: bool, function: &mut Object) {
+    let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
+    let schema = schema.cloned().unwrap_or_else(no_parameters);
+    if !as_it_came || schema != no_parameters() {
+        function.set("parameters", schema);
+    }
+}
+
+/// Writes the tools, each with this writer, and returns the names of those that only another
+/// provider has.
+pub(super) fn write_tools(
+    request: &Request,
+    body: &mut Object,
+    mut write: impl FnMut(&ToolSpec) -> Option<Object>,
+) -> Vec<Text> {
+    let mut dropped = Vec::new();
+    let mut written = Vec::new();
+    for tool in &request.tools {
+        match write(tool) {
+            Some(object) => written.push(object),
+            None => dropped.push(tool.name.clone()),
+        }
+    }
+    if !written.is_empty() {
+        body.set("tools", Tree::from_iter(written));
+    }
+    dropped
+}
+
+/// The choice among the tools, if there is one; of tools that are dropped it is noted as left out.
+pub(super) fn possible_choice<'r>(
+    request: &'r Request,
+    dropped: &[Text],
+    body: &Object,
+    notes: &mut Notes,
+) -> Option<&'r ToolChoice> {
+    let wanted = request.tool_choice.as_ref()?;
+    let gone = match wanted {
+        ToolChoice::Tool(name) => dropped.contains(name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
+            !dropped.is_empty() && body.get("tools").is_none()
+        }
+    };
+    if gone {
+        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
+    }
+    Some(wanted).filter(|_| !gone)
+}
+
+/// Reads a choice among the tools: a word, or an object of a type that names a tool.
+pub(super) fn choice(
+    raw: Option<&RawValue>,
+    name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
+) -> Option<ToolChoice> {
+    let raw = raw?;
+    if let Some(word) = text(raw) {
+        return match word.as_str() {
+            "auto" => Some(ToolChoice::Auto),
+            "required" => Some(ToolChoice::Required),
+            "none" => Some(ToolChoice::None),
+            _ => None,
+        };
+    }
+    let fields = Fields::parse(raw.get())?;
+    let kind = fields.get("type").and_then(text)?;
+    name(&fields, &kind).map(ToolChoice::Tool)
 }
 
 /// Takes a field out that was understood, and keeps its text where it is written differently.

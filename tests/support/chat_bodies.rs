@@ -1,7 +1,12 @@
 //! Random Chat Completions bodies.
 
+#[path = "random_json.rs"]
+mod random_json;
+
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use random_json::{rarely, text_of, with};
 
 /// A body that the API accepts.
 pub(crate) fn body() -> impl Strategy<Value = Value> {
@@ -34,7 +39,7 @@ fn at_rest_if_open(mut body: Value) -> Value {
 
 /// Any JSON, with the words of the dialect in it more often than chance would have them.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
-    let words = select(vec![
+    let words = vec![
         "role",
         "content",
         "type",
@@ -61,24 +66,8 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
         "audio",
         "custom",
         "",
-    ]);
-    let word = words.clone();
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(|number| json!(number)),
-        word.prop_map(Value::from),
-        text().prop_map(Value::from),
     ];
-    leaf.prop_recursive(4, 40, 6, move |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..5).prop_map(Value::from),
-            vec((words.clone(), inner), 0..6).prop_map(|fields| Value::Object(
-                fields.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
-            )),
-        ]
-    })
+    random_json::junk(words, 4)
 }
 
 /// Makes call ids unique over the body, so that the pairs of one exchange stay its own.
@@ -314,15 +303,13 @@ fn params() -> impl Strategy<Value = Value> {
 
 /// Unknown fields, those among them that look like the codec's own marks.
 fn unknown() -> impl Strategy<Value = Value> {
-    let fields = select(vec![
+    rarely(vec![
         json!({"x_new": {"z": 1.0, "a": [null]}}),
         json!({"name": "bob"}),
         json!({"#as": "custom", "#content": "array"}),
         json!({"##raw": 1, "#raw": {}, "#id": "absent", "#role": "developer"}),
         json!({"cache_control": {"type": "ephemeral"}, "extra_content": {"google": 1e2}}),
-    ]);
-    let none = Just(json!({}));
-    prop_oneof![6 => none, 1 => fields]
+    ])
 }
 
 fn blank_or_text() -> impl Strategy<Value = String> {
@@ -331,17 +318,4 @@ fn blank_or_text() -> impl Strategy<Value = String> {
 
 fn text() -> impl Strategy<Value = String> {
     text_of(|_| true)
-}
-
-fn text_of(keep: fn(&String) -> bool) -> impl Strategy<Value = String> {
-    let known = select(vec!["hello", "Error: x", "é🦀\u{0}", "a\r\n\"b\"\\", "\u{feff}z"]);
-    prop_oneof![known.prop_map(str::to_owned), ".{1,12}"].prop_filter("kept", keep)
-}
-
-fn with(mut value: Value, more: Value) -> Value {
-    let mut fields: Map<String, Value> = more.as_object().unwrap().clone();
-    // What the dialect names goes before what nobody knows.
-    fields.retain(|key, _| value.get(key).is_none());
-    value.as_object_mut().unwrap().append(&mut fields);
-    value
 }

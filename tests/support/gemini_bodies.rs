@@ -1,7 +1,12 @@
 //! Random bodies of Gemini's `generateContent`.
 
+#[path = "random_json.rs"]
+mod random_json;
+
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use random_json::{rarely, text_of, with};
 
 /// A body that the API accepts.
 pub(crate) fn body() -> impl Strategy<Value = Value> {
@@ -20,7 +25,7 @@ pub(crate) fn body() -> impl Strategy<Value = Value> {
 
 /// Any JSON, with the words of the dialect in it more often than chance would have them.
 pub(crate) fn junk() -> impl Strategy<Value = Value> {
-    let words = select(vec![
+    let words = vec![
         "role",
         "parts",
         "text",
@@ -53,24 +58,8 @@ pub(crate) fn junk() -> impl Strategy<Value = Value> {
         "index",
         "~snake",
         "",
-    ]);
-    let word = words.clone();
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i64>().prop_map(Value::from),
-        any::<f64>().prop_map(|number| json!(number)),
-        word.prop_map(Value::from),
-        text().prop_map(Value::from),
     ];
-    leaf.prop_recursive(5, 40, 6, move |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..5).prop_map(Value::from),
-            vec((words.clone(), inner), 0..6).prop_map(|fields| Value::Object(
-                fields.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
-            )),
-        ]
-    })
+    random_json::junk(words, 5)
 }
 
 /// An answer, and what stands behind it.
@@ -268,25 +257,14 @@ fn params() -> impl Strategy<Value = Value> {
 
 /// Unknown fields, those among them that look like the codec's own marks.
 fn unknown() -> impl Strategy<Value = Value> {
-    let fields = select(vec![
+    rarely(vec![
         json!({"x_new": {"z": 1.0, "a": [null]}}),
         json!({"~as": "response", "~no_id": true, "~beside": true}),
         json!({"~~snake": 1, "~snake": ["functionCall"], "~placed": true, "~role": "absent"}),
         json!({"mediaResolution": {"level": "LOW"}, "y": 1e2}),
-    ]);
-    prop_oneof![6 => Just(json!({})), 1 => fields]
+    ])
 }
 
 fn text() -> impl Strategy<Value = String> {
-    let known = select(vec!["hello", "Error: x", "é🦀\u{0}", "a\r\n\"b\"\\", "\u{feff}z"]);
-    let any = ".{1,12}".prop_filter("it says something", |text| !text.trim().is_empty());
-    prop_oneof![known.prop_map(str::to_owned), any]
-}
-
-fn with(mut value: Value, more: Value) -> Value {
-    let mut fields: Map<String, Value> = more.as_object().unwrap().clone();
-    // What the dialect names goes before what nobody knows.
-    fields.retain(|key, _| value.get(key).is_none());
-    value.as_object_mut().unwrap().append(&mut fields);
-    value
+    text_of(|text| !text.trim().is_empty())
 }

@@ -1,30 +1,41 @@
-//! What the tests of a codec do with bodies: cases in files, real bodies, spoilt ones.
+//! What the tests of a codec do with bodies: cases in files, real bodies, random and spoilt ones.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::{env, fs, path::PathBuf};
 
+use proptest::sample::Index;
 use serde_json::Value;
 use threadfold::{
-    WireFormat,
+    Request, WireFormat,
     testing::cases::Case,
-    wire::{DecodeOptions, EncodeOptions, Encoded, Recognise},
+    wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise},
 };
 
-/// Runs every real body of a dialect: each comes back as it was.
-pub(crate) fn run_recorded(codec: &dyn WireFormat) {
+/// Every real body of a dialect, and its response, with the name of its file.
+pub(crate) fn recorded(codec: &dyn WireFormat) -> Vec<(String, Value)> {
     let folder = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(
         || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),
         PathBuf::from,
     );
     let Ok(files) = fs::read_dir(folder.join(codec.name())) else {
         println!("skipped: there are no transcripts in {}", folder.display());
-        return;
+        return Vec::new();
     };
-    for path in files.map(|file| file.unwrap().path()) {
-        let record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let read = |path: PathBuf| {
+        let record = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), record)
+    };
+    files.map(|file| read(file.unwrap().path())).collect()
+}
+
+/// Runs every real body of a dialect: each comes back as it was.
+pub(crate) fn run_recorded(codec: &dyn WireFormat) {
+    for (name, record) in recorded(codec) {
         let encoded = round_trip(codec, &record["request"], &DecodeOptions::default());
-        assert_eq!(encoded.adjustments, [], "{}", path.display());
-        assert_eq!(encoded.body.to_value().unwrap(), record["request"], "{}", path.display());
-        save(&path.file_stem().unwrap().to_string_lossy(), &encoded);
+        assert_eq!(encoded.adjustments, [], "{name}");
+        assert_eq!(encoded.body.to_value().unwrap(), record["request"], "{name}");
+        save(&name, &encoded);
     }
 }
 
@@ -49,15 +60,14 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
     };
     let decode = DecodeOptions { recognise };
     let model = options["model"].as_str().map(Into::into);
-    let encode = EncodeOptions { model, ..EncodeOptions::default() };
+    let accepts_prefill = options["prefill"] == true;
+    let traits = ModelTraits { accepts_prefill, ..ModelTraits::default() };
+    let encode = EncodeOptions { model, traits };
     if let Some(response) = get("response") {
         match codec.decode_response(response.as_bytes()) {
             Ok(turn) => {
-                assert_eq!(
-                    serde_json::to_value(&turn).unwrap(),
-                    parse("expect turn").unwrap(),
-                    "{name}"
-                );
+                let turn = serde_json::to_value(&turn).unwrap();
+                assert_eq!(turn, parse("expect turn").unwrap(), "{name}: {turn}");
             }
             Err(error) => {
                 assert_eq!(Some(error.to_string().as_str()), get("expect error"), "{name}")
@@ -79,19 +89,17 @@ pub(crate) fn run(codec: &dyn WireFormat, case: &Case) {
         }
     };
     if let Some(expected) = parse("expect request") {
-        assert_eq!(serde_json::to_value(&request).unwrap(), expected, "{name}");
+        let found = serde_json::to_value(&request).unwrap();
+        assert_eq!(found, expected, "{name}: {found}");
     }
     let encoded = codec.encode(&request, &encode);
-    let expected = parse("expect body").or_else(|| parse("body"));
-    assert_eq!(
-        encoded.body.to_value().unwrap(),
-        expected.unwrap_or_default(),
-        "{name}: {}",
-        encoded.body
-    );
+    let expected = parse("expect body").or_else(|| parse("body")).unwrap_or_default();
+    assert_eq!(encoded.body.to_value().unwrap(), expected, "{name}: {}", encoded.body);
     let adjustments: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
     assert_eq!(adjustments.join("\n"), get("expect adjustments").unwrap_or_default(), "{name}");
-    save(name, &encoded);
+    if !accepts_prefill {
+        save(name, &encoded);
+    }
 }
 
 /// Leaves what was written in the folder that `THREADFOLD_WIRE_OUT` names, for other validators.
@@ -108,6 +116,53 @@ pub(crate) fn save(name: &str, encoded: &Encoded) {
 pub(crate) fn round_trip(codec: &dyn WireFormat, body: &Value, options: &DecodeOptions) -> Encoded {
     let request = codec.decode(body, options).unwrap();
     codec.encode(&request, &EncodeOptions::default())
+}
+
+/// Reads a valid body and writes it: it comes back as it was, whatever is recognised in it.
+pub(crate) fn comes_back(codec: &dyn WireFormat, body: &Value) {
+    for recognise in [
+        Recognise { checkpoints: false, reminders: false, summaries: false },
+        Recognise::default(),
+        Recognise { checkpoints: true, reminders: true, summaries: true },
+    ] {
+        let encoded = round_trip(codec, body, &DecodeOptions { recognise });
+        assert_eq!(encoded.adjustments, []);
+        assert_eq!(encoded.body.to_value().unwrap(), *body);
+    }
+    save("generated", &round_trip(codec, body, &DecodeOptions::default()));
+}
+
+/// Stores the request of a body and loads it again: it is written the same.
+pub(crate) fn survives_serde(codec: &dyn WireFormat, body: &Value) {
+    let request = codec.decode(body, &DecodeOptions::default()).unwrap();
+    let stored = serde_json::to_string(&request).unwrap();
+    let loaded: Request = serde_json::from_str(&stored).unwrap();
+    let options = EncodeOptions::default();
+    assert_eq!(codec.encode(&loaded, &options), codec.encode(&request, &options));
+}
+
+/// Puts junk somewhere into a body and reads it, whole and cut off. What was made valid needs no
+/// second repair. Returns the valid request, if it was one at all.
+pub(crate) fn settles(
+    codec: &dyn WireFormat,
+    body: &Value,
+    junk: &Value,
+    at: Index,
+    cut: Index,
+) -> Option<Request> {
+    let mut mutated = body.clone();
+    let count = places(&mut mutated, None, junk);
+    places(&mut mutated, Some(at.index(count)), junk);
+    let text = mutated.to_string();
+    survive(codec, text.as_bytes());
+    survive(codec, &text.as_bytes()[..cut.index(text.len())]);
+    let options = EncodeOptions::default();
+    let request = codec.decode(&mutated, &DecodeOptions::default()).ok()?;
+    let first = codec.encode(&request, &options);
+    let again = codec.decode_slice(first.body.as_str().as_bytes(), &DecodeOptions::default());
+    let again = again.unwrap();
+    assert_eq!(codec.encode(&again, &options).body.to_value(), first.body.to_value());
+    Some(again)
 }
 
 /// Reads any bytes as a request and as an answer; if they are a request, writes it.

@@ -11,46 +11,28 @@ use super::{
 };
 use crate::{
     message::{
-        Checkpoint, ContentBlock, Document, Extra, Image, Json, Opaque, RedactedThinking, Role,
-        ServerToolResult, ServerToolUse, Summary, SystemReminder, Text, TextBlock, Thinking,
-        ToolResult, ToolUse, markup,
+        ContentBlock, Document, Image, Json, RedactedThinking, ServerToolResult, ServerToolUse,
+        Text, TextBlock, Thinking, ToolResult, ToolUse,
     },
     wire::{
-        contract::Recognise,
+        extras::read_item,
         fields::{self, Fields},
+        texts::Speaker,
     },
 };
-
-/// Whose blocks are read, and which texts become kinds again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) role: Role,
-    pub(super) recognise: Recognise,
-}
 
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let items = fields::objects(raw)?;
     let last = items.len().saturating_sub(1);
-    let read = |(index, item)| read_item(item, |fields| read_known(fields, speaker, index == last));
+    let read =
+        |(index, item)| read_item(NAME, item, |fields| read_known(fields, speaker, index == last));
     Some(items.into_iter().enumerate().map(read).collect())
 }
 
 /// Reads a content that is one string.
 pub(super) fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
-    text_block(text, Extra::default(), speaker, true)
-}
-
-/// Reads an item of a content with this reader. What that cannot read is opaque whole.
-fn read_item<'a>(
-    item: Result<Fields<'a>, &RawValue>,
-    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
-) -> ContentBlock {
-    let opaque = |value: Json| Opaque::new(NAME, value).into();
-    match item {
-        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(forms::raw_object(&fields))),
-        Err(raw) => opaque(Json::from_raw(raw)),
-    }
+    speaker.text(TextBlock::new(text), true)
 }
 
 fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
@@ -77,39 +59,16 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 fn read_text(fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
-    let TextBlock { text, extra } = read_plain(fields)?;
-    Some(text_block(text, extra, speaker, last))
+    Some(speaker.text(read_plain(fields)?, last))
 }
 
 fn read_plain(mut fields: Fields<'_>) -> Option<TextBlock> {
     let text = fields.take_text("text")?;
-    Some(TextBlock { text, extra: Forms::default().into_extra(&fields) })
-}
-
-/// Returns a text, or the kind that it is the wire form of.
-fn text_block(text: Text, extra: Extra, speaker: Speaker, last: bool) -> ContentBlock {
-    let Recognise { checkpoints, reminders, summaries } = speaker.recognise;
-    if speaker.role == Role::User {
-        let checkpoint = || markup::read_checkpoint(&text).filter(|_| checkpoints && last);
-        if let Some(id) = checkpoint() {
-            return Checkpoint { id, extra }.into();
-        }
-        // Blank ones would be taken out of the thread as blocks that say nothing.
-        let tagged = |text: &Text| !text.is_blank();
-        let reminder = || markup::read_reminder(&text).filter(tagged).filter(|_| reminders);
-        if let Some(text) = reminder() {
-            return SystemReminder { text, extra }.into();
-        }
-        let summary = || markup::read_summary(&text).filter(tagged).filter(|_| summaries);
-        if let Some(text) = summary() {
-            return Summary { extra, ..Summary::new(text) }.into();
-        }
-    }
-    TextBlock { text, extra }.into()
+    Some(TextBlock { text, extra: Forms::of(NAME).into_extra(&fields) })
 }
 
 fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     match kind {
         "image" => {
             let source = media::read(fields.take("source")?, Medium::Image)?;
@@ -132,33 +91,34 @@ fn read_thinking(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => Some(fields.take_text("signature")?),
         None => None,
     };
-    Some(Thinking { text, signature, extra: Forms::default().into_extra(&fields) }.into())
+    Some(Thinking { text, signature, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_redacted(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let data = fields.take_text("data")?;
-    Some(RedactedThinking { data, extra: Forms::default().into_extra(&fields) }.into())
+    Some(RedactedThinking { data, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_tool_use(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?.into();
-    Some(ToolUse { id, name, input, extra: Forms::default().into_extra(&fields) }.into())
+    Some(ToolUse { id, name, input, extra: Forms::of(NAME).into_extra(&fields) }.into())
 }
 
 fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = match fields.take("content") {
         None => Vec::new(),
         Some(raw) if raw.get() == "null" => Vec::new(),
         Some(raw) if fields::is_text(raw) => {
-            forms.note_string();
+            forms::note_string(&mut forms);
             vec![ContentBlock::text(fields::text(raw)?)]
         }
-        Some(raw) => {
-            fields::objects(raw)?.into_iter().map(|item| read_item(item, read_nested)).collect()
-        }
+        Some(raw) => fields::objects(raw)?
+            .into_iter()
+            .map(|item| read_item(NAME, item, read_nested))
+            .collect(),
     };
     let is_error = match fields.take("is_error").map(RawValue::get) {
         None => false,
@@ -181,13 +141,13 @@ fn read_server_tool_use(kind: &Text, mut fields: Fields<'_>) -> Option<ContentBl
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always noted, because it also says whose server the call is for.
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     forms.note(forms::TYPE, serde_json::Value::from(kind.as_str()));
     Some(ServerToolUse { id, name, input, extra: forms.into_extra(&fields) }.into())
 }
 
 fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = fields.take_json("content").unwrap_or_else(|| {
         forms.note(forms::CONTENT, Json::default());
@@ -218,6 +178,10 @@ pub(super) fn take_optional(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        message::{Opaque, Role, SystemReminder},
+        wire::contract::Recognise,
+    };
 
     fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
         let list = format!("[{text}]");

@@ -3,41 +3,34 @@
 use serde_json::value::RawValue;
 
 use super::{
-    blocks::{self, Speaker},
+    blocks,
     forms::{self, Forms, NAME},
-    params, prompt,
+    params,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, Text, ToolSpec},
+    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
+        messages,
+        schemas::is_typed,
+        texts::Speaker,
     },
 };
 
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let mut fields = Fields::body(body)?;
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request);
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms)?.into();
     params::note_lone_choice(&request, &mut forms);
-    request.messages = read_messages(&mut fields, options.recognise)?.into();
+    let read = |fields: Fields<'_>, path: Path<'_>| read_message(fields, path, options.recognise);
+    request.messages = messages::take_all(&mut fields, read)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)
-}
-
-fn read_messages(fields: &mut Fields<'_>, recognise: Recognise) -> Result<Vec<Message>, WireError> {
-    let path = Path::Field(&Path::Body, "messages");
-    let raw = fields.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, item): (usize, Result<_, &RawValue>)| {
-        let path = Path::Item(&path, index);
-        read_message(item.map_err(|raw| path.mismatch("an object", raw))?, path, recognise)
-    };
-    items.into_iter().enumerate().map(read).collect()
 }
 
 fn read_message(
@@ -45,8 +38,8 @@ fn read_message(
     path: Path<'_>,
     recognise: Recognise,
 ) -> Result<Message, WireError> {
-    let mut forms = Forms::default();
-    let role = take_role(&mut fields, path)?;
+    let mut forms = Forms::of(NAME);
+    let role = messages::take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
     }
@@ -63,34 +56,21 @@ fn read_message(
     Ok(message)
 }
 
-const MESSAGES: &str = "an array of messages";
 const CONTENT: &str = "a string or an array of blocks";
-
-fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
-    const ROLE: &str = "`user`, `assistant` or `system`";
-    let path = Path::Field(&path, "role");
-    let raw = fields.take("role").ok_or_else(|| path.missing(ROLE))?;
-    match fields::text(raw).as_ref().map(Text::as_str) {
-        Some("user") => Ok(Role::User),
-        Some("assistant") => Ok(Role::Assistant),
-        Some("system") => Ok(Role::System),
-        Some(_) | None => Err(path.mismatch(ROLE, raw)),
-    }
-}
 
 /// Reads a content in either form; `None` if it is in neither.
 fn read_content(raw: &RawValue, speaker: Speaker, forms: &mut Forms) -> Option<Vec<ContentBlock>> {
     if !fields::is_text(raw) {
         return blocks::read_all(raw, speaker);
     }
-    forms.note_string();
+    forms::note_string(forms);
     let text = fields::text(raw)?;
     Some(if text.is_empty() { Vec::new() } else { vec![blocks::read_string(text, speaker)] })
 }
 
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };
-    let mut own = Forms::default();
+    let mut own = Forms::of(NAME);
     let speaker = Speaker { role: Role::System, recognise: Recognise::default() };
     let content = match raw.get() {
         "null" => Vec::new(),
@@ -129,17 +109,17 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
     }
     let named = ["name", "type"].into_iter().find_map(|key| fields.get(key));
     let name = named.and_then(fields::text).unwrap_or_default();
-    let extra = Forms::default().into_extra(&fields);
+    let extra = Forms::of(NAME).into_extra(&fields);
     Ok(ToolSpec { extra, ..ToolSpec::new(name, "", Json::default()) })
 }
 
 /// Reads a tool of the host; `None` if it is not one.
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let name = fields.take_text("name")?;
     let input_schema = fields.take_json("input_schema").filter(Json::is_object)?;
     let note = forms::DESCRIPTION;
-    if !prompt::is_typed(&input_schema) {
+    if !is_typed(&input_schema) {
         forms.note(forms::INPUT_SCHEMA, input_schema.clone());
     }
     let description = blocks::take_optional(&mut fields, "description", note, &mut forms)?;

@@ -6,7 +6,7 @@
 use super::{
     cache::Parts,
     draft::{self, Draft},
-    foreign, forms,
+    forms,
     ids::Ids,
     order::{self, Ending},
     params, prompt,
@@ -18,7 +18,7 @@ use crate::{
     message::{ContentBlock, Message, Request, StopReason},
     wire::{
         contract::{EncodeOptions, Encoded},
-        notes,
+        foreign, notes,
         tree::Tree,
     },
 };
@@ -32,7 +32,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
     let ids = Ids::rewrite(&messages, &mut notes);
-    let foreign_calls = foreign::server_calls(&messages);
+    let foreign_calls = foreign::server_calls(forms::NAME, &messages);
     let binds_reasoning = target.traits.binds_reasoning;
     let mut writer = Writer { notes, ids, foreign_calls, binds_reasoning };
     writer.notes.turn_to(None);

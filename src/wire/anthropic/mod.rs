@@ -22,7 +22,6 @@ mod cache;
 mod decode;
 mod draft;
 mod encode;
-mod foreign;
 mod forms;
 mod ids;
 mod media;

@@ -3,13 +3,12 @@
 use super::draft::{Block, Draft};
 use crate::{
     message::Role,
-    wire::{contract::Change, notes::Notes, tree::Tree},
+    wire::{
+        contract::Change,
+        notes::{BEGIN, CONTINUE, Notes},
+        tree::Tree,
+    },
 };
-
-/// What stands before a thread that begins with an answer.
-const BEGIN: &str = "The conversation goes on from here.";
-/// What stands behind an answer that the model may not go on writing.
-const CONTINUE: &str = "Please continue.";
 
 /// What decides about the end of a body.
 #[derive(Debug)]

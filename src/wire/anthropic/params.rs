@@ -174,7 +174,7 @@ mod tests {
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
-        let (mut forms, mut request) = (Forms::default(), Request::default());
+        let (mut forms, mut request) = (Forms::of(NAME), Request::default());
         read(&mut fields, &mut forms, &mut request);
         note_lone_choice(&request, &mut forms);
         request.extra = forms.into_extra(&fields);

@@ -5,9 +5,9 @@ use super::{
     write::Writer,
 };
 use crate::{
-    message::{Json, Message, ToolSpec},
+    message::{Message, ToolSpec},
     wire::{
-        fields::Fields,
+        schemas::typed_schema,
         tree::{Object, Tree},
     },
 };
@@ -42,30 +42,11 @@ fn write_tool(tool: &ToolSpec, writer: &mut Writer) -> Option<Tree> {
         let description = Some(&tool.description).filter(|text| !text.is_empty());
         object.set_some("description", description.cloned());
         forms::set_spelled(&mut object, &tool.extra, "description", forms::DESCRIPTION);
-        object.set("input_schema", schema(tool));
+        object.set("input_schema", typed_schema(tool, NAME, forms::INPUT_SCHEMA));
     } else if tool.extra.codec() != Some(NAME) {
         writer.notes.drop_block("tool", "it has no schema of its input");
         return None;
     }
     forms::add_rest(&mut object, writer.notes.own_fields(&tool.extra));
     Some(object.into())
-}
-
-/// Whether a schema says what type it is of.
-pub(super) fn is_typed(schema: &Json) -> bool {
-    Fields::parse(schema.as_str()).is_some_and(|fields| fields.get("type").is_some())
-}
-
-/// The schema of a tool. The provider demands that it says `object`; one that came without goes
-/// back so.
-fn schema(tool: &ToolSpec) -> Tree {
-    let schema = &tool.input_schema;
-    if is_typed(schema) || tool.extra.get(NAME, forms::INPUT_SCHEMA) == Some(schema) {
-        return schema.clone().into();
-    }
-    let mut object = Object::typed("object");
-    object.extend_unset(
-        Fields::parse(schema.as_str()).iter().map(forms::object).flat_map(Object::into_fields),
-    );
-    object.into()
 }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{
-    blocks::{self, Speaker},
+    blocks,
     forms::{self, Forms, NAME},
 };
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     wire::{
         contract::{Recognise, WireError},
         fields::{self, Fields, Path},
+        texts::Speaker,
     },
 };
 
@@ -37,7 +38,7 @@ const CONTENT: &str = "an array of blocks";
 /// Notes what else the response says, which a request could not carry.
 fn answer(mut fields: Fields<'_>) -> Forms {
     fields.take("role");
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     forms.note(forms::ANSWER, forms::raw_object(&fields));
     forms
 }

@@ -4,12 +4,13 @@ use super::{
     draft::{Block, Draft},
     forms::{self, NAME},
     target::Target,
-    write::{Writer, wire_text},
+    write::Writer,
 };
 use crate::{
     message::{Message, Role, markup},
     wire::{
         contract::Change,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };

@@ -4,20 +4,20 @@ use std::collections::HashSet;
 
 use super::{
     draft::{self, Block},
-    foreign,
     forms::{self, NAME},
     ids::Ids,
     media::{self, Medium},
 };
 use crate::{
     message::{
-        ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Opaque, Role,
-        ServerToolResult, ServerToolUse, Text, Thinking, ToolInput, ToolResult, ToolUse, markup,
+        ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Role, ServerToolResult,
+        ServerToolUse, Text, Thinking, ToolResult, ToolUse,
     },
     wire::{
         contract::Change,
-        fields::Fields,
-        notes::Notes,
+        foreign::{check_reasoning, check_server_call, write_opaque},
+        notes::{Notes, input_object},
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -36,7 +36,7 @@ pub(super) struct Writer {
 impl Writer {
     /// Writes the blocks of a message within the thread.
     pub(super) fn blocks(&mut self, message: &Message) -> Vec<Block> {
-        let fault = foreign::reasoning_fault(message, self.binds_reasoning);
+        let fault = reasoning_fault(message, self.binds_reasoning);
         let write = |block| {
             let body = match message.role {
                 Role::System => self.system_block(block),
@@ -50,7 +50,7 @@ impl Writer {
     /// Writes a block of a system message, which holds text and what only this provider knows.
     pub(super) fn system_block(&mut self, block: &ContentBlock) -> Option<Tree> {
         if let ContentBlock::Opaque(opaque) = block {
-            return self.opaque(opaque);
+            return write_opaque(opaque, &mut self.notes);
         }
         self.text(Role::System, block).or_else(|| {
             self.notes.drop_block(block.kind(), "a system message is text");
@@ -77,7 +77,7 @@ impl Writer {
             ContentBlock::Document(document) => self.document(document),
             ContentBlock::Thinking(thinking) => self.thinking(thinking, reasoning_fault),
             ContentBlock::RedactedThinking(redacted) => {
-                self.check_reasoning(reasoning_fault, &redacted.extra)?;
+                check_reasoning(reasoning_fault, &redacted.extra, &mut self.notes)?;
                 let object = Object::typed("redacted_thinking").with("data", redacted.data.clone());
                 Some(self.finish(object, &redacted.extra))
             }
@@ -85,7 +85,7 @@ impl Writer {
             ContentBlock::ToolResult(result) => Some(self.tool_result(result)),
             ContentBlock::ServerToolUse(call) => self.server_tool_use(call),
             ContentBlock::ServerToolResult(result) => self.server_tool_result(result),
-            ContentBlock::Opaque(opaque) => self.opaque(opaque),
+            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
         }
     }
 
@@ -102,7 +102,7 @@ impl Writer {
             | ContentBlock::Summary(_) => self.text(Role::User, block),
             ContentBlock::Image(image) => self.image(image),
             ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Opaque(opaque) => self.opaque(opaque),
+            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
             ContentBlock::Thinking(_)
             | ContentBlock::RedactedThinking(_)
             | ContentBlock::ToolUse(_)
@@ -161,31 +161,17 @@ impl Writer {
     fn thinking(&mut self, thinking: &Thinking, fault: Option<&'static str>) -> Option<Tree> {
         let signature = thinking.signature.clone().filter(|signature| !signature.is_empty());
         let unsigned = signature.is_none().then_some("it is not signed");
-        self.check_reasoning(fault.or(unsigned), &thinking.extra)?;
+        check_reasoning(fault.or(unsigned), &thinking.extra, &mut self.notes)?;
         let mut object = Object::typed("thinking").with("thinking", thinking.text.clone());
         object.set_some("signature", signature);
         Some(self.finish(object, &thinking.extra))
     }
 
-    /// Returns nothing, and says why, if reasoning has to be left out.
-    fn check_reasoning(&mut self, fault: Option<&'static str>, extra: &Extra) -> Option<()> {
-        let other = extra.codec().is_some_and(|codec| codec != NAME);
-        let Some(reason) = fault.or(other.then_some("another provider signed it")) else {
-            return Some(());
-        };
-        self.notes.note(Change::ReasoningDropped { reason: reason.into() });
-        None
-    }
-
     fn tool_use(&mut self, call: &ToolUse) -> Tree {
-        let input = call.input.json().map(Tree::Raw).unwrap_or_else(|_| {
-            self.notes.note(Change::InputWrapped { id: call.id.clone() });
-            Object::default().with("input", loose_input(&call.input)).into()
-        });
         let object = Object::typed("tool_use")
             .with("id", self.ids.written(&call.id))
             .with("name", call.name.clone())
-            .with("input", input);
+            .with("input", input_object(call, &mut self.notes));
         self.finish(object, &call.extra)
     }
 
@@ -205,7 +191,7 @@ impl Writer {
     }
 
     fn server_tool_use(&mut self, call: &ServerToolUse) -> Option<Tree> {
-        self.check_server_call("server_tool_use", &call.id)?;
+        check_server_call(&self.foreign_calls, "server_tool_use", &call.id, &mut self.notes)?;
         let kind = match call.extra.get(NAME, forms::TYPE) {
             Some(kind) => kind.clone().into(),
             None => Tree::Word("server_tool_use"),
@@ -219,7 +205,12 @@ impl Writer {
     }
 
     fn server_tool_result(&mut self, result: &ServerToolResult) -> Option<Tree> {
-        self.check_server_call("server_tool_result", &result.tool_use_id)?;
+        check_server_call(
+            &self.foreign_calls,
+            "server_tool_result",
+            &result.tool_use_id,
+            &mut self.notes,
+        )?;
         let mut object = Object::default()
             .with("type", result.kind.clone())
             .with("tool_use_id", self.ids.written(&result.tool_use_id));
@@ -229,26 +220,6 @@ impl Writer {
             object.set("content", result.content.clone());
         }
         Some(self.finish(object, &result.extra))
-    }
-
-    fn check_server_call(&mut self, kind: &str, id: &Text) -> Option<()> {
-        if !self.foreign_calls.contains(id) {
-            return Some(());
-        }
-        self.notes.drop_block(kind, "another provider's server tool");
-        None
-    }
-
-    fn opaque(&mut self, opaque: &Opaque) -> Option<Tree> {
-        if opaque.codec != NAME {
-            self.notes.drop_block("opaque", "only another provider understands it");
-            return None;
-        }
-        // As an object it can be looked at for cache marks.
-        Some(match Fields::parse(opaque.value.as_str()) {
-            Some(fields) => forms::object(&fields).into(),
-            None => opaque.value.clone().into(),
-        })
     }
 
     fn drop_block(&mut self, block: &ContentBlock, reason: &str) -> Option<Tree> {
@@ -262,36 +233,11 @@ impl Writer {
     }
 }
 
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
+/// Returns why the reasoning of a message would be refused, if it would.
+fn reasoning_fault(message: &Message, binds_reasoning: bool) -> Option<&'static str> {
+    let other = message.origin.as_ref().is_some_and(|origin| origin.provider != NAME);
+    if other {
+        return Some("another provider signed it");
     }
-}
-
-/// An input that is not an object: its JSON if it is some, else its text.
-fn loose_input(input: &ToolInput) -> Tree {
-    match input {
-        ToolInput::Json(json) => json.clone().into(),
-        ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
-    }
+    (binds_reasoning && message.prefix_rewritten).then_some("what it was thought on was rewritten")
 }

@@ -11,22 +11,15 @@ use super::{
 };
 use crate::{
     message::{
-        Checkpoint, ContentBlock, Document, Extra, Image, Json, Opaque, RedactedThinking, Role,
-        ServerToolResult, ServerToolUse, Summary, SystemReminder, Text, TextBlock, Thinking,
-        ToolResult, ToolUse, markup,
+        ContentBlock, Document, Image, Json, RedactedThinking, Role, ServerToolResult,
+        ServerToolUse, TextBlock, Thinking, ToolResult, ToolUse,
     },
     wire::{
-        contract::Recognise,
+        extras::read_item,
         fields::{self, Fields},
+        texts::Speaker,
     },
 };
-
-/// Whose blocks are read, and which texts become kinds again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Speaker {
-    pub(super) role: Role,
-    pub(super) recognise: Recognise,
-}
 
 /// What a block with this key is. All of them are listed, so that two in one block are seen.
 const KEYS: [&str; 14] = [
@@ -60,21 +53,10 @@ pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBl
     };
     // A checkpoint is the last thing that is said; marks for the cache say nothing.
     let last = items.iter().rposition(|item| !is_point(item));
-    let read =
-        |(index, item)| read_item(item, |fields| read_known(fields, speaker, Some(index) == last));
+    let read = |(index, item)| {
+        read_item(NAME, item, |fields| read_known(fields, speaker, Some(index) == last))
+    };
     Some(items.into_iter().enumerate().map(read).collect())
-}
-
-/// Reads an item of a content with this reader. What that cannot read is opaque whole.
-fn read_item<'a>(
-    item: Result<Fields<'a>, &RawValue>,
-    read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
-) -> ContentBlock {
-    let opaque = |value: Json| Opaque::new(NAME, value).into();
-    match item {
-        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(forms::raw_object(&fields))),
-        Err(raw) => opaque(Json::from_raw(raw)),
-    }
 }
 
 /// The one key of a block that says what it is; `None` if there is none, or more than one.
@@ -89,17 +71,17 @@ fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Co
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::default().into_extra(&fields);
-            Some(text_block(fields::text(raw)?, extra, speaker, last))
+            let extra = Forms::of(NAME).into_extra(&fields);
+            Some(speaker.text(TextBlock { text: fields::text(raw)?, extra }, last))
         }
         "citationsContent" | "guardContent" => {
-            let mut forms = Forms::default();
+            let mut forms = Forms::of(NAME);
             forms.note(key, Json::from_raw(raw));
             let extra = forms.into_extra(&fields);
             Some(TextBlock { text: media::wrapped_text(key, raw)?, extra }.into())
         }
         _ => {
-            let (inner, forms) = (Fields::parse(raw.get())?, Forms::beside(&fields));
+            let (inner, forms) = (Fields::parse(raw.get())?, forms::beside(&fields));
             match key {
                 "reasoningContent" => read_reasoning(inner, forms),
                 "toolUse" => read_tool_use(inner, forms, speaker.role),
@@ -120,39 +102,17 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::default().into_extra(&fields);
+            let extra = Forms::of(NAME).into_extra(&fields);
             Some(TextBlock { text: fields::text(raw)?, extra }.into())
         }
         "json" => {
-            let mut forms = Forms::default();
+            let mut forms = Forms::of(NAME);
             forms.note(forms::JSON, serde_json::Value::from(""));
             let text = Json::from_raw(raw).as_str().into();
             Some(TextBlock { text, extra: forms.into_extra(&fields) }.into())
         }
-        medium => read_medium(medium, Fields::parse(raw.get())?, Forms::beside(&fields)),
+        medium => read_medium(medium, Fields::parse(raw.get())?, forms::beside(&fields)),
     }
-}
-
-/// Returns a text, or the kind that it is the wire form of.
-fn text_block(text: Text, extra: Extra, speaker: Speaker, last: bool) -> ContentBlock {
-    let Recognise { checkpoints, reminders, summaries } = speaker.recognise;
-    if speaker.role == Role::User {
-        let checkpoint = || markup::read_checkpoint(&text).filter(|_| checkpoints && last);
-        if let Some(id) = checkpoint() {
-            return Checkpoint { id, extra }.into();
-        }
-        // Blank ones would be taken out of the thread as blocks that say nothing.
-        let tagged = |text: &Text| !text.is_blank();
-        let reminder = || markup::read_reminder(&text).filter(tagged).filter(|_| reminders);
-        if let Some(text) = reminder() {
-            return SystemReminder { text, extra }.into();
-        }
-        let summary = || markup::read_summary(&text).filter(tagged).filter(|_| summaries);
-        if let Some(text) = summary() {
-            return Summary { extra, ..Summary::new(text) }.into();
-        }
-    }
-    TextBlock { text, extra }.into()
 }
 
 fn read_medium(key: &str, mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
@@ -206,7 +166,7 @@ fn read_tool_result(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBl
     if items.is_empty() {
         forms.note(forms::CONTENT, Json::parse("[]").ok()?);
     }
-    let content = items.into_iter().map(|item| read_item(item, read_nested)).collect();
+    let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
     let status = inner.take("status");
     let is_error = status.is_some_and(|status| status.get() == "\"error\"");
     forms.note_raw(forms::STATUS, status.filter(|_| !is_error));
@@ -230,6 +190,10 @@ fn read_server_result(mut inner: Fields<'_>, mut forms: Forms) -> Option<Content
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        message::{Opaque, Text},
+        wire::contract::Recognise,
+    };
 
     fn read(text: &str, role: Role, recognise: Recognise) -> Vec<ContentBlock> {
         read_all(serde_json::from_str(text).unwrap(), Speaker { role, recognise }).unwrap()

@@ -3,40 +3,33 @@
 use serde_json::value::RawValue;
 
 use super::{
-    blocks::{self, Speaker},
+    blocks,
     forms::{self, Forms, NAME},
-    params, prompt,
+    params,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, Text, ToolSpec},
+    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
+        messages,
+        schemas::is_typed,
+        texts::Speaker,
     },
 };
 
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let mut fields = Fields::body(body)?;
-    let mut forms = Forms::default();
+    let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request)?;
     request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
     request.tools = read_tools(&mut fields, &mut forms, &mut request)?.into();
-    request.messages = read_messages(&mut fields, options.recognise)?.into();
+    let read = |fields: Fields<'_>, path: Path<'_>| read_message(fields, path, options.recognise);
+    request.messages = messages::take_all(&mut fields, read)?.into();
     request.extra = forms.into_extra(&fields);
     Ok(request)
-}
-
-fn read_messages(fields: &mut Fields<'_>, recognise: Recognise) -> Result<Vec<Message>, WireError> {
-    let path = Path::Field(&Path::Body, "messages");
-    let raw = fields.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, item): (usize, Result<_, &RawValue>)| {
-        let path = Path::Item(&path, index);
-        read_message(item.map_err(|raw| path.mismatch("an object", raw))?, path, recognise)
-    };
-    items.into_iter().enumerate().map(read).collect()
 }
 
 /// Reads a message, one of a response too.
@@ -45,8 +38,8 @@ pub(super) fn read_message(
     path: Path<'_>,
     recognise: Recognise,
 ) -> Result<Message, WireError> {
-    let mut forms = Forms::default();
-    let role = take_role(&mut fields, path)?;
+    let mut forms = Forms::of(NAME);
+    let role = messages::take_role(&mut fields, path)?;
     if role == Role::System {
         forms.note(forms::ROLE, serde_json::Value::from("system"));
     }
@@ -64,20 +57,7 @@ pub(super) fn read_message(
     Ok(message)
 }
 
-const MESSAGES: &str = "an array of messages";
 const BLOCKS: &str = "an array of blocks";
-
-fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
-    const ROLE: &str = "`user`, `assistant` or `system`";
-    let path = Path::Field(&path, "role");
-    let raw = fields.take("role").ok_or_else(|| path.missing(ROLE))?;
-    match fields::text(raw).as_ref().map(Text::as_str) {
-        Some("user") => Ok(Role::User),
-        Some("assistant") => Ok(Role::Assistant),
-        Some("system") => Ok(Role::System),
-        Some(_) | None => Err(path.mismatch(ROLE, raw)),
-    }
-}
 
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };
@@ -131,7 +111,7 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
         let name = Fields::parse(raw.get()).and_then(|mut inner| inner.take_text("name"));
         name.unwrap_or_else(|| key.into())
     });
-    let extra = Forms::default().into_extra(&fields);
+    let extra = Forms::of(NAME).into_extra(&fields);
     Ok(ToolSpec { extra, ..ToolSpec::new(inner.unwrap_or_default(), "", Json::default()) })
 }
 
@@ -139,14 +119,14 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let raw = fields.take("toolSpec")?;
     let mut inner = Fields::parse(raw.get())?;
-    let mut forms = Forms::beside(&fields);
+    let mut forms = forms::beside(&fields);
     let name = inner.take_text("name")?;
     let mut schema = Fields::parse(inner.take("inputSchema")?.get())?;
     let input_schema = schema.take_json("json").filter(Json::is_object)?;
     if schema.rest().next().is_some() {
         return None;
     }
-    if !prompt::is_typed(&input_schema) {
+    if !is_typed(&input_schema) {
         forms.note(forms::SCHEMA, input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();

@@ -209,7 +209,7 @@ mod tests {
             r#"{"source":{"content":[{"text":"a"}]}}"#,
         ] {
             for medium in [Medium::Image, Medium::Document] {
-                let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::default());
+                let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
                 let source = read(&mut fields, medium, &mut forms).unwrap();
                 let extra = forms.into_extra(&fields);
                 let mut written = write(&source, medium, &extra).unwrap();

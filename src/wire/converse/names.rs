@@ -1,11 +1,13 @@
 //! The ids of calls, the names of tools and the names of documents: which are legal, and what
 //! becomes of the others.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::{
     message::{ContentBlock, Message, Text, ToolSpec},
-    wire::{contract::Change, notes::Notes},
+    wire::{
+        contract::Change,
+        names::{Renamed, Rules, call, is_word},
+        notes::Notes,
+    },
 };
 
 /// The ids and names that are written in another form.
@@ -58,16 +60,6 @@ impl Names {
     }
 }
 
-/// The rules of one kind of name.
-struct Rules {
-    most: usize,
-    is_legal: fn(char) -> bool,
-    /// What stands for a name of which nothing is left.
-    nameless: &'static str,
-    /// Whether white space may stand, but not twice in a row nor at an end.
-    spaced: bool,
-}
-
 const IDS: Rules = Rules {
     most: 64,
     is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
@@ -84,108 +76,8 @@ const DOCUMENTS: Rules = Rules {
     spaced: true,
 };
 
-fn is_word(char: char) -> bool {
-    char.is_ascii_alphanumeric() || matches!(char, '_' | '-')
-}
-
-impl Rules {
-    fn accept(&self, name: &str) -> bool {
-        (1..=self.most).contains(&name.len())
-            && name.chars().all(self.is_legal)
-            && !(self.spaced && (name.contains("  ") || name.trim() != name))
-    }
-
-    /// The name with a stand-in for what is refused, short enough for a number behind it.
-    fn mend(&self, name: &str) -> String {
-        const NUMBER: usize = 8;
-        let stand_in = if self.spaced { '-' } else { '_' };
-        let mend = |char: char| match char {
-            char if (self.is_legal)(char) => char,
-            char if self.spaced && char.is_whitespace() => ' ',
-            _ => stand_in,
-        };
-        let mut mended = String::new();
-        for char in name.chars().map(mend) {
-            if !(self.spaced && char == ' ' && (mended.is_empty() || mended.ends_with(' '))) {
-                mended.push(char);
-            }
-            if mended.len() >= self.most - NUMBER {
-                break;
-            }
-        }
-        mended.truncate(mended.trim_end().len());
-        if mended.is_empty() {
-            mended.push_str(self.nameless);
-        }
-        mended
-    }
-}
-
-/// Names of one kind, and what became of those that are refused.
-#[derive(Debug, Default)]
-struct Renamed(HashMap<Text, Text>);
-
-impl Renamed {
-    fn new<'m>(
-        names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
-        rules: &Rules,
-        notes: &mut Notes,
-        note: fn(Text, Text) -> Change,
-    ) -> Self {
-        let mut renamed = HashMap::new();
-        let refused = names.clone().filter(|(_, name)| !rules.accept(name));
-        if refused.clone().next().is_none() {
-            return Self(renamed);
-        }
-        let mut taken: HashSet<Text> = names.map(|(_, name)| name.clone()).collect();
-        // The number is remembered for each base, so that many names with one base stay linear.
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        for (at, name) in refused {
-            if renamed.contains_key(name) {
-                continue;
-            }
-            let base = rules.mend(name);
-            let mut to = Text::from(base.as_str());
-            let number = numbers.entry(base.clone()).or_insert(1);
-            let mark = if rules.spaced { '-' } else { '_' };
-            while !taken.insert(to.clone()) {
-                *number += 1;
-                to = format!("{base}{mark}{number}").into();
-            }
-            notes.turn_to(at);
-            notes.note(note(name.clone(), to.clone()));
-            renamed.insert(name.clone(), to);
-        }
-        Self(renamed)
-    }
-
-    fn written(&self, name: &Text) -> Text {
-        self.0.get(name).unwrap_or(name).clone()
-    }
-}
-
 fn blocks(messages: &[(usize, Message)]) -> impl Iterator<Item = (usize, &ContentBlock)> + Clone {
     messages.iter().flat_map(|(at, message)| message.content.iter().map(move |block| (*at, block)))
-}
-
-/// The id and the tool of a call.
-fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &Text, &Text)> {
-    match block {
-        ContentBlock::ToolUse(call) => Some((Some(at), &call.id, &call.name)),
-        ContentBlock::ServerToolUse(call) => Some((Some(at), &call.id, &call.name)),
-        ContentBlock::Text(_)
-        | ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => None,
-    }
 }
 
 /// The title of a document, and those of the documents in a result.

@@ -7,13 +7,12 @@ use super::{
 };
 use crate::{
     message::Role,
-    wire::{contract::Change, notes::Notes},
+    wire::{
+        contract::Change,
+        notes::{BEGIN, CONTINUE, Notes},
+    },
 };
 
-/// What stands before a thread that begins with an answer.
-const BEGIN: &str = "The conversation goes on from here.";
-/// What stands behind an answer that the model may not go on writing.
-const CONTINUE: &str = "Please continue.";
 /// What stands beside documents that came alone.
 const BESIDE_DOCUMENTS: &str = "See the documents.";
 

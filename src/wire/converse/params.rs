@@ -72,7 +72,7 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     for (name, _) in wanted.into_iter().filter(|(name, is)| *is && config.get(name).is_none()) {
         drop_parameter(name, notes);
     }
-    forms::reopen(&mut config, extra.get(NAME, "inferenceConfig"));
+    config.extend_unset(forms::reopen(extra.get(NAME, "inferenceConfig")));
     if config.len() > 0 {
         body.set("inferenceConfig", config);
     } else {
@@ -109,7 +109,7 @@ pub(super) fn write_tools(
     }
     let mut config = Object::default().with("tools", tools);
     config.set_some("toolChoice", choice);
-    forms::reopen(&mut config, extra.get(NAME, "toolConfig"));
+    config.extend_unset(forms::reopen(extra.get(NAME, "toolConfig")));
     body.set("toolConfig", config);
 }
 
@@ -191,7 +191,7 @@ mod tests {
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
-        let (mut forms, mut request) = (Forms::default(), Request::default());
+        let (mut forms, mut request) = (Forms::of(NAME), Request::default());
         read(&mut fields, &mut forms, &mut request).unwrap();
         request.extra = forms.into_extra(&fields);
         change(&mut request);

@@ -7,10 +7,10 @@ use super::{
     write::Writer,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Request, Text, ToolSpec},
+    message::{ContentBlock, Message, Request, Text, ToolSpec},
     wire::{
         contract::Change,
-        fields::Fields,
+        schemas::typed_schema,
         tree::{Object, Tree},
     },
 };
@@ -75,7 +75,10 @@ fn write_tool(tool: &ToolSpec, writer: &mut Writer<'_>) -> Option<Tree> {
             "description",
             Some(&tool.description).filter(|text| !text.is_empty()).cloned(),
         );
-        spec.set("inputSchema", Object::default().with("json", schema(tool)));
+        spec.set(
+            "inputSchema",
+            Object::default().with("json", typed_schema(tool, NAME, forms::SCHEMA)),
+        );
         return Some(writer.finish("toolSpec", spec, &tool.extra));
     }
     if tool.extra.codec() != Some(NAME) {
@@ -85,21 +88,4 @@ fn write_tool(tool: &ToolSpec, writer: &mut Writer<'_>) -> Option<Tree> {
     let mut object = Object::default();
     forms::add_rest(&mut object, tool.extra.of(NAME));
     Some(object.into())
-}
-
-/// Whether a schema says what type it is of.
-pub(super) fn is_typed(schema: &Json) -> bool {
-    Fields::parse(schema.as_str()).is_some_and(|fields| fields.get("type").is_some())
-}
-
-/// The schema of a tool. The provider demands that it says `object`; one that came without goes
-/// back so.
-fn schema(tool: &ToolSpec) -> Tree {
-    let schema = &tool.input_schema;
-    if is_typed(schema) || tool.extra.get(NAME, forms::SCHEMA) == Some(schema) {
-        return schema.clone().into();
-    }
-    let mut object = Object::typed("object");
-    forms::reopen(&mut object, Some(schema));
-    object.into()
 }

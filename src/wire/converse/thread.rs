@@ -6,13 +6,14 @@ use super::{
     blocks::CACHE_POINT,
     draft::{Block, Draft},
     forms::{self, NAME},
-    write::{Writer, wire_text},
+    write::Writer,
 };
 use crate::{
     message::{Message, Role, Text, markup},
     wire::{
         contract::Change,
         notes::Notes,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };

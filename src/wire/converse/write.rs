@@ -13,13 +13,14 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Document, Extra, Image, Json, Message, Opaque, Role, ServerToolResult,
-        ServerToolUse, Text, TextBlock, Thinking, ToolInput, ToolResult, ToolUse, markup,
+        ContentBlock, Document, Extra, Image, Json, Message, Role, ServerToolResult, ServerToolUse,
+        Text, TextBlock, Thinking, ToolResult, ToolUse,
     },
     wire::{
         contract::Change,
-        fields::Fields,
-        notes::Notes,
+        foreign::{check_reasoning, check_server_call, write_opaque},
+        notes::{Notes, input_object},
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -56,7 +57,7 @@ impl Writer<'_> {
     /// Writes a block of a system message, which holds text and what only this provider knows.
     pub(super) fn system_block(&mut self, block: &ContentBlock) -> Option<Tree> {
         if let ContentBlock::Opaque(opaque) = block {
-            return self.opaque(opaque);
+            return write_opaque(opaque, &mut self.notes);
         }
         self.text(Role::System, block)
             .or_else(|| self.drop_block(block, "a system message is text"))
@@ -84,7 +85,7 @@ impl Writer<'_> {
             ContentBlock::Thinking(thinking) => self.thinking(message, thinking),
             ContentBlock::RedactedThinking(redacted) => {
                 let fault = foreign::reasoning_fault(message, self.target);
-                self.check_reasoning(fault, &redacted.extra)?;
+                check_reasoning(fault, &redacted.extra, &mut self.notes)?;
                 let inner = Object::default().with("redactedContent", redacted.data.clone());
                 Some(self.finish("reasoningContent", inner, &redacted.extra))
             }
@@ -92,7 +93,7 @@ impl Writer<'_> {
             ContentBlock::ToolResult(result) => Some(self.tool_result(result)),
             ContentBlock::ServerToolUse(call) => self.server_tool_use(call),
             ContentBlock::ServerToolResult(result) => self.server_tool_result(result),
-            ContentBlock::Opaque(opaque) => self.opaque(opaque),
+            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
         }
     }
 
@@ -112,7 +113,7 @@ impl Writer<'_> {
             | ContentBlock::Summary(_) => self.text(Role::User, block),
             ContentBlock::Image(image) => self.image(image),
             ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Opaque(opaque) => self.opaque(opaque),
+            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
             ContentBlock::Thinking(_)
             | ContentBlock::RedactedThinking(_)
             | ContentBlock::ToolUse(_)
@@ -187,33 +188,19 @@ impl Writer<'_> {
         let signature = thinking.signature.clone();
         let is_signed = signature.as_ref().is_some_and(|signature| !signature.is_empty());
         let fault = fault.or_else(|| if is_signed { None } else { unsigned() });
-        self.check_reasoning(fault, &thinking.extra)?;
+        check_reasoning(fault, &thinking.extra, &mut self.notes)?;
         let mut parts = Object::default().with("text", thinking.text.clone());
         parts.set_some("signature", signature);
-        forms::reopen(&mut parts, thinking.extra.get(NAME, "reasoningText"));
+        parts.extend_unset(forms::reopen(thinking.extra.get(NAME, "reasoningText")));
         let inner = Object::default().with("reasoningText", parts);
         Some(self.finish("reasoningContent", inner, &thinking.extra))
     }
 
-    /// Returns nothing, and says why, if reasoning has to be left out.
-    fn check_reasoning(&mut self, fault: Option<&'static str>, extra: &Extra) -> Option<()> {
-        let other = extra.codec().is_some_and(|codec| codec != NAME);
-        let Some(reason) = fault.or(other.then_some("another provider signed it")) else {
-            return Some(());
-        };
-        self.notes.note(Change::ReasoningDropped { reason: reason.into() });
-        None
-    }
-
     fn tool_use(&mut self, call: &ToolUse) -> Tree {
-        let input = call.input.json().map(Tree::Raw).unwrap_or_else(|_| {
-            self.notes.note(Change::InputWrapped { id: call.id.clone() });
-            Object::default().with("input", loose_input(&call.input)).into()
-        });
         let inner = Object::default()
             .with("toolUseId", self.names.id(&call.id))
             .with("name", self.names.tool(&call.name))
-            .with("input", input);
+            .with("input", input_object(call, &mut self.notes));
         self.finish("toolUse", inner, &call.extra)
     }
 
@@ -241,7 +228,7 @@ impl Writer<'_> {
     }
 
     fn server_tool_use(&mut self, call: &ServerToolUse) -> Option<Tree> {
-        self.check_server_call("server_tool_use", &call.id)?;
+        check_server_call(&self.foreign_calls, "server_tool_use", &call.id, &mut self.notes)?;
         let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
         let inner = Object::default()
             .with("toolUseId", self.names.id(&call.id))
@@ -252,33 +239,18 @@ impl Writer<'_> {
     }
 
     fn server_tool_result(&mut self, result: &ServerToolResult) -> Option<Tree> {
-        self.check_server_call("server_tool_result", &result.tool_use_id)?;
+        check_server_call(
+            &self.foreign_calls,
+            "server_tool_result",
+            &result.tool_use_id,
+            &mut self.notes,
+        )?;
         let mut inner = Object::default()
             .with("toolUseId", self.names.id(&result.tool_use_id))
             .with("content", result.content.clone());
         let told = result.kind != RESULT || result.extra.get(NAME, forms::TYPE).is_some();
         inner.set_some("type", told.then(|| result.kind.clone()));
         Some(self.finish("toolResult", inner, &result.extra))
-    }
-
-    fn check_server_call(&mut self, kind: &str, id: &Text) -> Option<()> {
-        if !self.foreign_calls.contains(id) {
-            return Some(());
-        }
-        self.notes.drop_block(kind, "another provider's server tool");
-        None
-    }
-
-    fn opaque(&mut self, opaque: &Opaque) -> Option<Tree> {
-        if opaque.codec != NAME {
-            self.notes.drop_block("opaque", "only another provider understands it");
-            return None;
-        }
-        // As an object it can be looked at for what it is.
-        Some(match Fields::parse(opaque.value.as_str()) {
-            Some(fields) => forms::object(&fields).into(),
-            None => opaque.value.clone().into(),
-        })
     }
 
     fn drop_block(&mut self, block: &ContentBlock, reason: &str) -> Option<Tree> {
@@ -290,41 +262,7 @@ impl Writer<'_> {
     pub(super) fn finish(&mut self, key: &'static str, mut inner: Object, extra: &Extra) -> Tree {
         forms::add_rest(&mut inner, self.notes.own_fields(extra));
         let mut outer = Object::default().with(key, inner);
-        forms::reopen(&mut outer, extra.get(NAME, BESIDE));
+        outer.extend_unset(forms::reopen(extra.get(NAME, BESIDE)));
         outer.into()
-    }
-}
-
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
-    }
-}
-
-/// An input that is not an object: its JSON if it is some, else its text.
-fn loose_input(input: &ToolInput) -> Tree {
-    match input {
-        ToolInput::Json(json) => json.clone().into(),
-        ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
     }
 }

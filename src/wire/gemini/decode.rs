@@ -19,7 +19,7 @@ use crate::{
     wire::{
         contract::{DecodeOptions, WireError},
         fields::{Fields, Path, items, text},
-        recognise::recognise,
+        texts::recognise,
     },
 };
 

@@ -3,13 +3,11 @@
 use super::draft::{Draft, Written};
 use crate::{
     message::{Role, Text},
-    wire::{contract::Change, notes::Notes},
+    wire::{
+        contract::Change,
+        notes::{BEGIN, CONTINUE, Notes},
+    },
 };
-
-/// What stands before a thread that begins with an answer.
-const BEGIN: &str = "The conversation goes on from here.";
-/// What stands behind an answer.
-const CONTINUE: &str = "Please continue.";
 
 /// Arranges the contents of each turn: those that came so stay, of others the answers are merged,
 /// and the results go before everything else, in a content of their own.

@@ -12,18 +12,15 @@ use crate::{
     message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage},
     wire::{
         contract::WireError,
-        extras,
+        extras::object,
         fields::{Fields, Path, items, text},
-        tree::{Object, Tree},
+        tree::Tree,
     },
 };
 
 /// Reads a response body: its first candidate.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
-    if let Some(error) = fields.get("error").filter(|error| error.get() != "null") {
-        return Err(Path::Field(&Path::Body, "error").mismatch("an answer without an error", error));
-    }
+    let mut fields = Fields::answer(body)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = match fields.take("candidates") {
@@ -129,9 +126,8 @@ fn says_something(block: &ContentBlock) -> bool {
 
 /// What the body says beside the answer. It is kept with the message and never sent back.
 fn beside(body: &Fields<'_>, candidate: &Fields<'_>) -> Field {
-    let kept = extras::reopen(Some(&extras::raw_object(body)));
-    let candidate: Object = extras::reopen(Some(&extras::raw_object(candidate)));
-    ("~response", Tree::from(kept.with("candidate", candidate)).into_json())
+    let kept = object(body).with("candidate", object(candidate));
+    ("~response", Tree::from(kept).into_json())
 }
 
 /// Why the model stopped. It says `STOP` where it calls, too.

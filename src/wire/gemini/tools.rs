@@ -17,6 +17,7 @@ use crate::{
     wire::{
         fields::{Fields, items},
         notes::Notes,
+        schemas::no_parameters,
         tree::{Object, Tree},
     },
 };
@@ -185,12 +186,6 @@ fn group(tool: &ToolSpec) -> Option<Text> {
 
 fn number(group: usize) -> Field {
     mark("~group", &group.to_string())
-}
-
-/// The schema of an input without fields.
-fn no_parameters() -> Json {
-    let properties = Object::default();
-    Tree::from(Object::typed("object").with("properties", properties)).into_json()
 }
 
 /// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Opaque, Role, Text,
-        Thinking, ToolInput, ToolUse, markup,
+        Thinking, ToolUse, markup,
     },
     wire::{
         contract::Change,
-        notes::Notes,
+        notes::{Notes, input_object},
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -193,11 +194,7 @@ impl Writer {
     fn args(&mut self, call: &ToolUse) -> Option<Tree> {
         match call.input.json() {
             Ok(json) if has_mark(&call.extra, "~args") && json == part::no_args() => None,
-            Ok(json) => Some(json.into()),
-            Err(_) => {
-                self.notes.note(Change::InputWrapped { id: call.id.clone() });
-                Some(Object::default().with("input", loose_input(&call.input)).into())
-            }
+            Ok(_) | Err(_) => Some(input_object(call, &mut self.notes)),
         }
     }
 
@@ -238,38 +235,4 @@ pub(super) fn with_rest(mut data: Object, rest: Object) -> Tree {
 fn is_foreign(message: &Message, extra: &Extra) -> bool {
     let origin = message.origin.as_ref().map(|origin| origin.provider.as_str());
     !is_own(extra) && origin != Some(CODEC)
-}
-
-/// An input that is not an object: its JSON if it is some, else its text.
-fn loose_input(input: &ToolInput) -> Tree {
-    match input {
-        ToolInput::Json(json) => json.clone().into(),
-        ToolInput::Text(text) => Json::parse(text).map_or_else(|_| text.clone().into(), Tree::Raw),
-    }
-}
-
-/// The text by which a block travels, if it travels as text, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    match block {
-        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
-        ContentBlock::SystemReminder(block) => {
-            Some((markup::reminder(&block.text).into(), &block.extra))
-        }
-        ContentBlock::ContextUpdate(block) => {
-            Some((markup::context_update(block).into(), &block.extra))
-        }
-        ContentBlock::Checkpoint(block) => {
-            Some((markup::checkpoint(block.id).into(), &block.extra))
-        }
-        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => None,
-    }
 }

@@ -4,13 +4,14 @@ use super::{
     draft::{CallPart, Written},
     marks::{self, CODEC, Spelling, has_mark, marked, take_inner, wire_fields},
     read_results,
-    write::{Writer, wire_text, with_rest},
+    write::{Writer, with_rest},
 };
 use crate::{
     message::{ContentBlock, Json, Role, Text, ToolResult},
     wire::{
         contract::Change,
         fields::Fields,
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };

@@ -14,10 +14,12 @@ use super::{
 use crate::{
     message::{Extra, Json, Message, Request, Text, ToolChoice},
     wire::{
-        contract::{Change, EncodeOptions},
+        contract::EncodeOptions,
         fields::{Fields, text},
         notes::Notes,
-        openai::{limit, number, take, temperature, write_temperature},
+        openai::{
+            self, limit, number, possible_choice, take, temperature, write_temperature, write_tools,
+        },
         tree::{Object, Tree},
     },
 };
@@ -66,7 +68,7 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     body.set_some("model", options.model.clone());
     write_limit(request, &mut body);
     write_temperature(request, request.extra.get(CODEC, "~temperature"), &mut body, notes);
-    let dropped = write_tools(request, &mut body, notes);
+    let dropped = write_tools(request, &mut body, |tool| tools::write(tool, notes));
     write_tool_choice(request, &dropped, &mut body, notes);
     body
 }
@@ -80,34 +82,8 @@ fn write_limit(request: &Request, body: &mut Object) {
     body.set(key, came.map_or_else(|| tokens.into(), Tree::from));
 }
 
-/// Writes the tools, and returns the names of those that only another provider has.
-fn write_tools(request: &Request, body: &mut Object, notes: &mut Notes) -> Vec<Text> {
-    let mut dropped = Vec::new();
-    let mut written = Vec::new();
-    for tool in &request.tools {
-        match tools::write(tool, notes) {
-            Some(object) => written.push(object),
-            None => dropped.push(tool.name.clone()),
-        }
-    }
-    if !written.is_empty() {
-        body.set("tools", Tree::from_iter(written));
-    }
-    dropped
-}
-
 fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
-    let Some(wanted) = &request.tool_choice else { return };
-    let gone = match wanted {
-        ToolChoice::Tool(name) => dropped.contains(name),
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
-            !dropped.is_empty() && body.get("tools").is_none()
-        }
-    };
-    if gone {
-        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
-        return;
-    }
+    let Some(wanted) = possible_choice(request, dropped, body, notes) else { return };
     let came = own(&request.extra, "~tool_choice");
     let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
     body.set("tool_choice", came.map_or_else(|| write_choice(wanted.clone()), Tree::from));
@@ -118,19 +94,10 @@ fn own(extra: &Extra, mark: &str) -> Option<Json> {
 }
 
 fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
-    let raw = raw?;
-    if let Some(word) = text(raw) {
-        return match word.as_str() {
-            "auto" => Some(ToolChoice::Auto),
-            "required" => Some(ToolChoice::Required),
-            "none" => Some(ToolChoice::None),
-            _ => None,
-        };
-    }
-    let fields = Fields::parse(raw.get())?;
-    let kind = fields.get("type").and_then(text)?;
-    let named = Fields::parse(fields.get(&kind)?.get())?;
-    named.get("name").and_then(text).map(ToolChoice::Tool)
+    openai::choice(raw, |fields, kind| {
+        let named = Fields::parse(fields.get(kind)?.get())?;
+        named.get("name").and_then(text)
+    })
 }
 
 fn write_choice(choice: ToolChoice) -> Tree {

@@ -9,20 +9,18 @@ use super::{
     write_content::refusal_form,
 };
 use crate::{
-    message::{ContentBlock, Json, Origin, StopReason, Text, Turn, Usage},
+    message::{ContentBlock, Origin, StopReason, Text, Turn, Usage},
     wire::{
         contract::WireError,
+        extras::object,
         fields::{Fields, Path, items, text},
-        tree::{Object, Tree},
+        tree::Tree,
     },
 };
 
 /// Reads a `chat.completion` body: its first choice.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
-    if let Some(error) = fields.get("error").filter(|error| error.get() != "null") {
-        return Err(Path::Field(&Path::Body, "error").mismatch("an answer without an error", error));
-    }
+    let mut fields = Fields::answer(body)?;
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let raw = fields.take("choices").ok_or_else(|| choices.missing("an array of choices"))?;
@@ -48,13 +46,6 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 
 /// What the body says beside the answer. It is kept with the message and never sent back.
 fn beside(body: &Fields<'_>, choice: Fields<'_>) -> Field {
-    let object = |fields: &Fields<'_>| {
-        let mut object = Object::default();
-        for (key, raw) in fields.rest() {
-            object.push(key.to_owned(), Json::from_raw(raw));
-        }
-        object
-    };
     let kept = object(body).with("choice", object(&choice));
     ("~response", Tree::from(kept).into_json())
 }

@@ -8,7 +8,8 @@ use crate::{
     wire::{
         fields::{Fields, items, text},
         notes::Notes,
-        tree::{Object, Tree},
+        openai::{set_parameters, take_described},
+        tree::Object,
     },
 };
 
@@ -49,17 +50,9 @@ fn read(raw: &RawValue) -> Option<ToolSpec> {
     if function.get("parameters").is_none() {
         own.push(mark("~parameters", "absent"));
     }
-    let described = function.get("description").and_then(text).is_some_and(|text| !text.is_empty());
-    let description = described.then(|| function.take_text("description")).flatten();
-    let is_schema = function.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
-    let schema = is_schema.then(|| function.take_json("parameters")).flatten();
+    let (description, input_schema) = take_described(&mut function);
     own.extend(inner("function", &function));
-    Some(ToolSpec {
-        name,
-        description: description.unwrap_or_default(),
-        input_schema: schema.unwrap_or_else(no_parameters),
-        extra: keep(&fields, own),
-    })
+    Some(ToolSpec { name, description, input_schema, extra: keep(&fields, own) })
 }
 
 /// Reads a tool of another type. It is kept whole, and has no schema.
@@ -86,24 +79,14 @@ fn function(tool: &ToolSpec) -> Object {
     // Parameters that are absent or no schema stay so until somebody gives the tool a schema.
     let absent = marked(&tool.extra, "~parameters") == Some(Text::from("absent"));
     let as_it_came = absent || function.get("parameters").is_some();
-    let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
-    let schema = schema.cloned().unwrap_or_else(no_parameters);
-    if !as_it_came || schema != no_parameters() {
-        function.set("parameters", schema);
-    }
+    set_parameters(tool, as_it_came, &mut function);
     function
-}
-
-/// The schema of an input without fields.
-fn no_parameters() -> Json {
-    let properties = Object::default();
-    Tree::from(Object::typed("object").with("properties", properties)).into_json()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::notes;
+    use crate::wire::{notes, tree::Tree};
 
     #[test]
     fn every_form_of_a_tool_goes_back_as_it_came() {

@@ -13,7 +13,7 @@ use crate::{
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{Fields, Path, is_text, items},
-        recognise::recognise,
+        texts::recognise,
     },
 };
 

@@ -12,12 +12,14 @@ use super::{
     tools,
 };
 use crate::{
-    message::{Json, Message, Request, Text, ToolChoice},
+    message::{Json, Message, Request, Text, ToolChoice, ToolSpec},
     wire::{
-        contract::{Change, EncodeOptions},
+        contract::EncodeOptions,
         fields::{Fields, text},
         notes::Notes,
-        openai::{limit, number, take, temperature, write_temperature},
+        openai::{
+            self, limit, number, possible_choice, take, temperature, write_temperature, write_tools,
+        },
         tree::{Object, Tree},
     },
 };
@@ -72,43 +74,17 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
         body.set(LIMIT, came.cloned().map_or_else(|| tokens.into(), Tree::from));
     }
     write_temperature(request, own(request, "~temperature"), &mut body, notes);
-    let dropped = write_tools(request, &mut body, notes);
+    let dropped = write_tools(request, &mut body, |tool| tools::write(tool, notes));
     write_tool_choice(request, &dropped, &mut body, notes);
     body
 }
 
-/// Writes the tools, and returns the names of those that only another provider has.
-fn write_tools(request: &Request, body: &mut Object, notes: &mut Notes) -> Vec<Text> {
-    let mut dropped = Vec::new();
-    let mut written = Vec::new();
-    for tool in &request.tools {
-        match tools::write(tool, notes) {
-            Some(object) => written.push(object),
-            None => dropped.push(tool.name.clone()),
-        }
-    }
-    if !written.is_empty() {
-        body.set("tools", Tree::from_iter(written));
-    }
-    dropped
-}
-
 fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
-    let Some(wanted) = &request.tool_choice else { return };
-    let (gone, kind) = match wanted {
-        ToolChoice::Tool(name) => {
-            let mut custom = request.tools.iter().filter(|tool| tools::is_custom(tool));
-            let custom = custom.any(|tool| tool.name == *name);
-            (dropped.contains(name), if custom { "custom" } else { "function" })
-        }
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
-            (!dropped.is_empty() && body.get("tools").is_none(), "function")
-        }
-    };
-    if gone {
-        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
-        return;
-    }
+    let Some(wanted) = possible_choice(request, dropped, body, notes) else { return };
+    let is_wanted =
+        |tool: &ToolSpec| matches!(wanted, ToolChoice::Tool(name) if tool.name == *name);
+    let custom = request.tools.iter().any(|tool| tools::is_custom(tool) && is_wanted(tool));
+    let kind = if custom { "custom" } else { "function" };
     let came = own(request, "~tool_choice");
     let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
     let written = || write_choice(wanted.clone(), kind);
@@ -120,19 +96,10 @@ fn own<'r>(request: &'r Request, mark: &str) -> Option<&'r Json> {
 }
 
 fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
-    let raw = raw?;
-    if let Some(word) = text(raw) {
-        return match word.as_str() {
-            "auto" => Some(ToolChoice::Auto),
-            "required" => Some(ToolChoice::Required),
-            "none" => Some(ToolChoice::None),
-            _ => None,
-        };
-    }
-    let fields = Fields::parse(raw.get())?;
-    let kind = fields.get("type").and_then(text)?;
-    let named = kind == "function" || kind == "custom";
-    fields.get("name").and_then(text).filter(|_| named).map(ToolChoice::Tool)
+    openai::choice(raw, |fields, kind| {
+        let named = kind == "function" || kind == "custom";
+        fields.get("name").and_then(text).filter(|_| named)
+    })
 }
 
 fn write_choice(choice: ToolChoice, kind: &'static str) -> Tree {

@@ -43,10 +43,7 @@ const ECHOES: [&str; 20] = [
 
 /// Reads a `response` body.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
-    if let Some(error) = fields.get("error").filter(|error| error.get() != "null") {
-        return Err(Path::Field(&Path::Body, "error").mismatch("an answer without an error", error));
-    }
+    let mut fields = Fields::answer(body)?;
     let path = Path::Field(&Path::Body, "output");
     let raw = fields.take("output").ok_or_else(|| path.missing("an array of items"))?;
     let output = items(raw).ok_or_else(|| path.mismatch("an array of items", raw))?;

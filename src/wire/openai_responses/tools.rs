@@ -8,7 +8,8 @@ use crate::{
     wire::{
         fields::{Fields, items, text},
         notes::Notes,
-        tree::{Object, Tree},
+        openai::{set_parameters, take_described},
+        tree::Object,
     },
 };
 
@@ -41,7 +42,10 @@ pub(super) fn write(tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
     if !tool.description.is_empty() {
         object.set("description", tool.description.clone());
     }
-    set_parameters(tool, &mut object);
+    // Parameters that are absent or no schema stay so until somebody gives the tool a schema.
+    let absent = marked(&tool.extra, "~parameters").is_some();
+    let as_it_came = absent || object.get("parameters").is_some();
+    set_parameters(tool, as_it_came, &mut object);
     Some(object)
 }
 
@@ -49,17 +53,6 @@ pub(super) fn write(tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
 pub(super) fn is_custom(tool: &ToolSpec) -> bool {
     let kind = tool.extra.get(CODEC, "type").map(Json::as_raw).and_then(text);
     kind.is_some_and(|kind| kind == "custom")
-}
-
-/// Parameters that are absent or no schema stay so until somebody gives the tool a schema.
-fn set_parameters(tool: &ToolSpec, object: &mut Object) {
-    let absent = marked(&tool.extra, "~parameters").is_some();
-    let as_it_came = absent || object.get("parameters").is_some();
-    let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
-    let schema = schema.cloned().unwrap_or_else(no_parameters);
-    if !as_it_came || schema != no_parameters() {
-        object.set("parameters", schema);
-    }
 }
 
 /// Reads a function.
@@ -75,16 +68,8 @@ fn read(raw: &RawValue) -> Option<ToolSpec> {
     if fields.get("parameters").is_none() {
         own.push(mark("~parameters", "absent"));
     }
-    let described = fields.get("description").and_then(text).is_some_and(|text| !text.is_empty());
-    let description = described.then(|| fields.take_text("description")).flatten();
-    let is_schema = fields.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
-    let schema = is_schema.then(|| fields.take_json("parameters")).flatten();
-    Some(ToolSpec {
-        name,
-        description: description.unwrap_or_default(),
-        input_schema: schema.unwrap_or_else(no_parameters),
-        extra: keep(&fields, own),
-    })
+    let (description, input_schema) = take_described(&mut fields);
+    Some(ToolSpec { name, description, input_schema, extra: keep(&fields, own) })
 }
 
 /// Reads a tool of another type. It is kept whole, and has no schema.
@@ -101,16 +86,10 @@ fn read_native(raw: &RawValue) -> Option<ToolSpec> {
     })
 }
 
-/// The schema of an input without fields.
-fn no_parameters() -> Json {
-    let properties = Object::default();
-    Tree::from(Object::typed("object").with("properties", properties)).into_json()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::notes;
+    use crate::wire::{notes, tree::Tree};
 
     #[test]
     fn every_form_of_a_tool_goes_back_as_it_came() {

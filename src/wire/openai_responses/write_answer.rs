@@ -6,7 +6,7 @@ use super::{
     kinds,
     marks::{CODEC, item_fields, marked, reopen, wire_fields},
     read_answer,
-    write_content::{Piece, content, wire_text},
+    write_content::{Piece, content},
     write_said::whole,
     writer::Writer,
 };
@@ -18,6 +18,7 @@ use crate::{
     wire::{
         contract::Change,
         openai::{document_text, input_text},
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };

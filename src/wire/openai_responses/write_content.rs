@@ -4,11 +4,11 @@ use super::marks::{CODEC, Kept, kept, marked, wire_fields};
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, MediaSource, Opaque, Role, Text, TextBlock,
-        markup,
     },
     wire::{
         notes::Notes,
         openai::{document_text, write_data_uri},
+        texts::wire_text,
         tree::{Object, Tree},
     },
 };
@@ -36,26 +36,6 @@ pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>, kind: &'static str
             Some(Tree::Array(pieces.into_iter().map(|piece| part(piece, kind)).collect()))
         }
     }
-}
-
-/// Returns the text of a block that travels as one, and its extra fields.
-pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
-    Some(match block {
-        ContentBlock::Text(block) => (block.text.clone(), &block.extra),
-        ContentBlock::SystemReminder(block) => (markup::reminder(&block.text).into(), &block.extra),
-        ContentBlock::ContextUpdate(block) => (markup::context_update(block).into(), &block.extra),
-        ContentBlock::Checkpoint(block) => (markup::checkpoint(block.id).into(), &block.extra),
-        ContentBlock::Summary(block) => (markup::summary(role, block), &block.extra),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::Opaque(_) => return None,
-    })
 }
 
 /// Returns a block as a piece of what the host, the user or a tool says; `None` for one that has

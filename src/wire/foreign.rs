@@ -1,0 +1,83 @@
+//! What a provider cannot use because another one made it.
+
+use std::collections::HashSet;
+
+use super::{contract::Change, extras, fields::Fields, notes::Notes, tree::Tree};
+use crate::message::{ContentBlock, Extra, Message, Opaque, Text};
+
+/// Returns the ids of the server calls that another provider made or answered. Call and result
+/// are left out together, so an id stands for both.
+pub(super) fn server_calls(codec: &str, messages: &[(usize, Message)]) -> HashSet<Text> {
+    let calls = messages.iter().flat_map(|(_, message)| {
+        let calls = message.content.iter().filter_map(server_call);
+        calls.filter(|(extra, _)| is_foreign(codec, message, extra)).map(|(_, id)| id.clone())
+    });
+    calls.collect()
+}
+
+/// Returns nothing, with a note, if the server call of this id is among these.
+pub(super) fn check_server_call(
+    foreign: &HashSet<Text>,
+    kind: &str,
+    id: &Text,
+    notes: &mut Notes,
+) -> Option<()> {
+    if !foreign.contains(id) {
+        return Some(());
+    }
+    notes.drop_block(kind, "another provider's server tool");
+    None
+}
+
+/// Returns nothing, and notes why, if reasoning has to be left out: for this fault, or because
+/// another provider signed it.
+pub(super) fn check_reasoning(
+    fault: Option<&'static str>,
+    extra: &Extra,
+    notes: &mut Notes,
+) -> Option<()> {
+    let other = extra.codec().is_some_and(|codec| codec != notes.codec());
+    let Some(reason) = fault.or(other.then_some("another provider signed it")) else {
+        return Some(());
+    };
+    notes.note(Change::ReasoningDropped { reason: reason.into() });
+    None
+}
+
+/// Returns an opaque block of this provider as it came: as an object where it is one, so that the
+/// rules over several blocks can look into it.
+pub(super) fn write_opaque(opaque: &Opaque, notes: &mut Notes) -> Option<Tree> {
+    if opaque.codec != notes.codec() {
+        notes.drop_block("opaque", "only another provider understands it");
+        return None;
+    }
+    Some(match Fields::parse(opaque.value.as_str()) {
+        Some(fields) => extras::object(&fields).into(),
+        None => opaque.value.clone().into(),
+    })
+}
+
+/// Whether something that its codec tagged, or the provider of its message, is another's.
+fn is_foreign(codec: &str, message: &Message, extra: &Extra) -> bool {
+    let origin = message.origin.as_ref().map(|origin| origin.provider.as_str());
+    extra.codec().or(origin).is_some_and(|owner| owner != codec)
+}
+
+fn server_call(block: &ContentBlock) -> Option<(&Extra, &Text)> {
+    match block {
+        ContentBlock::ServerToolUse(call) => Some((&call.extra, &call.id)),
+        ContentBlock::ServerToolResult(result) => Some((&result.extra, &result.tool_use_id)),
+        ContentBlock::Text(_)
+        | ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Opaque(_) => None,
+    }
+}
