@@ -29,7 +29,7 @@ pub struct AutoCompactor {
     succeeded_at: Option<Timestamp>,
     /// Whether the last compaction came to nothing.
     missed: bool,
-    /// Whether the last request went out, so that it was answered if another one comes.
+    /// Whether the last request was let through, and nobody said since that it was refused.
     let_through: bool,
     /// Compactions for the request that does not fit, since one was let through.
     forced: u32,
@@ -260,6 +260,7 @@ impl AutoCompactor {
     }
 
     fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
+        self.let_through = false;
         if let Some(limit) = limit.filter(|limit| *limit > 0).map(ContextWindow::new) {
             let known = self.known(pressure).window;
             self.stated = Some((known.map_or(limit, |known| known.min(limit)), pressure.window));
@@ -270,11 +271,7 @@ impl AutoCompactor {
         let limit = self.policy.room(&pressure).map_or(refused, |room| room.min(refused));
         let tries = self.refused;
         self.refused = tries.saturating_add(1);
-        let output = self.react(&pressure, limit, tries, CompactionReason::Overflow);
-        // Behind a compaction the same request is sent again. If another one comes it was answered;
-        // if it is refused again, that is counted here.
-        self.let_through = matches!(output, Output::Compact { .. });
-        Some(output)
+        Some(self.react(&pressure, limit, tries, CompactionReason::Overflow))
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.
@@ -582,6 +579,7 @@ mod tests {
         let refused = Input::Overflowed { pressure: reported(150_000), limit: None };
         assert!(matches!(auto.handle(Timestamp(0), refused), Some(Output::Compact { .. })));
         auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
+        assert_eq!(send(&mut auto, 0, 140_000), None);
         // Nothing is heard of the answer but that another request comes.
         assert_eq!(send(&mut auto, 0, 200_001), compact(over));
     }
@@ -596,6 +594,7 @@ mod tests {
                 let output = auto.handle(Timestamp(0), refused.clone());
                 assert!(matches!(output, Some(Output::Compact { .. })), "{output:?}");
                 auto.handle(Timestamp(0), Input::Compacted { reason: CompactionReason::Overflow });
+                assert_eq!(send(&mut auto, 0, 150_000), None);
             }
         }
         let third = auto.handle(Timestamp(0), refused);

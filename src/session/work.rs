@@ -200,6 +200,7 @@ impl Session {
                     if let Err(failed) = self.compact_for(reason, target, None, emit).await? {
                         return Err(failed.into());
                     }
+                    self.guard(Before::Continuing, emit).await?;
                 }
                 Some(Output::CannotFit { .. } | Output::Notify(_)) | None => {
                     return Err(error.into());
