@@ -35,13 +35,14 @@
 //! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
 //! | keep logs and what compactions archive | [`store`] |
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
+//! | know what a compaction lost, and put the most important back | [`retention`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
 //! | edit files with scripts, as models do | [`edl`] |
 //! | tell people, web pages, editors and traces of a compaction | [`session::CompactionDisplay`], [`session::api`], [`session::acp`], [`drive::telemetry`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
+//! [`retention`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
 //! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
