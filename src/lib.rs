@@ -68,6 +68,7 @@ pub mod edl;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod recall;
 pub mod render;
 pub mod session;
 pub mod store;
