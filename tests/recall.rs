@@ -217,7 +217,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (1..400_usize).prop_map(Step::Say),
+        4 => (1..200_usize).prop_map(Step::Say),
         3 => (0..100_usize, 0..100_usize).prop_map(|(from, to)| Step::Compact(from, to)),
         1 => (0..100_usize).prop_map(Step::Truncate),
         1 => Just(Step::Undo),
@@ -302,6 +302,8 @@ fn numbers(item: Item) -> Vec<u64> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn all_that_was_taken_is_found_by_its_checkpoints_and_nothing_else_is(
         steps in proptest::collection::vec(step(), 1..40),
@@ -334,7 +336,7 @@ proptest! {
 
     #[test]
     fn no_answer_is_longer_than_its_bound(
-        texts in proptest::collection::vec("(# user|[a-c#\\\\ \n`]|ä){0,900}", 1..8),
+        texts in proptest::collection::vec("(# user: |[a-c#\\\\ \n`]|ä){0,900}", 1..8),
         bound in 0..5_000_usize,
         offset in 0..3_000_u64,
     ) {
@@ -353,7 +355,7 @@ proptest! {
             let Ok(text) = recall.call(&input) else { continue };
             prop_assert!(text.len() <= bound.max(MIN_BYTES), "{} bytes", text.len());
             // Whatever was said, and wherever it was cut: the only headings are ours.
-            let marks = text.match_indices("# user").filter(|(at, _)| !text[..*at].ends_with('\\'));
+            let marks = text.match_indices("# user: ").filter(|(at, _)| !text[..*at].ends_with('\\'));
             let ours = text.match_indices("# user: message ").count();
             prop_assert_eq!(marks.count(), ours, "{}", text);
         }
@@ -407,7 +409,7 @@ fn a_model_that_compacted_gets_the_words_back_in_the_next_request() {
 fn calls_beside_it_and_two_of_it_are_all_answered_from_the_log_as_it_is() {
     let beside = answer(&[
         ("x", "compact_context", "{}"),
-        ("r", "recall", "{}"),
+        ("r", "recall", r#"{"to": "aaaaaa"}"#),
         ("q", "quick", "{}"),
         ("s", "recall", r#"{"from": "zzzzzz"}"#),
         ("c", "compact", r#"{"replacements": [{"from": "bbbbbb", "summary": "x"}]}"#),
@@ -428,7 +430,7 @@ fn calls_beside_it_and_two_of_it_are_all_answered_from_the_log_as_it_is() {
 
 #[test]
 fn a_fork_and_a_session_taken_up_again_recall_what_was_compacted_before() {
-    let again = || vec![answer(&[("r", "recall", "{}")]), "It is 8443.".into()];
+    let again = || vec![answer(&[("r", "recall", r#"{"to": "aaaaaa"}"#)]), "It is 8443.".into()];
     let answers = [vec![answer(&[("c", "compact", RANGE)]), "Done.".into()], again(), again()];
     let mut bench = session(answers.concat(), |builder| builder);
     say(&mut bench.session, "Tidy up.").unwrap();
@@ -441,7 +443,7 @@ fn a_fork_and_a_session_taken_up_again_recall_what_was_compacted_before() {
     let store = bench.store.clone();
     let stored = block_on(threadfold::ThreadStore::load(&*store, &bench::THREAD.parse().unwrap()));
     let log = stored.unwrap().log;
-    assert_eq!(Recall::of(&log).call(&json!({})).unwrap(), TOLD);
+    assert_eq!(Recall::of(&log).call(&json!({"to": "aaaaaa"})).unwrap(), TOLD);
 }
 
 #[test]
@@ -477,8 +479,11 @@ fn the_redactor_of_the_session_is_passed() {
             text.replace("8443", "[port]").into()
         }
     }
-    let answers =
-        vec![answer(&[("c", "compact", RANGE)]), answer(&[("r", "recall", "{}")]), "Well.".into()];
+    let answers = vec![
+        answer(&[("c", "compact", RANGE)]),
+        answer(&[("r", "recall", r#"{"to": "aaaaaa"}"#)]),
+        "Well.".into(),
+    ];
     let mut bench = session(answers, |builder| builder.redactor(Arc::new(Ports)));
     say(&mut bench.session, "Go.").unwrap();
     assert_eq!(results(&bench), [(TOLD.replace("8443", "[port]"), false)]);
@@ -500,10 +505,8 @@ fn what_was_recalled_once_is_not_found_before_what_it_quotes() {
     let mut bench = session(answers, |builder| builder);
     say(&mut bench.session, "Go.").unwrap();
     let (text, is_error) = results(&bench).remove(0);
-    assert!(
-        !is_error && text.contains("match: 1 of 1") && text.contains("The port is 8443."),
-        "{text}"
-    );
+    assert!(!is_error && text.contains("The port is 8443."), "{text}");
+    assert!(!text.contains("tool_use: recall") && !text.contains("tool_result"), "{text}");
 }
 
 #[test]

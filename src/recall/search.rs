@@ -105,21 +105,28 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     for taken in taken {
         let uses = taken.message.tool_uses().filter(|call| call.name == *RECALL);
         calls.extend(uses.map(|call| &call.id));
-        let (mut any, mut all) = (false, true);
-        for block in &taken.message.content {
-            let quotes = match block {
-                ContentBlock::ToolUse(call) => calls.contains(&call.id),
-                ContentBlock::ToolResult(result) => calls.contains(&result.tool_use_id),
-                ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_) => continue,
-                block => {
-                    all &= block.is_reasoning();
-                    continue;
-                }
-            };
-            any |= quotes;
-            all &= quotes;
-        }
-        if any && all {
+        let says = |block: &&ContentBlock| {
+            !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+                && !block.is_reasoning()
+        };
+        let quotes = |block: &ContentBlock| match block {
+            ContentBlock::ToolUse(call) => calls.contains(&call.id),
+            ContentBlock::ToolResult(result) => calls.contains(&result.tool_use_id),
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Document(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::ServerToolUse(_)
+            | ContentBlock::ServerToolResult(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Opaque(_) => false,
+        };
+        let mut said = taken.message.content.iter().filter(says).peekable();
+        if said.peek().is_some() && said.all(quotes) {
             quoting.insert(taken.number);
         }
     }
