@@ -1,15 +1,15 @@
 //! Ranking messages by words, with BM25.
 //!
 //! A long message is searched in pieces, so that what holds words once in a long output is not
-//! ranked behind what is short. All texts are looked through twice: once for how long pieces are on
-//! average and which hold a word, and then those that do.
+//! ranked behind what is short. All texts are looked through once, and only the words that are looked
+//! for are counted: an index of all words would cost many times the time and the memory of a search.
 
 use std::{
     collections::{HashMap, HashSet},
     ops::Range,
 };
 
-use bm25::{EmbedderBuilder, Embedding, Scorer, TokenEmbedder, Tokenizer};
+use bm25::{Embedding, Scorer, TokenEmbedding};
 
 use super::{
     passage::{border, piece_end},
@@ -75,25 +75,16 @@ impl Terms {
         start..piece_end(text, start, EXCERPT).max(border(text, end.min(start + EXCERPT)))
     }
 
-    /// How many words a text has, and whether it has any that is looked for.
-    fn count(&self, text: &str) -> (usize, bool) {
-        let (mut count, mut any) = (0, false);
+    /// How many words a text has, and how often it has each that is looked for.
+    fn count(&self, text: &str) -> (usize, HashMap<usize, usize>) {
+        let (mut words, mut counts) = (0, HashMap::new());
         words::each(text, |word, _| {
-            count += 1;
-            any |= self.0.contains_key(word);
+            words += 1;
+            if let Some(term) = self.0.get(word) {
+                *counts.entry(*term).or_default() += 1;
+            }
         });
-        (count, any)
-    }
-}
-
-impl Tokenizer for Terms {
-    /// Every word; those that are not looked for as an empty one, which counts and costs nothing.
-    fn tokenize(&self, text: &str) -> Vec<String> {
-        let mut tokens = Vec::new();
-        words::each(text, |word, _| {
-            tokens.push(if self.0.contains_key(word) { word.to_owned() } else { String::new() });
-        });
-        tokens
+        (words, counts)
     }
 }
 
@@ -140,54 +131,62 @@ pub(super) fn ranked(
     count: usize,
     text: impl Fn(usize) -> Option<String>,
 ) -> Vec<Matched> {
-    let (mut all, mut words, mut hits) = (0_usize, 0_usize, Vec::new());
+    let (mut all, mut length, mut hits) = (0_usize, 0_usize, Vec::new());
     for index in 0..count {
         let Some(text) = text(index) else { continue };
-        let mut any = false;
-        for piece in pieces(&text) {
-            let (count, hit) = terms.count(text.get(piece).unwrap_or_default());
-            (all, words, any) = (all + 1, words + count, any | hit);
-        }
-        if any {
-            hits.push(index);
+        for bytes in pieces(&text) {
+            let (words, counts) = terms.count(text.get(bytes.clone()).unwrap_or_default());
+            (all, length) = (all + 1, length + words);
+            if !counts.is_empty() {
+                hits.push(Hit { index, bytes, words, counts });
+            }
         }
     }
-    #[expect(clippy::cast_precision_loss, reason = "an average need not be exact")]
-    let average = words as f32 / all.max(1) as f32;
-    let embedder =
-        EmbedderBuilder::<u64, Terms>::with_avgdl(average).tokenizer(terms.clone()).build();
-    let embed = |text: &str| once_each(embedder.embed(text));
-    let (mut scorer, mut places) = (Scorer::<usize, u64>::new(), Vec::new());
-    for index in hits {
-        let text = text(index).unwrap_or_default();
-        for bytes in pieces(&text) {
-            scorer.upsert(&places.len(), embed(text.get(bytes.clone()).unwrap_or_default()));
-            places.push((index, bytes));
-        }
+    let average = real(length) / real(all.max(1));
+    let mut scorer = Scorer::<usize, usize>::new();
+    for (id, hit) in hits.iter().enumerate() {
+        scorer.upsert(&id, hit.weighed(average));
     }
     // How rare a word is depends on how many pieces there are in all.
-    (places.len()..all).for_each(|other| scorer.upsert(&other, Embedding(Vec::new())));
-    let mut query: Vec<(&String, &usize)> = terms.0.iter().collect();
-    query.sort_unstable_by_key(|(_, number)| **number);
-    let query: Vec<&str> = query.into_iter().map(|(word, _)| word.as_str()).collect();
-    best(&scorer, &embed_words(&query), &places)
+    (hits.len()..all).for_each(|other| scorer.upsert(&other, Embedding(Vec::new())));
+    let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
+    best(&scorer, &Embedding(query.collect()), &hits)
 }
 
-/// The words of the query, each once.
-fn embed_words(words: &[&str]) -> Embedding<u64> {
-    let embedding = |word: &&str| bm25::TokenEmbedding { index: u64::embed(word), value: 1.0 };
-    Embedding(words.iter().map(embedding).collect())
+/// A piece of a message that holds words.
+struct Hit {
+    index: usize,
+    bytes: Range<usize>,
+    words: usize,
+    /// How often it holds each.
+    counts: HashMap<usize, usize>,
+}
+
+impl Hit {
+    /// The weights of its words, before it is known how rare each is: what comes often counts more,
+    /// but ever less so, and less in a long piece.
+    fn weighed(&self, average: f32) -> Embedding<usize> {
+        // The values that are usual for BM25.
+        let (k1, b) = (1.2, 0.75);
+        let long = 1.0 - b + b * real(self.words) / average.max(1.0);
+        let weight = |(index, count): (&usize, &usize)| {
+            let count = real(*count);
+            TokenEmbedding { index: *index, value: count * (k1 + 1.0) / (count + k1 * long) }
+        };
+        Embedding(self.counts.iter().map(weight).collect())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "weights need not be exact")]
+fn real(count: usize) -> f32 {
+    count as f32
 }
 
 /// The best piece of each message, best first.
-fn best(
-    scorer: &Scorer<usize, u64>,
-    query: &Embedding<u64>,
-    places: &[(usize, Range<usize>)],
-) -> Vec<Matched> {
+fn best(scorer: &Scorer<usize, usize>, query: &Embedding<usize>, hits: &[Hit]) -> Vec<Matched> {
     let mut best: HashMap<usize, Matched> = HashMap::new();
     for scored in scorer.matches(query) {
-        let Some((index, bytes)) = places.get(scored.id) else { continue };
+        let Some(Hit { index, bytes, .. }) = hits.get(scored.id) else { continue };
         let matched = Matched { index: *index, bytes: bytes.clone(), score: scored.score };
         let found = best.entry(*index).or_insert_with(|| matched.clone());
         let is_better = found.score < matched.score;
@@ -200,12 +199,6 @@ fn best(
         other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
     });
     best
-}
-
-/// The words of a text that are looked for, each once: how often they stand there is in the value.
-fn once_each(embedding: Embedding<u64>) -> Embedding<u64> {
-    let mut seen = HashSet::from([u64::embed("")]);
-    Embedding(embedding.0.into_iter().filter(|token| seen.insert(token.index)).collect())
 }
 
 fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {

@@ -15,12 +15,16 @@ pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut tell = |range: Range<usize>, most: usize| {
         small.clear();
         let found = text.get(range.clone()).unwrap_or_default();
-        let letters = found.chars().flat_map(char::to_lowercase);
-        for letter in letters {
-            if small.len() >= most {
-                break;
+        if found.is_ascii() {
+            small.push_str(found.get(..most).unwrap_or(found));
+            small.make_ascii_lowercase();
+        } else {
+            for letter in found.chars().flat_map(char::to_lowercase) {
+                if small.len() >= most {
+                    break;
+                }
+                small.push(letter);
             }
-            small.push(letter);
         }
         word(&small, range);
     };
