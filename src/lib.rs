@@ -69,6 +69,7 @@ pub mod edl;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod recall;
 pub mod render;
 pub mod retention;
 pub mod session;

@@ -13,6 +13,7 @@
 //! | have the thread again | [`EventLog::replay`]; with sources and what was left out: [`EventLog::projection`] |
 //! | take a compaction back | [`EventLog::undo`] |
 //! | know what a summary stands for | [`EventLog::covered`] |
+//! | have what compactions took out of the thread | [`EventLog::taken`] |
 //! | store and load a log | [`write_header`], [`write_event`], [`EventLog::read`] |
 //! | go on with what another writer stored | [`EventLog::append_logged`] |
 //! | hold the live thread | [`Thread`]; after a load: [`Thread::restored`] |
@@ -87,6 +88,7 @@ mod pieces;
 mod projection;
 mod refusal;
 mod state;
+mod taken;
 mod thread;
 mod undo;
 mod usage;
@@ -102,5 +104,6 @@ pub use event_log::EventLog;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
+pub use taken::Taken;
 pub use thread::{Thread, stamp};
 pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

@@ -61,8 +61,8 @@ pub(super) struct Standing {
     pub(super) swaps: Vec<Swap>,
     /// Messages that came since with reasoning, as places of the thread while this stands on top.
     signed: VecDeque<usize>,
-    /// Whether messages that it left were dropped from the end.
-    reached: bool,
+    /// How few of the messages that it left stayed, where some were dropped from the end.
+    pub(super) cut: Option<usize>,
 }
 
 impl State {
@@ -109,7 +109,7 @@ impl State {
         if top.id != id {
             return Err(UndoError::Covered { id, by: top.id });
         }
-        if top.reached { Err(UndoError::Truncated { id }) } else { Ok(top) }
+        if top.cut.is_some() { Err(UndoError::Truncated { id }) } else { Ok(top) }
     }
 
     /// The number that the next compaction has.
@@ -209,7 +209,9 @@ impl State {
         let len = self.thread.len().saturating_sub(gone);
         self.thread.truncate(len);
         if let Some(top) = self.standing.last_mut() {
-            top.reached |= len < top.after;
+            if len < top.after {
+                top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
+            }
             let stay = top.signed.partition_point(|place| *place < len);
             top.signed.truncate(stay);
         }
@@ -235,8 +237,7 @@ impl State {
         let back = places.into_iter().zip(went).map(|(at, comes)| Swap { at, comes }).collect();
         let (id, after) = (record.id, self.thread.len());
         self.enter(id, seq, Fate::Stands);
-        let standing =
-            Standing { id, seq, after, swaps: back, signed: VecDeque::new(), reached: false };
+        let standing = Standing { id, seq, after, swaps: back, signed: VecDeque::new(), cut: None };
         self.standing.push(standing);
     }
 

@@ -230,6 +230,16 @@ impl SessionBuilder {
         self
     }
 
+    /// Returns the builder with the tool [`recall`](mod@crate::recall), by which the model reads what
+    /// was compacted away. What the [redactor](Self::redactor) takes out is not told.
+    ///
+    /// An answer is at most an eighth of the model's window, and at most
+    /// [`MAX_BYTES`](crate::recall::MAX_BYTES). Words are searched for with the feature `recall`.
+    pub fn recall_tool(mut self) -> Self {
+        self.own_tools.push(crate::recall::tool::spec());
+        self
+    }
+
     /// Builds the session. A log that has messages takes the place of the agent's thread; messages
     /// that the agent has without a log are logged.
     ///

@@ -1,4 +1,4 @@
-//! Carrying out what the model calls: the host's tools, and the two of the session.
+//! Carrying out what the model calls: the host's tools, and those of the session.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     message::{ToolResult, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
+    recall::tool::RECALL,
 };
 
 /// What a compaction tool says that the session does not offer.
@@ -36,6 +37,7 @@ pub(super) struct Called {
 enum Own {
     Compact,
     CompactContext,
+    Recall,
 }
 
 impl Session {
@@ -52,10 +54,15 @@ impl Session {
             emit.event(SessionEvent::ToolStarted { id, name }).await;
         }
         self.call_others(calls, &mut results, emit).await;
+        for (index, call) in calls.iter().enumerate() {
+            if self.own(call) == Some(Own::Recall) {
+                put(&mut results, index, finished(call, self.recall(call), emit).await);
+            }
+        }
         let mut compact = None;
         for (index, call) in calls.iter().enumerate() {
             let output = match self.own(call) {
-                None => continue,
+                None | Some(Own::Recall) => continue,
                 Some(own) if !self.offers(call) => not_configured(own),
                 Some(Own::CompactContext) => self.compact_context(emit).await?,
                 Some(Own::Compact) if compact.is_none() => {
@@ -118,6 +125,7 @@ impl Session {
         let own = match call.name.as_str() {
             COMPACT => Own::Compact,
             COMPACT_CONTEXT => Own::CompactContext,
+            RECALL if self.offers(call) => Own::Recall,
             _ => return None,
         };
         self.host_tool(call).is_none().then_some(own)
@@ -137,7 +145,7 @@ impl Session {
 
 fn not_configured(own: Own) -> ToolOutput {
     match own {
-        Own::Compact => ToolOutput::error(NOT_CONFIGURED),
+        Own::Compact | Own::Recall => ToolOutput::error(NOT_CONFIGURED),
         Own::CompactContext => tools::not_compacted(NOT_CONFIGURED),
     }
 }

@@ -39,7 +39,7 @@
 //!
 //! The model may have tools to the same end. [`COMPACT_CONTEXT`] leaves the how to the strategy; with
 //! [`COMPACT`] the model names ranges between the checkpoints that end every user message, and
-//! writes their summaries itself.
+//! writes their summaries itself. With [`recall`](mod@crate::recall) it reads what was compacted away.
 //!
 //! # What goes on beside it
 //!
@@ -74,6 +74,7 @@ mod fork;
 mod handle;
 mod job;
 mod lawful;
+mod recall_tool;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod tools;

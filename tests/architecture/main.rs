@@ -72,7 +72,7 @@ fn floor(module: &[String]) -> Option<u8> {
     Some(match room.as_str() {
         "message" => 0,
         "compact" | "render" | "tokens" | "edl" | "wire" | "retention" => 1,
-        "log" | "strategy" | "auto" | "turn" => 2,
+        "log" | "recall" | "strategy" | "auto" | "turn" => 2,
         "model" | "store" => 3,
         "session" | "drive" | "testing" => 4,
         _ => return None,

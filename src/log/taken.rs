@@ -1,0 +1,199 @@
+//! What compactions took out of the thread, as it came.
+
+use std::collections::HashMap;
+
+use super::{
+    event::Event,
+    event_log::EventLog,
+    pieces::{Maker, Piece},
+    refusal::ReplayError,
+};
+use crate::{
+    compact::{Insert, Splice},
+    message::{ContentBlock, Message, MessageParts, Timestamp},
+};
+
+/// A message that compactions took out of the thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Taken {
+    /// Its number among all messages that ever came, from 0.
+    pub number: u64,
+    /// The place in the log of the event that it came with.
+    pub seq: u64,
+    /// When it came.
+    pub at: Timestamp,
+    /// The message as it came, without the blocks that still stand.
+    pub message: Message,
+}
+
+impl EventLog {
+    /// Returns the messages that the standing compactions took out of the thread and that do not
+    /// stand in it, as they came and in that order: through any number of summaries of summaries,
+    /// and those too that went with nothing to stand for them.
+    ///
+    /// What a compaction that was undone took is in the thread again and not told, nor is what was
+    /// dropped from the end, with what summaries there stood for. A message of which a part stands
+    /// is told without it, and not at all where only checkpoints, reminders and reasoning went.
+    ///
+    /// The time is that of the thread and of what went. No text is copied.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    /// use threadfold::log::{CompactionRecord, Event, EventLog};
+    /// use threadfold::message::{CompactionReason, Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for text in ["one", "two", "three"] {
+    ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
+    /// }
+    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
+    /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
+    /// let id = log.next_compaction();
+    /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
+    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    /// let numbers: Vec<u64> = log.taken()?.iter().map(|taken| taken.number).collect();
+    /// assert_eq!(numbers, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ReplayError::Message`] for a message that cannot be read.
+    pub fn taken(&self) -> Result<Vec<Taken>, ReplayError> {
+        if let Some(seq) = self.state().unreadable {
+            return Err(ReplayError::Message { seq });
+        }
+        let mut gone = self.gone();
+        gone.sort_unstable();
+        gone.dedup();
+        let parts = self.standing_parts();
+        Ok(gone.into_iter().filter_map(|number| self.taken_at(number, &parts)).collect())
+    }
+
+    /// The number among all messages that ever came of the one that came with this event.
+    pub(crate) fn arrival_number(&self, seq: u64) -> Option<u64> {
+        self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)
+    }
+
+    /// The numbers of the messages that went, wholly or in part.
+    fn gone(&self) -> Vec<usize> {
+        let mut gone = Vec::new();
+        // The first place of the thread that was dropped from the end since.
+        let mut limit: Option<usize> = None;
+        for standing in self.state().standing.iter().rev() {
+            limit = limit.into_iter().chain(standing.cut).min();
+            let record = self.record(standing.seq);
+            let splices = record.map_or(&[][..], |record| record.plan.splices());
+            for (splice, swap) in splices.iter().zip(&standing.swaps) {
+                let places = Places::of(splice, swap.at.start);
+                let mut place = splice.at.start;
+                for piece in swap.comes.iter() {
+                    let stays =
+                        |offset: usize| limit.is_none_or(|it| places.after(place + offset) < it);
+                    match piece {
+                        Piece::Run(run) => {
+                            let kept = run.clone().enumerate().filter(|(offset, _)| stays(*offset));
+                            gone.extend(kept.map(|(_, number)| number));
+                        }
+                        Piece::Made(made) => match made.source {
+                            Maker::Arrival(number) if stays(0) => gone.push(number),
+                            Maker::Arrival(_) | Maker::Compaction { .. } => {}
+                        },
+                    }
+                    place += piece.len();
+                }
+            }
+            limit = limit.map(|limit| before(splices, limit));
+        }
+        gone
+    }
+
+    /// The parts of messages that stand, by the number of the message. A message that stands whole
+    /// as it came is in no swap.
+    fn standing_parts(&self) -> HashMap<usize, Vec<&Message>> {
+        let mut parts: HashMap<usize, Vec<&Message>> = HashMap::new();
+        for piece in self.state().thread.iter() {
+            if let Piece::Made(made) = piece
+                && let Maker::Arrival(number) = made.source
+            {
+                parts.entry(number).or_default().push(&made.message);
+            }
+        }
+        parts
+    }
+
+    fn taken_at(&self, number: usize, parts: &HashMap<usize, Vec<&Message>>) -> Option<Taken> {
+        let seq = *self.state().arrivals.get(number)?;
+        let event = self.event(seq)?;
+        let Event::MessageAppended(message) = &event.event else { return None };
+        let message = match parts.get(&number) {
+            None => message.clone(),
+            Some(parts) => without(message, parts)?,
+        };
+        Some(Taken { number: number as u64, seq, at: event.at, message })
+    }
+}
+
+/// The message without the blocks that stand, if what is left says anything.
+fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
+    let mut standing = parts.iter().flat_map(|part| &part.content).peekable();
+    // Parts keep the order of the blocks.
+    let went = message.content.iter().filter(|block| standing.next_if_eq(block).is_none());
+    let content: Vec<ContentBlock> = went.cloned().collect();
+    let says = |block: &ContentBlock| {
+        !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+            && !block.is_reasoning()
+    };
+    let says = content.iter().any(says);
+    says.then(|| Message::from(MessageParts { content, ..(**message).clone() }))
+}
+
+/// Where in the thread behind a splice that stands what went for it.
+///
+/// What went stands before the next message that stayed or came, so it is dropped from the end with
+/// that one, and stays as long as what was put in its place.
+struct Places {
+    start: usize,
+    /// The parts that stay: of which message, and how many messages come before it.
+    parts: Vec<(usize, usize)>,
+}
+
+impl Places {
+    fn of(splice: &Splice, start: usize) -> Self {
+        let part = |(index, insert): (usize, &Insert)| match insert {
+            Insert::Message { .. } => None,
+            Insert::Part { message, .. } => Some((*message, index)),
+        };
+        Self { start, parts: splice.insert.iter().enumerate().filter_map(part).collect() }
+    }
+
+    /// The place of a message that went. It does not fall where places rise: parts are in order.
+    fn after(&self, place: usize) -> usize {
+        let behind = self.parts.partition_point(|(message, _)| *message <= place);
+        let last = behind.checked_sub(1).and_then(|last| self.parts.get(last));
+        self.start
+            + match last {
+                None => 0,
+                Some((message, index)) if *message == place => *index,
+                Some((_, index)) => index + 1,
+            }
+    }
+}
+
+/// The first place before a plan of what stands at this place or behind it after the plan.
+fn before(splices: &[Splice], limit: usize) -> usize {
+    let (mut went, mut came, mut end) = (0, 0, 0);
+    for splice in splices {
+        let start = (splice.at.start + came).saturating_sub(went);
+        if limit <= start {
+            break;
+        }
+        let places = Places::of(splice, start);
+        if let Some(place) = splice.at.clone().find(|place| places.after(*place) >= limit) {
+            return place;
+        }
+        (went, came, end) = (went + splice.at.len(), came + splice.insert.len(), splice.at.end);
+    }
+    end.max((limit + went).saturating_sub(came))
+}

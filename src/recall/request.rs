@@ -1,0 +1,213 @@
+//! What can be asked for, and what can be wrong with it.
+
+use serde_json::Value;
+
+use crate::{
+    log::ReplayError,
+    message::{CheckpointId, CheckpointIdError, Text},
+};
+
+/// The longest query, in bytes.
+pub const MAX_QUERY_BYTES: usize = 1_000;
+
+/// The fields of an input.
+const FIELDS: [&str; 5] = ["from", "to", "message", "query", "offset"];
+
+/// What is asked for of what was compacted away. By default all of it, from its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecallRequest {
+    /// The messages of a range, in the order in which they came. As in the tool `compact` it begins
+    /// right after `from` and ends with `to`. A checkpoint that came more than once stands for the
+    /// widest range.
+    Range {
+        /// The checkpoint that the range opens after; its beginning where absent.
+        from: Option<CheckpointId>,
+        /// The checkpoint that the range closes with; its end where absent.
+        to: Option<CheckpointId>,
+        /// The number of the message to begin with: [`Recalled::next`](super::Recalled::next).
+        offset: u64,
+    },
+    /// One message.
+    Message {
+        /// Its number among all that came, from 0.
+        number: u64,
+        /// The byte of its text to begin with.
+        offset: u64,
+    },
+    /// The messages that hold words, best first. It takes the feature `recall`.
+    Search {
+        /// The words.
+        query: Text,
+        /// How many of the messages to pass over.
+        offset: u64,
+    },
+}
+
+/// Why nothing can be recalled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecallError {
+    /// A field of another type.
+    #[error("{field} must be {expected}, found {found}")]
+    Type {
+        /// The field.
+        field: &'static str,
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there, abridged.
+        found: String,
+    },
+    /// A field that does not exist.
+    #[error("{field:?} is not a field of recall; from, to, message, query and offset are")]
+    Unknown {
+        /// The field, abridged.
+        field: String,
+    },
+    /// A text that is not a checkpoint id.
+    #[error("{field}: {error}")]
+    Checkpoint {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with the id.
+        error: CheckpointIdError,
+    },
+    /// Two fields that ask for different things.
+    #[error("{one} and {other} do not go together: name a range, a message or a query")]
+    Mixed {
+        /// The one.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// A checkpoint that neither the thread has nor what was compacted away.
+    #[error("checkpoint {id} is neither in the thread nor in what was compacted away")]
+    UnknownCheckpoint {
+        /// The checkpoint.
+        id: CheckpointId,
+    },
+    /// A range that ends where it begins, or before.
+    #[error("the range is empty: {to} does not come after {from}")]
+    Inverted {
+        /// Where it begins.
+        from: CheckpointId,
+        /// Where it ends.
+        to: CheckpointId,
+    },
+    /// A message that is not among those that were compacted away.
+    #[error("message {number} is not among those that were compacted away")]
+    NotTaken {
+        /// The number.
+        number: u64,
+    },
+    /// A place behind the end of a message.
+    #[error("message {number} has {len} bytes, so it cannot be told from byte {offset} on")]
+    Beyond {
+        /// The number.
+        number: u64,
+        /// The place.
+        offset: u64,
+        /// How many bytes it has.
+        len: usize,
+    },
+    /// A query without a word.
+    #[error("the query has no word to look for: letters and digits are")]
+    NoWords,
+    /// A query that is too long.
+    #[error("the query has {found} bytes, {MAX_QUERY_BYTES} are the most: name a few words")]
+    QueryLength {
+        /// How many bytes it has.
+        found: usize,
+    },
+    /// A query to a build without the feature `recall`.
+    #[error("recall by query is not available here: name a range or a message")]
+    NoSearch,
+    /// The log cannot be read.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+impl Default for RecallRequest {
+    fn default() -> Self {
+        Self::Range { from: None, to: None, offset: 0 }
+    }
+}
+
+impl RecallRequest {
+    /// Reads the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
+    /// `{"query", "offset"?}`. A `null` counts as absent, and a marker may be given whole, as
+    /// `<checkpoint:a1b2c3>`.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::recall::RecallRequest;
+    ///
+    /// let request = RecallRequest::parse(&json!({"message": 7}))?;
+    /// assert_eq!(request, RecallRequest::Message { number: 7, offset: 0 });
+    /// let error = RecallRequest::parse(&json!({"message": "x"})).unwrap_err();
+    /// assert_eq!(error.to_string(), "message must be a whole number from 0, found \"x\"");
+    /// # Ok::<(), threadfold::recall::RecallError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`RecallError`], which names the field. Whether what is asked for is there is asked later.
+    pub fn parse(input: &Value) -> Result<Self, RecallError> {
+        let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
+        if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            return Err(RecallError::Unknown { field: abridged(key) });
+        }
+        let field = |name: &str| object.get(name).filter(|value| !value.is_null());
+        let there = |name: &&&'static str| field(name).is_some();
+        let mixed = |one: &'static str, others: &[&'static str]| match others.iter().find(there) {
+            Some(other) => Err(RecallError::Mixed { one, other }),
+            None => Ok(()),
+        };
+        let offset = number("offset", field("offset"))?.unwrap_or_default();
+        if let Some(query) = field("query") {
+            mixed("query", &["from", "to", "message"])?;
+            let query = query.as_str().ok_or_else(|| mismatch("query", "a string", query))?;
+            let found = query.len();
+            return match found > MAX_QUERY_BYTES {
+                true => Err(RecallError::QueryLength { found }),
+                false => Ok(Self::Search { query: query.into(), offset }),
+            };
+        }
+        if let Some(number) = number("message", field("message"))? {
+            mixed("message", &["from", "to"])?;
+            return Ok(Self::Message { number, offset });
+        }
+        let (from, to) = (checkpoint("from", field("from"))?, checkpoint("to", field("to"))?);
+        Ok(Self::Range { from, to, offset })
+    }
+}
+
+fn number(field: &'static str, value: Option<&Value>) -> Result<Option<u64>, RecallError> {
+    let read = |value: &Value| {
+        value.as_u64().ok_or_else(|| mismatch(field, "a whole number from 0", value))
+    };
+    value.map(read).transpose()
+}
+
+fn checkpoint(
+    field: &'static str,
+    value: Option<&Value>,
+) -> Result<Option<CheckpointId>, RecallError> {
+    let Some(value) = value else { return Ok(None) };
+    let text = value.as_str().ok_or_else(|| mismatch(field, "a string", value))?;
+    let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
+    let id = inner.unwrap_or(text).parse();
+    id.map(Some).map_err(|error| RecallError::Checkpoint { field, error })
+}
+
+fn mismatch(field: &'static str, expected: &'static str, found: &Value) -> RecallError {
+    RecallError::Type { field, expected, found: abridged(&found.to_string()) }
+}
+
+/// What was found, where it is long only its beginning.
+fn abridged(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Ranking messages by words, with BM25.
+//!
+//! A long message is searched in pieces, so that what holds words once in a long output is not
+//! ranked behind what is short. All texts are looked through once, and only the words that are looked
+//! for are counted: an index of all words would cost many times the time and the memory of a search.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use bm25::{Embedding, Scorer, TokenEmbedding};
+
+use super::{
+    passage::{border, piece_end},
+    request::RecallError,
+    tool::RECALL,
+    words,
+};
+use crate::{
+    log::Taken,
+    message::{ContentBlock, Text},
+};
+
+/// How many matches one answer tells.
+pub(super) const SHOWN: usize = 10;
+
+/// How many different words of a query count, so that a search ends soon.
+const TERMS: usize = 64;
+
+/// How many bytes are searched as one.
+const PIECE: usize = 4_000;
+
+/// How many bytes around the words are told.
+const EXCERPT: usize = 600;
+
+/// The words that are looked for, with their places in the query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Terms(HashMap<String, usize>);
+
+/// A message that holds words, and the piece of it that holds them best.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Matched {
+    pub(super) index: usize,
+    pub(super) bytes: Range<usize>,
+    score: f32,
+}
+
+impl Terms {
+    pub(super) fn of(query: &str) -> Result<Self, RecallError> {
+        let found = query.len();
+        if found > super::request::MAX_QUERY_BYTES {
+            return Err(RecallError::QueryLength { found });
+        }
+        let mut terms = HashMap::new();
+        words::each(query, |word, _| {
+            let number = terms.len();
+            if number < TERMS && word.chars().any(char::is_alphanumeric) {
+                terms.entry(word.to_owned()).or_insert(number);
+            }
+        });
+        if terms.is_empty() { Err(RecallError::NoWords) } else { Ok(Self(terms)) }
+    }
+
+    /// The bytes around where most of the words stand together, within a piece of a text.
+    pub(super) fn excerpt(&self, text: &str, piece: Range<usize>) -> Range<usize> {
+        let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
+        words::each(text.get(piece.clone()).unwrap_or_default(), |word, range| {
+            hits.extend(self.0.get(word).map(|term| (range, *term)));
+        });
+        let (start, end) = closest(&hits);
+        let (start, end) = (piece.start + start, piece.start + end);
+        let slack = EXCERPT.saturating_sub(end - start);
+        let start = border(text, start.saturating_sub(slack / 3).max(piece.start));
+        start..piece_end(text, start, EXCERPT).max(border(text, end.min(start + EXCERPT)))
+    }
+
+    /// How many words a text has, and how often it has each that is looked for.
+    fn count(&self, text: &str) -> (usize, HashMap<usize, usize>) {
+        let (mut words, mut counts) = (0, HashMap::new());
+        words::each(text, |word, _| {
+            words += 1;
+            if let Some(term) = self.0.get(word) {
+                *counts.entry(*term).or_default() += 1;
+            }
+        });
+        (words, counts)
+    }
+}
+
+/// The messages that only call for what was said before, or hold nothing but what came of it: by
+/// their own words they would be found before what they quote.
+pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
+    let mut calls: HashSet<&Text> = HashSet::new();
+    let mut quoting = HashSet::new();
+    for taken in taken {
+        let uses = taken.message.tool_uses().filter(|call| call.name == *RECALL);
+        calls.extend(uses.map(|call| &call.id));
+        let says = |block: &&ContentBlock| {
+            !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+                && !block.is_reasoning()
+        };
+        let quotes = |block: &ContentBlock| match block {
+            ContentBlock::ToolUse(call) => calls.contains(&call.id),
+            ContentBlock::ToolResult(result) => calls.contains(&result.tool_use_id),
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Document(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::ServerToolUse(_)
+            | ContentBlock::ServerToolResult(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Opaque(_) => false,
+        };
+        let mut said = taken.message.content.iter().filter(says).peekable();
+        if said.peek().is_some() && said.all(quotes) {
+            quoting.insert(taken.number);
+        }
+    }
+    quoting
+}
+
+/// Returns the messages that hold any of the words, best first, of so many whose texts are given by
+/// number; those without a text are passed over. Of equals the latest comes first.
+pub(super) fn ranked(
+    terms: &Terms,
+    count: usize,
+    text: impl Fn(usize) -> Option<String>,
+) -> Vec<Matched> {
+    let (mut all, mut length, mut hits) = (0_usize, 0_usize, Vec::new());
+    for index in 0..count {
+        let Some(text) = text(index) else { continue };
+        for bytes in pieces(&text) {
+            let (words, counts) = terms.count(text.get(bytes.clone()).unwrap_or_default());
+            (all, length) = (all + 1, length + words);
+            if !counts.is_empty() {
+                hits.push(Hit { index, bytes, words, counts });
+            }
+        }
+    }
+    let average = real(length) / real(all.max(1));
+    let mut scorer = Scorer::<usize, usize>::new();
+    for (id, hit) in hits.iter().enumerate() {
+        scorer.upsert(&id, hit.weighed(average));
+    }
+    // How rare a word is depends on how many pieces there are in all.
+    (hits.len()..all).for_each(|other| scorer.upsert(&other, Embedding(Vec::new())));
+    let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
+    best(&scorer, &Embedding(query.collect()), &hits)
+}
+
+/// A piece of a message that holds words.
+struct Hit {
+    index: usize,
+    bytes: Range<usize>,
+    words: usize,
+    /// How often it holds each.
+    counts: HashMap<usize, usize>,
+}
+
+impl Hit {
+    /// The weights of its words, before it is known how rare each is: what comes often counts more,
+    /// but ever less so, and less in a long piece.
+    fn weighed(&self, average: f32) -> Embedding<usize> {
+        // The values that are usual for BM25.
+        let (k1, b) = (1.2, 0.75);
+        let long = 1.0 - b + b * real(self.words) / average.max(1.0);
+        let weight = |(index, count): (&usize, &usize)| {
+            let count = real(*count);
+            TokenEmbedding { index: *index, value: count * (k1 + 1.0) / (count + k1 * long) }
+        };
+        Embedding(self.counts.iter().map(weight).collect())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "weights need not be exact")]
+fn real(count: usize) -> f32 {
+    count as f32
+}
+
+/// The best piece of each message, best first.
+fn best(scorer: &Scorer<usize, usize>, query: &Embedding<usize>, hits: &[Hit]) -> Vec<Matched> {
+    let mut best: HashMap<usize, Matched> = HashMap::new();
+    for scored in scorer.matches(query) {
+        let Some(Hit { index, bytes, .. }) = hits.get(scored.id) else { continue };
+        let matched = Matched { index: *index, bytes: bytes.clone(), score: scored.score };
+        let found = best.entry(*index).or_insert_with(|| matched.clone());
+        let is_better = found.score < matched.score;
+        if is_better || (found.score == matched.score && matched.bytes.start < found.bytes.start) {
+            *found = matched;
+        }
+    }
+    let mut best: Vec<Matched> = best.into_values().collect();
+    best.sort_unstable_by(|one, other| {
+        other.score.total_cmp(&one.score).then(other.index.cmp(&one.index))
+    });
+    best
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let end = piece_end(text, start, PIECE);
+        let piece = (start < end).then_some(start..end);
+        start = end;
+        piece
+    })
+}
+
+/// The stretch, of what an excerpt holds, with most different words in it.
+fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
+    let (mut first, mut best, mut most) = (0, (0, 0), 0);
+    let mut counts: HashMap<usize, usize> = HashMap::new();
+    for (range, term) in hits {
+        *counts.entry(*term).or_default() += 1;
+        while let Some((start, term)) = hits.get(first)
+            && range.end.saturating_sub(start.start) > EXCERPT
+        {
+            if let Some(count) = counts.get_mut(term) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(term);
+                }
+            }
+            first += 1;
+        }
+        let start = hits.get(first).map_or(range.start, |(start, _)| start.start);
+        if counts.len() > most {
+            (most, best) = (counts.len(), (start.min(range.start), range.end));
+        }
+    }
+    best
+}

@@ -1,0 +1,46 @@
+//! Recalling as a tool of an agent.
+//!
+//! A tool is plain data and [`Recall::call`](super::Recall::call); how it is offered to a model is
+//! for the caller.
+
+use serde_json::json;
+
+use crate::message::ToolSpec;
+
+/// The name by which a model calls the tool.
+pub const RECALL: &str = "recall";
+
+/// What the tool is for and how to use it, written for a model.
+const ABOUT: &str = include_str!("tool_recall.md");
+
+/// The same of what it can do with the feature `recall`.
+const ABOUT_QUERY: &str = include_str!("tool_recall_query.md");
+
+/// Returns the tool as a model is told about it. Of queries it is told only with the feature
+/// `recall`.
+///
+/// ```
+/// assert_eq!(threadfold::recall::tool::spec().name, "recall");
+/// ```
+#[must_use]
+pub fn spec() -> ToolSpec {
+    let checkpoint = |words: &str| json!({"type": "string", "description": words});
+    let number = |words: &str| json!({"type": "integer", "minimum": 0, "description": words});
+    let mut properties = json!({
+        "from": checkpoint("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
+        "to": checkpoint("Id of the checkpoint with which the range ends. Leave it out to end with the latest."),
+        "message": number("Number of one message to read, instead of a range."),
+        "offset": number("Where to go on, as the answer before said. Leave it out to begin."),
+    });
+    let mut about = ABOUT.to_owned();
+    if cfg!(feature = "recall") {
+        about.push('\n');
+        about.push_str(ABOUT_QUERY);
+        if let Some(properties) = properties.as_object_mut() {
+            let query = checkpoint("Words to look for, instead of a range or a message.");
+            properties.insert("query".to_owned(), query);
+        }
+    }
+    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
+    ToolSpec::new(RECALL, about.trim_end(), schema)
+}
