@@ -235,7 +235,7 @@ fn retryable(after: Option<u64>) -> ModelErrorKind {
 #[test]
 fn an_answer_arrives_however_it_is_divided() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
-        let cases = cases::read(format!("testdata/wire/{folder}/streams")).unwrap();
+        let cases = cases::read(format!("testdata/streams/{folder}")).unwrap();
         let cases = cases.iter().filter(|case| case.section("response").is_some());
         for (case, size) in cases.zip([1, 2, 7, 61].into_iter().cycle()) {
             let stream = case.section("stream").unwrap();
@@ -445,8 +445,8 @@ fn what_is_no_answer_at_all_says_what_it_is() {
 #[test]
 fn an_answer_in_one_body_is_taken_too() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
-        let case = cases::read(format!("testdata/wire/{folder}/streams")).unwrap();
-        let case = case.iter().find(|case| case.name.contains("text")).unwrap();
+        let case = cases::read(format!("testdata/streams/{folder}")).unwrap();
+        let case = case.iter().find(|case| case.name == "text").unwrap();
         let response = case.section("response").unwrap();
         let server = Server::new([whole("200 OK", "content-type: application/json\r\n", response)]);
         let turn = told(&server.model(dialect), ask()).1.unwrap();
@@ -639,7 +639,7 @@ fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
         let refusal = match dialect {
             Dialect::Anthropic => {
                 json!({"type": "error", "error": {"type": "invalid_request_error",
-                "message": "prompt is too long: 2400 tokens > 2000 maximum"}})
+                "message": "prompt is too long: 4400 tokens > 4000 maximum"}})
             }
             _ => json!({"error": {"message": "too long", "code": "context_length_exceeded"}}),
         };

@@ -38,11 +38,9 @@ impl EventLog {
 
     /// The numbers of these messages, as ascending ranges that do not adjoin.
     pub(crate) fn said(&self) -> Vec<Range<usize>> {
-        let state = self.state();
-        let swapped = state.standing.iter().flat_map(|standing| &standing.swaps);
-        let taken = swapped.flat_map(|swap| swap.comes.iter());
-        let mut runs: Vec<Range<usize>> =
-            state.thread.iter().chain(taken).filter_map(run).collect();
+        let stands = self.state().thread.iter().filter_map(run);
+        let gone = self.gone().into_iter().map(|number| number..number + 1);
+        let mut runs: Vec<Range<usize>> = stands.chain(gone).collect();
         runs.sort_by_key(|run| (run.start, run.end));
         let mut said: Vec<Range<usize>> = Vec::new();
         for run in runs {

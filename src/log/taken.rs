@@ -77,7 +77,7 @@ impl EventLog {
     }
 
     /// The numbers of the messages that went, wholly or in part.
-    fn gone(&self) -> Vec<usize> {
+    pub(super) fn gone(&self) -> Vec<usize> {
         let mut gone = Vec::new();
         // The first place of the thread that was dropped from the end since.
         let mut limit: Option<usize> = None;
