@@ -35,6 +35,7 @@
 //! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
 //! | keep logs and what compactions archive | [`store`] |
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
+//! | read what was compacted away | [`recall`] |
 //! | know what a compaction lost, and put the most important back | [`retention`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
 //! | edit files with scripts, as models do | [`edl`] |
@@ -42,7 +43,7 @@
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`retention`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
+//! [`retention`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`recall`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
 //! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
@@ -51,6 +52,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
+//! | `recall` | recalling by words, ranked with BM25 |
 //! | `tracing` | one span a compaction; [`drive::telemetry`] has the names |
 //! | `tiktoken` | `tokens::O200k`: exact counts for OpenAI's models |
 //!
