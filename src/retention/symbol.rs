@@ -42,11 +42,12 @@ pub(super) fn symbol(
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
     let length = text.chars().count();
-    if !(3..=120).contains(&length) || is_listed(&PRODUCTS, text) {
+    if !(3..=120).contains(&length) {
         return false;
     }
     let ticked = chunk.ticked && trust != Trust::Little && is_name(text) && is_wordy(text);
     let found = is_flag(text) || is_qualified(text, chunk.opens_call) || is_joined(text) || ticked;
+    let found = found && !is_listed(&PRODUCTS, text);
     if found {
         note(FactClass::Identifier, text);
     }
