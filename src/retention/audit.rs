@@ -1,16 +1,10 @@
 //! The audit: what was removed, what facts it held, which of them still stand.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::{
-    class::FactClass,
-    fact::Fact,
-    files::Files,
-    gather::{Gathered, Mention},
-    index::{Phrases, Spelled},
-    options::AuditOptions,
-    passage::fingerprint,
-    report::{Recall, Retention},
+    gather::Gathered, options::AuditOptions, passage::fingerprint, report::Retention,
+    search::Search,
 };
 use crate::message::Message;
 
@@ -44,55 +38,30 @@ use crate::message::Message;
 /// ```
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], options: &AuditOptions) -> Retention {
-    audit_counted(before, after, options).0
+    let gathered = gathered(before, after, options);
+    searched(&gathered, before.len(), after, options).retention()
 }
 
-/// The audit, and the steps that its search took.
-fn audit_counted(
-    before: &[Message],
-    after: &[Message],
-    options: &AuditOptions,
-) -> (Retention, u64) {
+/// The facts of what was removed.
+fn gathered(before: &[Message], after: &[Message], options: &AuditOptions) -> Gathered {
     let mut gathered = Gathered::default();
     for index in removed(before, after) {
         if let Some(message) = before.get(index) {
             gathered.read(index, message, options);
         }
     }
-    judged(gathered, before.len(), after, options)
+    gathered
 }
 
-/// Says which of these facts stand, of a thread of so many messages, and the steps that it took.
-pub(super) fn judged(
-    mut gathered: Gathered,
+fn searched<'a>(
+    gathered: &'a Gathered,
     messages: usize,
     after: &[Message],
-    options: &AuditOptions,
-) -> (Retention, u64) {
-    gathered.tidy(options);
-    let (too_long, dropped) = (gathered.too_long, gathered.dropped);
-    let spelled = Spelled::of(after);
-    let files = Files::new(paths(&gathered).chain(spelled.paths.iter().cloned()));
-    let mut found = merged(gathered, &files, messages);
-    found.sort_by(|one, other| heavier_first(&one.fact, &other.fact));
-    let left_out = found.len().saturating_sub(options.most_facts).saturating_add(dropped);
-    found.truncate(options.most_facts);
-    let (missing, kept, steps) = sorted_out(found, after, &spelled, &files);
-    (report(missing, &kept, left_out, too_long), steps)
-}
-
-/// A fact, and by what it is looked for.
-struct Found {
-    fact: Fact,
-    /// The key of its class.
-    key: String,
-    /// Whether nothing longer than a file name is known of it.
-    bare: bool,
-}
-
-fn heavier_first(one: &Fact, other: &Fact) -> std::cmp::Ordering {
-    let order = |fact: &Fact| (u32::MAX - fact.weight, fact.class, fact.positions.first().copied());
-    order(one).cmp(&order(other)).then_with(|| one.text.cmp(&other.text))
+    options: &'a AuditOptions,
+) -> Search<'a> {
+    let mut search = Search::new(gathered, messages, options);
+    after.iter().for_each(|message| search.read(message));
+    search
 }
 
 /// The indices of the messages that do not stand after.
@@ -114,93 +83,6 @@ fn removed(before: &[Message], after: &[Message]) -> Vec<usize> {
     indices.filter(|(_, gone)| **gone).map(|(index, _)| index).collect()
 }
 
-fn paths(gathered: &Gathered) -> impl Iterator<Item = String> {
-    let keys = gathered.found.keys().filter(|(class, _)| *class == FactClass::Path);
-    keys.map(|(_, key)| key.clone())
-}
-
-/// The facts, with one for each file, however it was spelled.
-fn merged(gathered: Gathered, files: &Files, messages: usize) -> Vec<Found> {
-    let mut of_files: BTreeMap<usize, (String, Mention)> = BTreeMap::new();
-    let mut found = Vec::new();
-    for ((class, key), mention) in gathered.found {
-        let file = files.file(&key).filter(|_| class == FactClass::Path);
-        let Some(file) = file else {
-            found.push(found_of(class, key, mention, messages));
-            continue;
-        };
-        let (known, whole) = of_files.entry(file).or_insert_with(|| (key.clone(), mention.clone()));
-        whole.speaker = whole.speaker.max(mention.speaker);
-        whole.positions.extend(mention.positions);
-        // The longer spelling, and of two as long the one that sorts first.
-        if (key.len(), &*known) > (known.len(), &key) {
-            (*known, whole.text) = (key, mention.text);
-        }
-    }
-    let of_files = of_files.into_values();
-    found.extend(of_files.map(|(key, mention)| found_of(FactClass::Path, key, mention, messages)));
-    found
-}
-
-fn found_of(class: FactClass, key: String, mention: Mention, messages: usize) -> Found {
-    let Mention { text, speaker, positions } = mention;
-    let last = positions.last().copied().unwrap_or_default();
-    let weight = Fact::weigh(speaker, positions.len(), last, messages);
-    let positions = positions.into_iter().collect();
-    let fact = Fact { class, text: text.into(), weight, speaker, positions };
-    let bare = !key.contains('/');
-    Found { fact, key, bare }
-}
-
-/// What is missing; class and weight of what stands; the steps that it took.
-type SortedOut = (Vec<Fact>, Vec<(FactClass, u32)>, u64);
-
-/// Tells the facts that are missing from those that stand.
-fn sorted_out(found: Vec<Found>, after: &[Message], spelled: &Spelled, files: &Files) -> SortedOut {
-    let mut phrases = Phrases::new(found.iter().map(|found| {
-        let is_word = matches!(found.fact.class, FactClass::Path | FactClass::Url);
-        let is_word = is_word && !found.fact.text.contains(' ');
-        (found.fact.class, if is_word { "" } else { &*found.fact.text })
-    }));
-    let standing = phrases.found_in(after);
-    let in_folders = |key: &&String| key.contains('/');
-    let file = |key: &String| files.file(key);
-    let located: HashSet<usize> =
-        spelled.paths.iter().filter(in_folders).filter_map(file).collect();
-    let named: HashSet<usize> = spelled.paths.iter().filter_map(file).collect();
-    let (mut missing, mut kept) = (Vec::new(), Vec::new());
-    for (number, Found { fact, key, bare }) in found.into_iter().enumerate() {
-        let on = |files: &HashSet<usize>| file(&key).is_some_and(|file| files.contains(&file));
-        let path = fact.class == FactClass::Path && (on(&located) || (bare && on(&named)));
-        let url = fact.class == FactClass::Url && spelled.urls.contains(&key);
-        if path || url || standing.contains(&number) {
-            kept.push((fact.class, fact.weight));
-        } else {
-            missing.push(fact);
-        }
-    }
-    (missing, kept, phrases.steps())
-}
-
-fn report(
-    missing: Vec<Fact>,
-    kept: &[(FactClass, u32)],
-    left_out: usize,
-    too_long: usize,
-) -> Retention {
-    let mut classes: BTreeMap<FactClass, Recall> = BTreeMap::new();
-    let mut overall = Recall::default();
-    for (class, weight) in kept {
-        classes.entry(*class).or_default().count(*weight, true);
-        overall.count(*weight, true);
-    }
-    for fact in &missing {
-        classes.entry(fact.class).or_default().count(fact.weight, false);
-        overall.count(fact.weight, false);
-    }
-    Retention { overall, classes, missing, left_out, too_long }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +94,8 @@ mod tests {
         let before: String = (0..count).map(rule).collect();
         let after: String = (0..count / 2).map(|n| rule(n * 2)).collect();
         let (before, after) = ([Message::user(before)], [Message::assistant(after)]);
-        audit_counted(&before, &after, &AuditOptions::default()).1
+        let options = AuditOptions::default();
+        searched(&gathered(&before, &after, &options), 1, &after, &options).steps()
     }
 
     #[test]

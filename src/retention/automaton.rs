@@ -12,9 +12,12 @@ pub(super) struct Automaton {
     folds_case: bool,
     words: HashMap<String, u32>,
     next: HashMap<(u32, Step), u32>,
+    /// The nodes behind the root, by word: most words end there, so they are found without hashing.
+    first: Vec<u32>,
     nodes: Vec<Node>,
     /// How many tokens each phrase has.
     lengths: Vec<usize>,
+    buffer: String,
     /// Steps taken, for a test that counts them.
     pub(super) steps: u64,
 }
@@ -30,22 +33,35 @@ struct Node {
     phrases: Vec<usize>,
 }
 
-const ROOT: u32 = 0;
+/// Where every search begins.
+pub(super) const ROOT: u32 = 0;
 
 impl Automaton {
     pub(super) fn new(folds_case: bool) -> Self {
-        let (words, next, lengths) = (HashMap::new(), HashMap::new(), Vec::new());
-        Self { folds_case, words, next, nodes: vec![Node::default()], lengths, steps: 0 }
+        Self {
+            folds_case,
+            words: HashMap::new(),
+            next: HashMap::new(),
+            first: Vec::new(),
+            nodes: vec![Node::default()],
+            lengths: Vec::new(),
+            buffer: String::new(),
+            steps: 0,
+        }
     }
 
     /// Adds a phrase and returns its number. One without a token is never found.
     pub(super) fn add(&mut self, phrase: &str) -> usize {
         let (number, mut node, mut count) = (self.lengths.len(), ROOT, 0);
-        let mut buffer = String::new();
         for token in tokens(phrase) {
-            canonical(token.text, self.folds_case, &mut buffer);
-            let fresh = self.words.len() as u32;
-            let word = *self.words.entry(buffer.clone()).or_insert(fresh);
+            let text = canonical(token.text, self.folds_case, &mut self.buffer);
+            let word = if let Some(word) = self.words.get(text) {
+                *word
+            } else {
+                let fresh = self.words.len() as u32;
+                self.words.insert(text.to_owned(), fresh);
+                fresh
+            };
             let step = (word, token.glued && node != ROOT);
             let fresh = self.nodes.len() as u32;
             let known = *self.next.entry((node, step)).or_insert(fresh);
@@ -64,7 +80,11 @@ impl Automaton {
     /// Sets the links. To be called when all phrases are there.
     pub(super) fn link(&mut self) {
         let mut children: HashMap<u32, Vec<(Step, u32)>> = HashMap::new();
+        self.first = vec![ROOT; self.words.len()];
         for ((node, step), child) in &self.next {
+            if let Some(first) = self.first.get_mut(step.0 as usize).filter(|_| *node == ROOT) {
+                *first = *child;
+            }
             children.entry(*node).or_default().push((*step, *child));
         }
         let mut queue = VecDeque::from([ROOT]);
@@ -81,35 +101,26 @@ impl Automaton {
         }
     }
 
-    /// Tells of every phrase that ends somewhere in the text: its number, where it begins and ends.
-    pub(super) fn scan(&mut self, text: &str, mut found: impl FnMut(usize, usize, usize)) {
-        let (mut node, mut buffer) = (ROOT, String::new());
-        let mut starts: Vec<usize> = Vec::new();
-        for token in tokens(text) {
-            starts.push(token.start);
-            let (next, steps) = self.step(node, &token, &mut buffer);
-            self.steps += steps;
-            node = next;
-            let end = token.start + token.text.len();
-            let mut ending = node;
-            while ending != ROOT {
-                let Some(at) = self.nodes.get(ending as usize) else { break };
-                self.steps += 1;
-                for phrase in &at.phrases {
-                    let length = self.lengths.get(*phrase).copied().unwrap_or_default();
-                    let start = starts.len().checked_sub(length).and_then(|at| starts.get(at));
-                    found(*phrase, start.copied().unwrap_or_default(), end);
-                }
-                ending = at.shorter;
-            }
-        }
-    }
-
-    fn step(&self, node: u32, token: &Token<'_>, buffer: &mut String) -> (u32, u64) {
-        canonical(token.text, self.folds_case, buffer);
-        match self.words.get(buffer.as_str()) {
+    /// The node behind a token.
+    pub(super) fn step(&mut self, node: u32, token: &Token<'_>) -> u32 {
+        let word = canonical(token.text, self.folds_case, &mut self.buffer);
+        let (next, steps) = match self.words.get(word) {
             Some(word) => self.follow(node, (*word, token.glued)),
             None => (ROOT, 1),
+        };
+        self.steps += steps;
+        next
+    }
+
+    /// Tells of every phrase that ends at this node: its number, and of how many tokens it is.
+    pub(super) fn ending(&mut self, mut node: u32, mut found: impl FnMut(usize, usize)) {
+        while node != ROOT {
+            let Some(at) = self.nodes.get(node as usize) else { break };
+            self.steps += 1;
+            for phrase in &at.phrases {
+                found(*phrase, self.lengths.get(*phrase).copied().unwrap_or_default());
+            }
+            node = at.shorter;
         }
     }
 
@@ -123,8 +134,7 @@ impl Automaton {
             (node, steps) = (self.fail(node), steps + 1);
         }
         // What stands before the first token of a phrase is nobody's business here.
-        let next = self.next.get(&(ROOT, (step.0, false)));
-        (next.copied().unwrap_or(ROOT), steps)
+        (self.first.get(step.0 as usize).copied().unwrap_or(ROOT), steps)
     }
 
     fn fail(&self, node: u32) -> u32 {
@@ -143,8 +153,11 @@ mod tests {
             automaton.add(phrase);
         }
         automaton.link();
-        let mut found = Vec::new();
-        automaton.scan("A b C d x.y x. y", |phrase, start, end| found.push((phrase, start, end)));
-        assert_eq!(found, [(1, 2, 3), (0, 0, 5), (2, 2, 7), (3, 8, 11)]);
+        let (mut found, mut node) = (Vec::new(), ROOT);
+        for token in tokens("A b C d x.y x. y") {
+            node = automaton.step(node, &token);
+            automaton.ending(node, |phrase, length| found.push((phrase, length, token.start)));
+        }
+        assert_eq!(found, [(1, 1, 2), (0, 3, 4), (2, 3, 6), (3, 3, 10)]);
     }
 }

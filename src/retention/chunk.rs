@@ -1,6 +1,9 @@
 //! Words in pieces, and how far a piece is believed.
 
-use super::token::{is_quotation_mark, is_word};
+use super::{
+    scan,
+    token::{is_quotation_mark, is_word},
+};
 
 /// How far a word is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,10 @@ pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
 }
 
 fn is_border(c: char) -> bool {
-    is_quotation_mark(c) || "()[]{}<>,;|=!?*$&^%\u{2026}\u{2192}\u{300c}\u{300d}".contains(c)
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => scan::is_border(byte),
+        _ => is_quotation_mark(c) || matches!(c, '\u{2026}' | '\u{2192}' | '\u{300c}' | '\u{300d}'),
+    }
 }
 
 /// Without the signs of a sentence at its end, and those before the first word.

@@ -1,12 +1,14 @@
 //! Command lines: in fences of a shell, and behind a prompt.
 
-use super::class::FactClass;
+use super::{class::FactClass, scan::is_listed};
 
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
 
 /// Commands that only look. What they showed is gone, and they are soon typed again.
-const LOOKS: &str =
-    " ls cat sed head tail less rg grep find pwd echo which wc tree nl stat file env true ";
+const LOOKS: [&str; 19] = [
+    "cat", "echo", "env", "file", "find", "grep", "head", "less", "ls", "nl", "pwd", "rg", "sed",
+    "stat", "tail", "tree", "true", "wc", "which",
+];
 
 /// Tells of the commands in a text: the lines of fenced blocks of a shell, and lines behind `$ `.
 pub(super) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
@@ -50,7 +52,7 @@ pub(super) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 /// Whether a command changes and proves nothing.
 pub(super) fn only_looks(command: &str) -> bool {
     let name = command.split_whitespace().next().unwrap_or_default();
-    LOOKS.contains(&format!(" {name} ")) && !command.contains(['>', ';']) && !command.contains("&&")
+    is_listed(&LOOKS, name) && !command.contains(['>', ';']) && !command.contains("&&")
 }
 
 fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {

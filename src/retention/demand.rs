@@ -1,10 +1,30 @@
 //! Sentences of the user that demand, forbid or prefer.
 
-use super::class::FactClass;
+use super::{class::FactClass, scan::is_listed};
 
 /// Words that demand, wherever they stand.
-const WORDS: &str = " must mustn't never always don't dont shouldn't should shall avoid prefer preferably ensure only keep \
-    required forbidden stick instead without ";
+const WORDS: [&str; 20] = [
+    "always",
+    "avoid",
+    "don't",
+    "dont",
+    "ensure",
+    "forbidden",
+    "instead",
+    "keep",
+    "must",
+    "mustn't",
+    "never",
+    "only",
+    "prefer",
+    "preferably",
+    "required",
+    "shall",
+    "should",
+    "shouldn't",
+    "stick",
+    "without",
+];
 
 /// Words that demand together.
 const PHRASES: [&str; 27] = [
@@ -38,19 +58,22 @@ const PHRASES: [&str; 27] = [
 ];
 
 /// Who stands before `don't`, `never` and the like that tell of something and forbid nothing.
-const TELLERS: &str = " i we they it he she that which who ";
+const TELLERS: [&str; 9] = ["he", "i", "it", "she", "that", "they", "we", "which", "who"];
 
 /// What makes a telling a demand all the same.
-const WISHES: &str = " want need like allow accept use ";
+const WISHES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"];
 
 /// Signs of code and markup, in which words demand nothing.
 const CODE: [&str; 9] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>"];
 
 /// Tells of the sentences of a text that demand something, each on one line.
 pub(super) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let mut words = Words::default();
     for paragraph in paragraphs(text) {
-        for sentence in sentences(&paragraph).filter(|sentence| is_demand(sentence)) {
-            note(FactClass::Constraint, sentence);
+        for sentence in sentences(&paragraph) {
+            if is_demand(sentence, &mut words) {
+                note(FactClass::Constraint, sentence);
+            }
         }
     }
 }
@@ -122,67 +145,109 @@ fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
 /// Whether the point behind a text belongs to its last word.
 fn abbreviates(text: &str) -> bool {
     let last = text.rsplit([' ', '(']).next().unwrap_or_default();
-    [" e.g ", " i.e ", " vs ", " cf ", " approx ", " no "]
-        .iter()
-        .any(|list| list.trim() == last.to_ascii_lowercase())
+    ["e.g", "i.e", "vs", "cf", "approx", "no"].iter().any(|word| word.eq_ignore_ascii_case(last))
 }
 
-fn is_demand(sentence: &str) -> bool {
-    let opens = sentence
-        .starts_with(|c: char| c.is_alphanumeric() || c == '@' || c == '`' || c == '"' || c == '*');
-    let code = CODE.iter().any(|sign| sentence.contains(sign)) || sentence.ends_with(['{', ';']);
-    let words: Vec<String> = words(sentence).take(200).collect();
-    opens
-        && !code
-        && words.len() > 2
-        && !sentence.ends_with(['?', ':'])
-        && (says(&words) || phrased(&words))
+fn is_demand(sentence: &str, words: &mut Words) -> bool {
+    let opens =
+        sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
+    if !opens || sentence.ends_with(['?', ':', '{', ';']) {
+        return false;
+    }
+    words.read(sentence);
+    words.ends.len() > 2
+        && (says(words) || phrased(words))
+        && !CODE.iter().any(|sign| sentence.contains(sign))
 }
 
-fn says(words: &[String]) -> bool {
-    let listed = |list: &str, word: Option<&String>| {
-        word.is_some_and(|word| list.contains(&format!(" {word} ")))
-    };
-    words.iter().enumerate().any(|(at, word)| {
-        let before = at.checked_sub(1).and_then(|at| words.get(at));
-        let told = listed(" don't dont never ", Some(word)) && listed(TELLERS, before);
-        let only = word == "only" && listed(" is was are were it's the an ", before);
-        let opens = listed(" keep without instead leave stick ", Some(word))
-            && at > 0
-            && !listed(" please and then but ", before);
-        listed(WORDS, Some(word))
-            && (!told || listed(WISHES, words.get(at + 1)))
+/// The first words of a sentence in lower case, with a space before each and behind the last.
+///
+/// They lie in one text that is used again for the next sentence: with a text for each word and
+/// nine searches for code before, this took three times as long.
+#[derive(Debug, Default)]
+struct Words {
+    line: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Words {
+    fn read(&mut self, sentence: &str) {
+        self.line.clear();
+        self.ends.clear();
+        self.line.push(' ');
+        let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
+        for word in sentence.split(apart).filter(|word| !word.is_empty()).take(200) {
+            if word.is_ascii() {
+                self.line.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+            } else {
+                self.line.push_str(&word.to_lowercase().replace('\u{2019}', "'"));
+            }
+            self.ends.push(self.line.len());
+            self.line.push(' ');
+        }
+    }
+
+    /// Where each word begins, and the word.
+    fn each(&self) -> impl Iterator<Item = (usize, &str)> {
+        let starts = std::iter::once(1).chain(self.ends.iter().map(|end| end + 1));
+        let both = starts.zip(&self.ends);
+        both.map(|(start, end)| (start, self.line.get(start..*end).unwrap_or_default()))
+    }
+}
+
+fn says(words: &Words) -> bool {
+    let mut before = "";
+    words.each().any(|(start, word)| {
+        let before = std::mem::replace(&mut before, word);
+        if !is_listed(&WORDS, word) {
+            return false;
+        }
+        let next =
+            || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
+        let told = matches!(word, "don't" | "dont" | "never") && is_listed(&TELLERS, before);
+        let only = word == "only"
+            && matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an");
+        let opens = matches!(word, "keep" | "without" | "instead" | "leave" | "stick")
+            && !matches!(before, "" | "please" | "and" | "then" | "but");
+        (!told || next().is_some_and(|next| is_listed(&WISHES, next)))
             && !only
             && (!opens || word == "instead")
     })
 }
 
-fn phrased(words: &[String]) -> bool {
-    let line = format!(" {} ", words.join(" "));
-    PHRASES.iter().any(|phrase| {
-        let at = line.find(&format!(" {phrase} "));
-        at.is_some_and(|at| match *phrase {
-            "please" | "leave" => {
-                at == 0 || line.get(..at).is_some_and(|before| before.ends_with(" and"))
-            }
-            "do not" => {
-                let who = line.get(..at).unwrap_or_default().rsplit(' ').next().unwrap_or_default();
-                let next =
-                    line.get(at + 8..).unwrap_or_default().split(' ').next().unwrap_or_default();
-                !TELLERS.contains(&format!(" {who} "))
-                    || who.is_empty()
-                    || WISHES.contains(&format!(" {next} "))
-            }
-            // Who needs to do something tells what comes next.
-            "i need" | "we need" => {
-                !line.get(at..).unwrap_or_default().starts_with(&format!(" {phrase} to "))
-            }
-            _ => true,
+fn phrased(words: &Words) -> bool {
+    // Some phrases count only where they stand first.
+    let mut seen: Vec<&str> = Vec::new();
+    words.each().any(|(start, word)| {
+        let rest = words.line.get(start..).unwrap_or_default();
+        let begins = |phrase: &&&str| {
+            let behind = rest.strip_prefix(**phrase);
+            behind.is_some_and(|behind| behind.starts_with(' '))
+        };
+        let near =
+            PHRASES.iter().filter(|phrase| phrase.as_bytes().first() == word.as_bytes().first());
+        near.filter(begins).any(|phrase| {
+            let again = seen.contains(phrase);
+            seen.push(phrase);
+            let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
+            !again && demands_behind(phrase, before, rest)
         })
     })
 }
 
-fn words(sentence: &str) -> impl Iterator<Item = String> {
-    let words = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
-    words.filter(|word| !word.is_empty()).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+/// Whether a phrase demands something between these words.
+fn demands_behind(phrase: &str, before: &str, rest: &str) -> bool {
+    let next =
+        || rest.get(phrase.len() + 1..).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
+    match phrase {
+        "please" | "leave" => before.is_empty() || before.ends_with(" and"),
+        "do not" => {
+            let who = before.rsplit(' ').next().unwrap_or_default();
+            !is_listed(&TELLERS, who) || is_listed(&WISHES, next())
+        }
+        // Who needs to do something tells what comes next.
+        "i need" | "we need" => next() != "to",
+        _ => true,
+    }
 }

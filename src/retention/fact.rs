@@ -18,7 +18,8 @@ pub struct Fact {
     pub weight: u32,
     /// Who said it; of several, the one who counts most.
     pub speaker: Speaker,
-    /// The indices of the messages that say it, ascending.
+    /// The indices of the messages that say it, ascending: of more than 64, the first 63 and the
+    /// last.
     pub positions: Vec<usize>,
 }
 

@@ -1,6 +1,6 @@
 //! The facts of a whole thread, read as it grows.
 
-use super::{audit::judged, gather::Gathered, options::AuditOptions, report::Retention};
+use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
 use crate::message::Message;
 
 /// So many times as many facts as an audit takes are kept while a thread is read.
@@ -51,10 +51,15 @@ impl Facts {
         self.gathered.read(self.messages, message, &self.options);
         self.messages = self.messages.saturating_add(1);
         let most = self.options.most_facts.saturating_mul(SPARE);
-        if self.gathered.found.len() > most {
+        if self.gathered.len() > most {
             // To the half, so that this is seldom.
             self.gathered.prune(self.messages, most / 2);
         }
+    }
+
+    /// Returns a search for all these facts, which has read nothing yet.
+    pub(super) fn search(&self) -> Search<'_> {
+        Search::new(&self.gathered, self.messages, &self.options)
     }
 
     /// How many messages were read. Positions of facts count them.
@@ -69,6 +74,8 @@ impl Facts {
     /// kept.
     #[must_use]
     pub fn audit(&self, after: &[Message]) -> Retention {
-        judged(self.gathered.clone(), self.messages, after, &self.options).0
+        let mut search = self.search();
+        after.iter().for_each(|message| search.read(message));
+        search.retention()
     }
 }

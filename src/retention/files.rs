@@ -11,22 +11,22 @@ const DEEPEST: usize = 40;
 
 /// Files by their spellings.
 #[derive(Debug, Default)]
-pub(super) struct Files {
-    files: HashMap<String, usize>,
+pub(super) struct Files<'a> {
+    files: HashMap<&'a str, usize>,
 }
 
-impl Files {
+impl<'a> Files<'a> {
     /// Puts these spellings together. They are keys: see [`super::path::key`].
-    pub(super) fn new(keys: impl IntoIterator<Item = String>) -> Self {
-        let mut keys: Vec<String> = keys.into_iter().collect();
-        keys.sort_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+    pub(super) fn new(keys: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut keys: Vec<&str> = keys.into_iter().collect();
+        keys.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         keys.dedup();
         let mut ends: HashMap<&str, Option<usize>> = HashMap::new();
         let mut files = HashMap::new();
-        for (number, key) in keys.iter().enumerate() {
-            let known = ends.get(key.as_str()).copied().flatten();
+        for (number, key) in keys.into_iter().enumerate() {
+            let known = ends.get(key).copied().flatten();
             let file = known.unwrap_or(number);
-            files.insert(key.clone(), file);
+            files.insert(key, file);
             if known.is_none() {
                 for end in ends_of(key) {
                     let entry = ends.entry(end).or_insert(Some(number));
@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn spellings_are_one_file_unless_they_may_be_two() {
-        let files = Files::new(["repo/src/a.rs", "src/a.rs", "a.rs"].map(str::to_owned));
+        let files = Files::new(["repo/src/a.rs", "src/a.rs", "a.rs"]);
         assert_eq!(files.file("a.rs"), files.file("repo/src/a.rs"));
-        let files = Files::new(["one/src/a.rs", "two/src/a.rs", "src/a.rs"].map(str::to_owned));
+        let files = Files::new(["one/src/a.rs", "two/src/a.rs", "src/a.rs"]);
         assert_ne!(files.file("src/a.rs"), files.file("one/src/a.rs"));
         assert_ne!(files.file("src/a.rs"), files.file("two/src/a.rs"));
     }

@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 
 use super::{
-    automaton::Automaton,
+    automaton::{Automaton, ROOT},
     border::is_whole,
     chunk::Trust,
     class::FactClass,
     gather::key,
-    passage::{Kind, passages},
+    passage::Kind,
     path,
+    token::tokens,
     words::words,
 };
-use crate::message::Message;
 
 /// The paths and addresses of a thread, as they are compared.
 #[derive(Debug, Default)]
@@ -22,20 +22,19 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
-    pub(super) fn of(messages: &[Message]) -> Self {
-        let mut spelled = Self::default();
-        for message in messages {
-            passages(message, &mut |_, kind, text| spelled.read(kind, text));
-        }
-        spelled
-    }
-
-    fn read(&mut self, kind: Kind, text: &str) {
+    /// Reads a text.
+    pub(super) fn read(&mut self, kind: Kind, text: &str) {
         let mut note = |class: FactClass, text: &str| {
-            if class == FactClass::Path {
-                self.paths.insert(key(class, text));
+            let known = if class == FactClass::Path {
+                &mut self.paths
             } else if class == FactClass::Url {
-                self.urls.insert(key(class, text));
+                &mut self.urls
+            } else {
+                return;
+            };
+            let key = key(class, text);
+            if !known.contains(&*key) {
+                known.insert(key.into_owned());
             }
         };
         if kind == Kind::Path {
@@ -50,6 +49,7 @@ impl Spelled {
 pub(super) struct Phrases {
     exact: Half,
     folded: Half,
+    read: HashSet<usize>,
 }
 
 /// Those whose case counts, or those whose case does not.
@@ -64,7 +64,7 @@ impl Phrases {
     /// Makes ready to look for these: class and text.
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let half = |folds| Half { automaton: Automaton::new(folds), owners: Vec::new() };
-        let mut both = Self { exact: half(false), folded: half(true) };
+        let mut both = Self { exact: half(false), folded: half(true), read: HashSet::new() };
         for (number, (class, text)) in phrases.into_iter().enumerate() {
             let half = if class.folds_case() { &mut both.folded } else { &mut both.exact };
             half.automaton.add(phrase(class, text));
@@ -75,25 +75,36 @@ impl Phrases {
         both
     }
 
-    /// Returns the numbers of the phrases that stand in these messages.
-    pub(super) fn found_in(&mut self, messages: &[Message]) -> HashSet<usize> {
-        let mut found = HashSet::new();
-        for message in messages {
-            passages(message, &mut |_, _, text| {
-                for Half { automaton, owners } in [&mut self.exact, &mut self.folded] {
-                    automaton.scan(text, |phrase, start, end| {
-                        let Some((class, number)) = owners.get(phrase) else { return };
-                        if !found.contains(number) && is_whole(*class, text, start, end) {
-                            found.insert(*number);
-                        }
-                    });
-                }
-            });
+    /// Reads a text.
+    pub(super) fn read(&mut self, text: &str) {
+        let Self { exact, folded, read } = self;
+        let (mut starts, mut nodes) = (Vec::new(), (ROOT, ROOT));
+        for token in tokens(text) {
+            starts.push(token.start);
+            let end = token.start + token.text.len();
+            for (Half { automaton, owners }, node) in
+                [(&mut *exact, &mut nodes.0), (&mut *folded, &mut nodes.1)]
+            {
+                *node = automaton.step(*node, &token);
+                automaton.ending(*node, |phrase, length| {
+                    let Some((class, number)) = owners.get(phrase) else { return };
+                    let start = starts.len().checked_sub(length).and_then(|at| starts.get(at));
+                    let start = start.copied().unwrap_or_default();
+                    if !read.contains(number) && is_whole(*class, text, start, end) {
+                        read.insert(*number);
+                    }
+                });
+            }
         }
-        found
+    }
+
+    /// Whether the phrase of this number stood in a text.
+    pub(super) fn was_read(&self, number: usize) -> bool {
+        self.read.contains(&number)
     }
 
     /// How many steps it took.
+    #[cfg(test)]
     pub(super) fn steps(&self) -> u64 {
         self.exact.automaton.steps + self.folded.automaton.steps
     }

@@ -1,6 +1,10 @@
 //! Versions, hashes, and numbers with their units.
 
-use super::class::FactClass;
+use super::{
+    chunk::chunks,
+    class::FactClass,
+    scan::{is_listed, is_listed_in_any_case},
+};
 
 /// Tells of the hash that a word is: a UUID, a digest, a commit.
 pub(super) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
@@ -15,24 +19,30 @@ pub(super) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     is_hash
 }
 
+/// The length of a UUID.
+pub(super) const UUID: usize = 36;
+
 fn is_uuid(word: &str) -> bool {
-    let lengths = word.split('-').map(str::len);
-    word.len() == 36
-        && lengths.eq([8, 4, 4, 4, 12])
+    word.len() == UUID
+        && word.split('-').map(str::len).eq([8, 4, 4, 4, 12])
         && word.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
 fn is_digest(word: &str) -> bool {
+    if !(7..=128).contains(&word.len()) || !word.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return false;
+    }
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let lower = word.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    let upper = word.len() > 31 && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mixed = digits > 0 && digits < word.len();
-    (7..=128).contains(&word.len()) && mixed && (lower || upper)
+    mixed && (lower || word.len() > 31)
 }
 
 /// Words before a version of two parts.
-const NAMES: &str =
-    " version python node rust rustc ruby go java php django release msrv edition postgres ubuntu ";
+const NAMES: [&str; 15] = [
+    "django", "edition", "go", "java", "msrv", "node", "php", "postgres", "python", "release",
+    "ruby", "rust", "rustc", "ubuntu", "version",
+];
 
 /// Tells of the version that a word is: three parts; a `v`; two parts behind a name such as
 /// `Python`.
@@ -40,11 +50,15 @@ pub(super) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, 
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);
     let number = word.strip_prefix(['v', 'V']).unwrap_or(word);
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return false;
+    }
     let core = number.split(['-', '+']).next().unwrap_or_default();
     let parts = core.split('.').take(6).filter(|part| is_number(part)).count();
     let all = core.split('.').count() == parts;
-    let named = NAMES.contains(&format!(" {} ", before.to_lowercase()));
-    let enough = parts == 3 || (parts == 2 && named) || (parts > 0 && number.len() < word.len());
+    let named =
+        || chunks(before).last().is_some_and(|name| is_listed_in_any_case(&NAMES, name.text));
+    let enough = parts == 3 || (parts > 0 && number.len() < word.len()) || (parts == 2 && named());
     let tail = number.bytes().all(|b| b.is_ascii_alphanumeric() || b"-+.".contains(&b));
     let is_version = all && enough && tail && core.split('.').all(|part| part.len() < 6);
     if is_version {
@@ -58,10 +72,88 @@ fn is_number(part: &str) -> bool {
 }
 
 /// Units, as they are written.
-const UNITS: &str = " ns us \u{b5}s ms s sec secs second seconds min mins minute minutes h hour hours day days week weeks \
-    month months year years B kB KB MB GB TB KiB MiB GiB TiB byte bytes k K M px em rem pt mm cm m km kg g Hz kHz MHz GHz \
-    % percent tokens token lines line tests test files errors warnings passed failed requests retries rows columns \
-    messages characters chars threads cores times USD EUR dollars euros ";
+const UNITS: [&str; 80] = [
+    "%",
+    "B",
+    "EUR",
+    "GB",
+    "GHz",
+    "GiB",
+    "Hz",
+    "K",
+    "KB",
+    "KiB",
+    "M",
+    "MB",
+    "MHz",
+    "MiB",
+    "TB",
+    "TiB",
+    "USD",
+    "byte",
+    "bytes",
+    "characters",
+    "chars",
+    "cm",
+    "columns",
+    "cores",
+    "day",
+    "days",
+    "dollars",
+    "em",
+    "errors",
+    "euros",
+    "failed",
+    "files",
+    "g",
+    "h",
+    "hour",
+    "hours",
+    "k",
+    "kB",
+    "kHz",
+    "kg",
+    "km",
+    "line",
+    "lines",
+    "m",
+    "messages",
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "mm",
+    "month",
+    "months",
+    "ms",
+    "ns",
+    "passed",
+    "percent",
+    "pt",
+    "px",
+    "rem",
+    "requests",
+    "retries",
+    "rows",
+    "s",
+    "sec",
+    "second",
+    "seconds",
+    "secs",
+    "test",
+    "tests",
+    "threads",
+    "times",
+    "token",
+    "tokens",
+    "us",
+    "warnings",
+    "week",
+    "weeks",
+    "year",
+    "years",
+    "\u{b5}s",
+];
 
 /// Tells of the numbers with a unit in a text.
 pub(super) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
@@ -74,7 +166,9 @@ pub(super) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
         let end = start + number_length(bytes.get(start..).unwrap_or_default());
         at = end;
         let before = text.get(..start).and_then(|before| before.chars().next_back());
-        let free = before.is_none_or(|c| !c.is_alphanumeric() && !"._-/:#,".contains(c));
+        let free = before.is_none_or(|c| {
+            !c.is_alphanumeric() && !matches!(c, '.' | '_' | '-' | '/' | ':' | '#' | ',')
+        });
         if !free || end - start > 24 {
             continue;
         }
@@ -107,10 +201,18 @@ fn unit_length(text: &str) -> usize {
     if rest.starts_with('%') {
         return space + 1;
     }
-    let letters = rest.char_indices().take(12).find(|(_, c)| !c.is_alphabetic()).map(|(at, _)| at);
-    let length = letters.unwrap_or(if rest.chars().take(12).count() < 12 { rest.len() } else { 0 });
+    let mut length = 0;
+    for (count, (at, next)) in rest.char_indices().enumerate() {
+        if !next.is_alphabetic() {
+            break;
+        }
+        if count == 12 {
+            return 0;
+        }
+        length = at + next.len_utf8();
+    }
     let unit = rest.get(..length).unwrap_or_default();
     let next = rest.get(length..).and_then(|rest| rest.chars().next());
     let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(');
-    if length > 0 && ends && UNITS.contains(&format!(" {unit} ")) { space + length } else { 0 }
+    if length > 0 && ends && is_listed(&UNITS, unit) { space + length } else { 0 }
 }

@@ -121,10 +121,10 @@ fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
 /// What is in a result: texts and documents. Nothing in it is said by anybody else.
 fn of_result(block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     match block {
-        ContentBlock::Text(block) => match serde_json::from_str::<Value>(&block.text) {
+        ContentBlock::Text(block) => match structured(&block.text) {
             // Tools that answer with JSON hide line breaks in it.
-            Ok(value @ (Value::Object(_) | Value::Array(_))) => of_given(&Some(value), tell),
-            _ => tell(Speaker::Tool, Kind::Output, &block.text),
+            Some(value) => of_given(&Some(value), tell),
+            None => tell(Speaker::Tool, Kind::Output, &block.text),
         },
         ContentBlock::Document(document) => of_document(document, tell),
         ContentBlock::Image(_)
@@ -140,6 +140,12 @@ fn of_result(block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
         | ContentBlock::Summary(_)
         | ContentBlock::Opaque(_) => {}
     }
+}
+
+/// An object or array of JSON.
+fn structured(text: &str) -> Option<Value> {
+    let opens = text.trim_start().starts_with(['{', '[']);
+    opens.then(|| serde_json::from_str(text).ok())?
 }
 
 fn of_document(document: &Document, tell: &mut dyn FnMut(Speaker, Kind, &str)) {

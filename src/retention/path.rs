@@ -1,15 +1,101 @@
 //! Paths of files and folders.
 
-use super::{chunk::Trust, class::FactClass, token::is_word};
+use std::borrow::Cow;
+
+use super::{
+    chunk::Trust,
+    class::FactClass,
+    scan::{has_pair, is_listed_in_any_case},
+    token::is_word,
+};
 
 /// Endings of files that come up without a folder.
-const ENDINGS: &str = " bash bat c cc cfg cjs conf cpp cs css csv db dockerfile env ex exs gif go gradle graphql h \
-    hpp html ini ipynb java jpg js json jsonl jsx kt lock log lua md mdx mjs mk patch pdf php png prisma proto ps1 \
-    py rb rs rst scala scss sh sql sqlite svelte svg swift tex tf toml ts tsx txt vue wasm xml yaml yml zig zsh ";
+const ENDINGS: [&str; 71] = [
+    "bash",
+    "bat",
+    "c",
+    "cc",
+    "cfg",
+    "cjs",
+    "conf",
+    "cpp",
+    "cs",
+    "css",
+    "csv",
+    "db",
+    "dockerfile",
+    "env",
+    "ex",
+    "exs",
+    "gif",
+    "go",
+    "gradle",
+    "graphql",
+    "h",
+    "hpp",
+    "html",
+    "ini",
+    "ipynb",
+    "java",
+    "jpg",
+    "js",
+    "json",
+    "jsonl",
+    "jsx",
+    "kt",
+    "lock",
+    "log",
+    "lua",
+    "md",
+    "mdx",
+    "mjs",
+    "mk",
+    "patch",
+    "pdf",
+    "php",
+    "png",
+    "prisma",
+    "proto",
+    "ps1",
+    "py",
+    "rb",
+    "rs",
+    "rst",
+    "scala",
+    "scss",
+    "sh",
+    "sql",
+    "sqlite",
+    "svelte",
+    "svg",
+    "swift",
+    "tex",
+    "tf",
+    "toml",
+    "ts",
+    "tsx",
+    "txt",
+    "vue",
+    "wasm",
+    "xml",
+    "yaml",
+    "yml",
+    "zig",
+    "zsh",
+];
 
 /// Names of products that end as files do.
-const PRODUCTS: &str =
-    " node.js next.js vue.js react.js express.js nuxt.js three.js d3.js chart.js ";
+const PRODUCTS: [&str; 9] = [
+    "chart.js",
+    "d3.js",
+    "express.js",
+    "next.js",
+    "node.js",
+    "nuxt.js",
+    "react.js",
+    "three.js",
+    "vue.js",
+];
 
 /// Tells of the path that a word is, if it is one.
 pub(super) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
@@ -36,12 +122,13 @@ pub(super) fn is_dotted_call(word: &str) -> bool {
 }
 
 fn is_path(word: &str, trust: Trust) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || "/\\._-+@~:#".contains(c);
+    let sign = |c| matches!(c, '/' | '\\' | '.' | '_' | '-' | '+' | '@' | '~' | ':' | '#');
+    let plain = |c: char| c.is_alphanumeric() || sign(c);
     if !(3..=260).contains(&word.len()) || !word.chars().all(plain) || word.starts_with('-') {
         return false;
     }
     let slash = |c: char| c == '/' || c == '\\';
-    if word.contains("//") || word.contains("::") || !word.chars().any(char::is_alphabetic) {
+    if has_pair(word, *b"//") || has_pair(word, *b"::") || !word.chars().any(char::is_alphabetic) {
         return false;
     }
     let (folder, name) = word.rsplit_once(slash).unwrap_or(("", word));
@@ -52,8 +139,9 @@ fn is_path(word: &str, trust: Trust) -> bool {
         && ending.chars().any(char::is_alphabetic);
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
     let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
-    let known = listed(ENDINGS, ending) && !stem.is_empty() && !listed(PRODUCTS, word);
-    let is_ending = listed(ENDINGS, ending) && ending != "env";
+    let listed = is_listed_in_any_case(&ENDINGS, ending);
+    let known = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
+    let is_ending = listed && ending != "env";
     let hidden =
         stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);
     let deep = rooted && depth > usize::from(word.starts_with(['/', '.', '~']));
@@ -68,13 +156,11 @@ fn is_path(word: &str, trust: Trust) -> bool {
             || (ending_fits && depth > 0 && !folder.is_empty()))
 }
 
-fn listed(list: &str, word: &str) -> bool {
-    let word = word.to_ascii_lowercase();
-    !word.is_empty() && list.contains(&format!(" {word} "))
-}
-
 /// Without the place in the file: `:12`, `:12:3`, `:24-40`, `#L12`.
 fn without_place(word: &str) -> &str {
+    if !word.bytes().any(|byte| matches!(byte, b':' | b'#')) {
+        return word.trim_end_matches('/');
+    }
     let word = word.split_once("#L").map_or(word, |(file, _)| file);
     let word = word.split_once("::").map_or(word, |(file, _)| file);
     let digits = |text: &str| {
@@ -91,11 +177,18 @@ fn without_place(word: &str) -> &str {
 }
 
 /// A path as it is compared: slashes, no `./`, `@` or `/` before it.
-pub(super) fn key(path: &str) -> String {
-    let path = path.replace('\\', "/");
+pub(super) fn key(path: &str) -> Cow<'_, str> {
+    if path.contains('\\') {
+        Cow::Owned(bare(&path.replace('\\', "/")).to_owned())
+    } else {
+        bare(path).into()
+    }
+}
+
+fn bare(path: &str) -> &str {
     let start = path.find(|c: char| is_word(c) || !c.is_ascii()).unwrap_or(0);
     let hidden =
         path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
     let start = if hidden { start - 1 } else { start };
-    path.get(start..).unwrap_or_default().trim_end_matches('/').to_owned()
+    path.get(start..).unwrap_or_default().trim_end_matches('/')
 }

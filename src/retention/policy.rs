@@ -10,7 +10,7 @@ use super::{
     report::Retention,
 };
 use crate::{
-    message::{Message, Role, Summary, Text},
+    message::{Message, Text},
     tokens::TokenCounter,
 };
 
@@ -118,7 +118,10 @@ pub fn enrich(
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
 ) -> Enriched {
-    let without = with_summary(summary, facts, after);
+    let mut search = facts.search();
+    after.iter().for_each(|message| search.read(message));
+    search.read_summary(summary);
+    let without = search.retention();
     let Some(reason) = policy.shortfall(&without) else {
         return Enriched::Enough { retention: without };
     };
@@ -126,17 +129,12 @@ pub fn enrich(
         return Enriched::TooLittle { text: summary.into(), reason, retention: without };
     };
     let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
-    let retention = with_summary(&text, facts, after);
+    search.read_summary(&addendum.text);
+    let retention = search.retention();
     match policy.shortfall(&retention) {
         None => Enriched::WithAddendum { text, addendum, without, retention },
         Some(reason) => Enriched::TooLittle { text, reason, retention },
     }
-}
-
-fn with_summary(summary: &str, facts: &Facts, after: &[Message]) -> Retention {
-    let mut after = after.to_vec();
-    after.push(Message::summary(Role::User, Summary::new(summary)));
-    facts.audit(&after)
 }
 
 impl RetentionPolicy {

@@ -89,13 +89,18 @@ impl Recall {
         percent(self.kept_weight, self.weight)
     }
 
-    pub(super) fn count(&mut self, weight: u32, stands: bool) {
-        self.facts += 1;
-        self.weight += u64::from(weight);
-        if stands {
-            self.kept += 1;
-            self.kept_weight += u64::from(weight);
-        }
+    /// That of one fact.
+    pub(super) fn of(weight: u32, stands: bool) -> Self {
+        let weight = u64::from(weight);
+        let (kept, kept_weight) = if stands { (1, weight) } else { (0, 0) };
+        Self { facts: 1, kept, weight, kept_weight }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.facts += other.facts;
+        self.kept += other.kept;
+        self.weight += other.weight;
+        self.kept_weight += other.kept_weight;
     }
 }
 

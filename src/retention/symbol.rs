@@ -3,11 +3,35 @@
 use super::{
     chunk::{Chunk, Trust, is_wordy},
     class::FactClass,
+    scan::{has_pair, is_listed},
 };
 
 /// Names of products that are written as names of code are.
-const PRODUCTS: &str = " GitHub GitLab JavaScript TypeScript OpenAI PostgreSQL MySQL MongoDB YouTube LinkedIn \
-    StackOverflow DevOps WebSocket GraphQL ChatGPT macOS iOS iPhone iPad DeepSeek PyPI LaTeX OAuth ";
+const PRODUCTS: [&str; 23] = [
+    "ChatGPT",
+    "DeepSeek",
+    "DevOps",
+    "GitHub",
+    "GitLab",
+    "GraphQL",
+    "JavaScript",
+    "LaTeX",
+    "LinkedIn",
+    "MongoDB",
+    "MySQL",
+    "OAuth",
+    "OpenAI",
+    "PostgreSQL",
+    "PyPI",
+    "StackOverflow",
+    "TypeScript",
+    "WebSocket",
+    "YouTube",
+    "iOS",
+    "iPad",
+    "iPhone",
+    "macOS",
+];
 
 /// Tells of the name that a piece of a word is, if it is one.
 pub(super) fn symbol(
@@ -18,11 +42,12 @@ pub(super) fn symbol(
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
     let length = text.chars().count();
-    if !(3..=120).contains(&length) || PRODUCTS.contains(&format!(" {text} ")) {
+    if !(3..=120).contains(&length) {
         return false;
     }
     let ticked = chunk.ticked && trust != Trust::Little && is_name(text) && is_wordy(text);
     let found = is_flag(text) || is_qualified(text, chunk.opens_call) || is_joined(text) || ticked;
+    let found = found && !is_listed(&PRODUCTS, text);
     if found {
         note(FactClass::Identifier, text);
     }
@@ -41,13 +66,15 @@ fn is_flag(text: &str) -> bool {
 
 /// `a::b`, `a.b` before `(`, `a.someName`.
 fn is_qualified(text: &str, opens_call: bool) -> bool {
-    let path = text.contains("::") && !text.contains('.');
-    let dots = text.matches('.').count();
+    let dots = text.bytes().filter(|byte| *byte == b'.').count();
+    let path = dots == 0 && has_pair(text, *b"::");
+    if !path && !(1..=3).contains(&dots) {
+        return false;
+    }
     let parts = || text.split("::").flat_map(|part| part.split('.'));
     let named = parts().all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
         && parts().all(is_plain);
-    let coded = opens_call || parts().any(is_code);
-    named && (path || ((1..=3).contains(&dots) && coded))
+    named && (path || opens_call || parts().any(is_code))
 }
 
 /// `snake_case`, `camelCase`, `ENV_NAME`.
@@ -60,7 +87,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(plain)
 }
 

@@ -11,10 +11,18 @@ pub(super) struct Task<'a> {
 
 /// Returns the tasks in a text: boxes of lists, and lines with `TODO` or `FIXME`.
 pub(super) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
-    text.lines().filter_map(|line| boxed(line.trim()).or_else(|| marked(line)))
+    let marks = MARKS.iter().any(|mark| text.contains(mark));
+    let marked = move |line| if marks { marked(line) } else { None };
+    text.lines().filter_map(move |line| boxed(line.trim()).or_else(|| marked(line)))
 }
 
+const MARKS: [&str; 2] = ["TODO", "FIXME"];
+
 fn boxed(line: &str) -> Option<Task<'_>> {
+    let opens = |c: char| c.is_ascii_digit() || !c.is_ascii() || "-*>+[".contains(c);
+    if !line.starts_with(opens) {
+        return None;
+    }
     let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
     let text = |mark: &str| item.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
     let open = || text("[ ] ").or_else(|| text("\u{2610} "));
@@ -26,7 +34,7 @@ fn boxed(line: &str) -> Option<Task<'_>> {
 
 /// `TODO: text`, `FIXME(who): text`.
 fn marked(line: &str) -> Option<Task<'_>> {
-    let at = ["TODO", "FIXME"].iter().find_map(|mark| line.find(mark))?;
+    let at = MARKS.iter().find_map(|mark| line.find(mark))?;
     let before = line.get(..at)?.chars().next_back();
     let rest = line.get(at..)?;
     let (mark, text) = rest.split_once(':')?;

@@ -76,6 +76,14 @@ impl Tokens<'_> {
 
 /// The word that begins here, with the apostrophes between its letters.
 fn word_length(rest: &str) -> usize {
+    // Nearly all words are of ASCII.
+    let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let plain = plain.count();
+    match rest.as_bytes().get(plain) {
+        None => return plain,
+        Some(next) if next.is_ascii() && *next != b'\'' => return plain,
+        Some(_) => {}
+    }
     let mut chars = rest.char_indices().peekable();
     let mut before = false;
     while let Some((at, next)) = chars.next() {
@@ -121,9 +129,14 @@ pub(super) fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
 }
 
-/// Writes a token as it is compared: apostrophes straight, and without case and emphasis if these
+/// Returns a token as it is compared: apostrophes straight, and without case and emphasis if these
 /// do not count.
-pub(super) fn canonical(token: &str, folds_case: bool, out: &mut String) {
+pub(super) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
+    let changes =
+        |byte: u8| !byte.is_ascii() || (folds_case && (byte == b'_' || byte.is_ascii_uppercase()));
+    if !token.bytes().any(changes) {
+        return token;
+    }
     out.clear();
     let trimmed = token.trim_matches('_');
     let text = if folds_case && !trimmed.is_empty() { trimmed } else { token };
@@ -134,6 +147,7 @@ pub(super) fn canonical(token: &str, folds_case: bool, out: &mut String) {
             _ => out.push(c),
         }
     }
+    out
 }
 
 #[cfg(test)]

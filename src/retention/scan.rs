@@ -1,0 +1,213 @@
+//! The words of a text, each with the kinds of signs in it, in one pass over its bytes.
+//!
+//! Most words of prose can be no fact, and one look at these kinds tells so. To ask every word
+//! everything took three hundred times as long as to copy it.
+
+use std::str::SplitWhitespace;
+
+/// A word, as white space parts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    /// Kinds that stand in the word. Some may not, where it has letters beyond ASCII.
+    pub(super) signs: Signs,
+}
+
+/// A set of kinds of signs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Signs(u16);
+
+impl Signs {
+    pub(super) const LOWER: Self = Self(1);
+    pub(super) const UPPER: Self = Self(1 << 1);
+    pub(super) const DIGIT: Self = Self(1 << 2);
+    /// A point that is not the last sign.
+    pub(super) const POINT: Self = Self(1 << 3);
+    /// `/` or `\`.
+    pub(super) const SLASH: Self = Self(1 << 4);
+    /// A colon that is not the last sign.
+    pub(super) const COLON: Self = Self(1 << 5);
+    /// A hyphen that is not the last sign.
+    pub(super) const HYPHEN: Self = Self(1 << 6);
+    pub(super) const UNDERSCORE: Self = Self(1 << 7);
+    pub(super) const BACKTICK: Self = Self(1 << 8);
+    /// Anything that does not part the pieces of a word.
+    pub(super) const BODY: Self = Self(1 << 9);
+    /// A capital that is not the first sign.
+    pub(super) const INNER: Self = Self(1 << 10);
+    /// Anything beyond ASCII.
+    pub(super) const WIDE: Self = Self(1 << 11);
+    const SPACE: Self = Self(1 << 12);
+    /// What says nothing at the end of a word.
+    const ENDINGS: Self = Self(Self::POINT.0 | Self::COLON.0 | Self::HYPHEN.0);
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn has_any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
+
+    const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    fn of(byte: u8) -> Self {
+        SIGNS.get(usize::from(byte)).copied().unwrap_or_default()
+    }
+}
+
+const SIGNS: [Signs; 256] = signs();
+
+#[allow(clippy::indexing_slicing, reason = "it runs while it is compiled")]
+const fn signs() -> [Signs; 256] {
+    let mut table = [Signs(0); 256];
+    let mut byte: u8 = 0;
+    loop {
+        table[byte as usize] = match byte {
+            b'a'..=b'z' => Signs::LOWER.and(Signs::BODY),
+            b'A'..=b'Z' => Signs::UPPER.and(Signs::BODY),
+            b'0'..=b'9' => Signs::DIGIT.and(Signs::BODY),
+            b'.' => Signs::POINT.and(Signs::BODY),
+            b'/' | b'\\' => Signs::SLASH.and(Signs::BODY),
+            b':' => Signs::COLON.and(Signs::BODY),
+            b'-' => Signs::HYPHEN.and(Signs::BODY),
+            b'_' => Signs::UNDERSCORE.and(Signs::BODY),
+            b'`' => Signs::BACKTICK,
+            9..=13 | b' ' => Signs::SPACE,
+            128.. => Signs::WIDE.and(Signs::BODY),
+            _ if is_border(byte) => Signs(0),
+            _ => Signs::BODY,
+        };
+        if byte == u8::MAX {
+            return table;
+        }
+        byte += 1;
+    }
+}
+
+/// Whether a sign of ASCII parts a word into pieces.
+pub(super) const fn is_border(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'"' | b'`'
+            | b'\''
+            | b'('
+            | b')'
+            | b'['
+            | b']'
+            | b'{'
+            | b'}'
+            | b'<'
+            | b'>'
+            | b','
+            | b';'
+            | b'|'
+            | b'='
+            | b'!'
+            | b'?'
+            | b'*'
+            | b'$'
+            | b'&'
+            | b'^'
+            | b'%'
+    )
+}
+
+/// Returns the words of a text, in order.
+pub(super) fn words(text: &str) -> Words<'_> {
+    Words { text, at: 0, wide: "".split_whitespace(), signs: Signs::default() }
+}
+
+#[derive(Debug)]
+pub(super) struct Words<'a> {
+    text: &'a str,
+    at: usize,
+    /// What is left of a word that other white space than that of ASCII may part.
+    wide: SplitWhitespace<'a>,
+    signs: Signs,
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = Word<'a>;
+
+    fn next(&mut self) -> Option<Word<'a>> {
+        loop {
+            if let Some(text) = self.wide.next() {
+                return Some(Word { text, signs: self.signs });
+            }
+            let (text, signs) = self.piece()?;
+            if !signs.has_any(Signs::WIDE) {
+                return Some(Word { text, signs });
+            }
+            (self.wide, self.signs) = (text.split_whitespace(), signs);
+        }
+    }
+}
+
+impl<'a> Words<'a> {
+    /// What stands between white space of ASCII.
+    fn piece(&mut self) -> Option<(&'a str, Signs)> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let spaces = rest.iter().take_while(|byte| Signs::of(**byte).has_any(Signs::SPACE)).count();
+        let (start, rest) = (self.at + spaces, rest.get(spaces..)?);
+        let mut last = Signs::of(*rest.first()?);
+        let (mut but_last, mut but_first, mut length) = (Signs::default(), Signs::default(), 1);
+        for byte in rest.get(1..)? {
+            let next = Signs::of(*byte);
+            if next.has_any(Signs::SPACE) {
+                break;
+            }
+            but_last = but_last.and(last);
+            but_first = but_first.and(next);
+            last = next;
+            length += 1;
+        }
+        self.at = start + length;
+        let inner = if but_first.has_any(Signs::UPPER) { Signs::INNER } else { Signs::default() };
+        let signs = but_last.and(last.without(Signs::ENDINGS)).and(inner);
+        Some((self.text.get(start..self.at)?, signs))
+    }
+}
+
+/// Whether a byte pair stands in a text.
+pub(super) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
+    text.as_bytes().windows(2).any(|two| two == pair)
+}
+
+/// Whether a word is in a list, which is sorted.
+pub(super) fn is_listed(list: &[&str], word: &str) -> bool {
+    list.binary_search(&word).is_ok()
+}
+
+/// Whether a word is in a list of words in lower case, which is sorted, whatever the case of its
+/// letters.
+pub(super) fn is_listed_in_any_case(list: &[&str], word: &str) -> bool {
+    let compare =
+        |listed: &&str| listed.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase()));
+    list.binary_search_by(compare).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_between_white_space_of_any_kind() {
+        let text = " a.b c. \u{a0}d\u{2003}e\u{b}f\u{1c}g \u{85}\n\u{6f22}\u{5b57} `H`iJ ";
+        let found: Vec<&str> = words(text).map(|word| word.text).collect();
+        assert_eq!(found, text.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn signs_say_what_is_in_a_word() {
+        let signs = |text| words(text).next().unwrap().signs;
+        assert_eq!(signs("end."), Signs::LOWER.and(Signs::BODY));
+        let dotted = Signs::LOWER.and(Signs::BODY).and(Signs::POINT);
+        assert_eq!(signs("a.b"), dotted);
+        assert_eq!(signs("The"), Signs::LOWER.and(Signs::BODY).and(Signs::UPPER));
+        assert!(signs("aB").has_any(Signs::INNER));
+        assert_eq!(signs("()"), Signs::default());
+    }
+}
