@@ -16,6 +16,7 @@ use threadfold::{
     legality,
     message::{Timestamp, ToolResult},
     model::Clock,
+    retention::RetentionPolicy,
     session::{Events, UndoCompactionError},
     store::{Journal, MemoryArchive, StoreError},
     strategy::{Chunked, Digest, FoldBatches, Ladder, TrimToolResults},
@@ -177,6 +178,8 @@ fn session(seed: u64, listener: &Listener, clock: &Arc<Wandering>) -> Result<Ses
         .sleeper(Arc::new(WakefulSleeper::default()))
         .seed(seed)
         .max_rounds(MAX_ROUNDS)
+        // An audit reads everything that was said, which in a thread without end takes its time.
+        .retention(seed.is_multiple_of(4).then(RetentionPolicy::default))
         .policy(AutoPolicy { unknown_usage, after_turn, ..AutoPolicy::default() });
     let builder = if seed.is_multiple_of(3) { builder.reminder("Write lines.") } else { builder };
     builder.build().map_err(|error| error.to_string())
