@@ -56,7 +56,7 @@ pub(super) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 }
 
 /// The paragraphs outside of fences, each on one line. An item of a list is one.
-fn paragraphs(text: &str) -> Vec<String> {
+pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
     for line in text.lines() {
         let line = line.trim();
@@ -98,7 +98,8 @@ pub(super) fn item(line: &str) -> Option<&str> {
     ["- ", "* ", "> ", "\u{2022} "].iter().find_map(|mark| line.strip_prefix(mark)).or(numbered)
 }
 
-fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+/// The sentences of a paragraph.
+pub(crate) fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     let mut chars = paragraph.char_indices().peekable();
     std::iter::from_fn(move || {
@@ -182,7 +183,8 @@ fn phrased(words: &[String]) -> bool {
     })
 }
 
-fn words(sentence: &str) -> impl Iterator<Item = String> {
+/// The words of a sentence, in lower case.
+pub(crate) fn words(sentence: &str) -> impl Iterator<Item = String> {
     let words = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
     words.filter(|word| !word.is_empty()).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }

@@ -74,6 +74,7 @@ mod fork;
 mod handle;
 mod job;
 mod lawful;
+mod rules;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod tools;

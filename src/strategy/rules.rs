@@ -1,0 +1,91 @@
+//! The standing rules where a thread is compacted: told to models, and put behind the summary.
+
+use super::{
+    brief::Brief,
+    clip::{ASIDE_TOKENS, clip},
+    contract::Proposal,
+    snapshot::Snapshot,
+};
+use crate::{
+    ledger::{self, Rule},
+    message::{ContentBlock, ContextWindow, Message, Role, Text},
+};
+
+/// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
+const MARGIN: u64 = 8;
+
+/// The most tokens of rules behind a summary.
+const RULES_TOKENS: u64 = 4_000;
+
+/// The rules that hold as a list for a model that sums up; empty if there are none.
+pub(super) fn told(thread: &Snapshot) -> String {
+    let tenth = thread.window().map(ContextWindow::tokens).map_or(u64::MAX, |tokens| tokens / 10);
+    thread.rules().to_text(ASIDE_TOKENS.min(tenth), thread.counter())
+}
+
+impl Snapshot {
+    /// Puts the rules that hold behind the summary, where that can be.
+    pub(super) fn ruled(
+        &self,
+        proposal: Proposal,
+        summary: Text,
+        after: &[Message],
+        brief: &Brief,
+    ) -> (Proposal, Text) {
+        if self.rules().rules().next().is_none() {
+            return (proposal, summary);
+        }
+        let counter = self.counter();
+        let own = ledger::without_titled(&summary);
+        // It gives way to what it repeats; what that takes is free again.
+        let freed = counter.text(&summary).saturating_sub(counter.text(&own));
+        let room = self.room(after, brief).saturating_add(freed);
+        let unsaid = unsaid(self.rules().active(), after, self.system());
+        let list = ledger::titled(&unsaid, RULES_TOKENS, counter);
+        let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
+        let half = counter.text(&own).div_ceil(2);
+        let shorter = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
+        let within = ledger::titled(&unsaid, room, counter);
+        let texts = [(own.as_str(), list.as_str()), (&shorter, &list), (&own, &within), (&own, "")];
+        for (own, list) in texts {
+            let text = joined(own, list);
+            let plan = proposal.plan.clone().with_last_summary(text.clone());
+            if !text.is_blank() && self.accept(&plan, brief).is_ok() {
+                return (Proposal { plan, ..proposal }, text);
+            }
+        }
+        (proposal, summary)
+    }
+
+    /// How many tokens may still come in.
+    pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
+        let count = |messages: &[Message]| self.counter().messages(messages);
+        let smaller = count(self.messages()).saturating_sub(1);
+        let most = brief.target.map_or(smaller, |target| target.min(smaller));
+        most.saturating_sub(count(after)).saturating_sub(MARGIN)
+    }
+}
+
+/// The rules that no message of the user and no system prompt says.
+fn unsaid<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+    after: &[Message],
+    system: &[Message],
+) -> Vec<&'a str> {
+    let texts = |message: &Message| {
+        let typed = message.role == Role::System || !message.is_summary();
+        let blocks = message.content.iter().filter_map(ContentBlock::as_text);
+        let one_line = |text: &Text| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        blocks.filter(|_| typed).map(one_line).collect::<Vec<_>>()
+    };
+    let users = after.iter().filter(|message| message.role == Role::User);
+    let said: Vec<String> = users.chain(system).flat_map(texts).collect();
+    let rules = rules.map(|rule| &*rule.text);
+    rules.filter(|rule| !said.iter().any(|text| text.contains(rule))).collect()
+}
+
+fn joined(summary: &str, list: &str) -> Text {
+    let parts = [summary.trim_end(), list];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n\n").into()
+}
