@@ -99,7 +99,7 @@ fn a_rule_names_where_it_was_said_and_what_took_its_place() {
     let [never, always] = rules[..] else { panic!("{rules:?}") };
     assert_eq!(never.source, RuleSource::Message { position: 4 });
     assert_eq!(never.status, RuleStatus::Superseded { by: always.id });
-    let stored = r#"{"id":"e0711ac3ab6f1b9c","text":"Always use tabs.","source":{"message":{"position":7}},"status":"active"}"#;
+    let stored = r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","source":{"message":{"position":7}},"status":"active"}"#;
     assert_eq!(serde_json::to_string(always).unwrap(), stored);
     assert_eq!(&serde_json::from_str::<Rule>(stored).unwrap(), always);
 }

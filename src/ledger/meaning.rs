@@ -16,6 +16,10 @@ const CONTRASTS: &str = " except unless instead rather than but if ";
 /// Verbs that choose one thing where another could be.
 const CHOICES: &str = " use prefer write answer reply respond format indent name call ";
 
+/// What may stand before a choice.
+const OPENINGS: [&str; 4] =
+    [" i changed my mind ", " from now on ", " on second thought ", " scratch that "];
+
 /// Words that begin the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
@@ -107,9 +111,17 @@ fn singular(word: &str) -> String {
 }
 
 fn choice(words: &[String]) -> Option<Choice> {
+    let line = format!(" {} ", words.join(" "));
+    let bare = OPENINGS.iter().fold(line.clone(), |line, opening| line.replace(opening, " "));
+    let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
     let telling = |word: &&String| !listed(EMPTY, word) || listed(REFUSALS, word);
     let told: Vec<&String> = words.iter().filter(telling).collect();
     let at = told.iter().position(|word| listed(CHOICES, word)).filter(|at| *at < 3)?;
+    // Who forbids one thing does not choose another.
+    let forbids = |word: &&String| listed(NEGATIONS, word);
+    if words.iter().take_while(|word| !listed(CHOICES, word)).any(|word| forbids(&word)) {
+        return None;
+    }
     let verb = match told.get(at)?.as_str() {
         "prefer" => "use",
         verb => verb,
@@ -132,7 +144,6 @@ fn choice(words: &[String]) -> Option<Choice> {
             },
         }
     }
-    let line = format!(" {} ", words.join(" "));
     let changes =
         [" instead ", " actually ", " changed my mind ", " on second thought ", " scratch that "];
     let is_change = changes.iter().any(|change| line.contains(change));

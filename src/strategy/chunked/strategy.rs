@@ -21,6 +21,7 @@ use crate::{
         contract::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
+        rules,
         snapshot::Snapshot,
         tail, whole,
     },
