@@ -47,6 +47,10 @@ const FOR_GOOD: [&str; 9] = [
 /// Who is said to have said something.
 const REPORTS: &str = " says said say wrote writes reads told claims claimed quote quotes ";
 
+/// Words with which a sentence asks.
+const ASKING: &str =
+    " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
+
 /// Signs of code and markup.
 const CODE: [&str; 8] = ["};", ");", "</", "==", "=>", "&&", "();", "::<"];
 
@@ -58,11 +62,16 @@ pub(super) fn may_ask(sentence: &str) -> bool {
     let head: Vec<String> = words(sentence).take(40).collect();
     let level =
         head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
-    let reported = head.iter().enumerate().any(|(at, word)| {
-        let own = at.checked_sub(1).and_then(|at| head.get(at)).is_some_and(|who| who == "i");
-        !own && listed(REPORTS, word)
-    });
-    opens && !ends && !code && !level && !reported
+    opens && !ends && !code && !level && !is_reported(&head)
+}
+
+/// Whether somebody else is said to have said something before the sentence asks for anything.
+fn is_reported(words: &[String]) -> bool {
+    let own =
+        |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|who| who == "i");
+    let told = words.iter().enumerate().position(|(at, word)| listed(REPORTS, word) && !own(at));
+    let asked = words.iter().position(|word| listed(ASKING, word));
+    told.is_some_and(|told| asked.is_none_or(|asked| told < asked))
 }
 
 /// Whether a sentence that may ask for something asks for it for good.

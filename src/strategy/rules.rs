@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger::{self, Rule},
-    message::{ContentBlock, ContextWindow, Message, Role, Text},
+    message::{ContentBlock, ContextWindow, Message, Role, Summary, Text},
 };
 
 /// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
@@ -57,6 +57,43 @@ impl Snapshot {
         (proposal, summary)
     }
 
+    /// Puts the rules that hold where a plan without a summary takes some of them away, if that can
+    /// be.
+    pub(super) fn ruled_alone(
+        &self,
+        proposal: Proposal,
+        after: &[Message],
+        brief: &Brief,
+    ) -> Proposal {
+        let rules = || self.rules().active().map(|rule| &*rule.text);
+        let before = texts(self.messages());
+        let left = texts(after);
+        let says = |texts: &[String], rule: &str| texts.iter().any(|text| text.contains(rule));
+        if !rules().any(|rule| says(&before, rule) && !says(&left, rule)) {
+            return proposal;
+        }
+        let unsaid = unsaid(self.rules().active(), after, self.system());
+        let list =
+            ledger::titled(&unsaid, self.room(after, brief).min(RULES_TOKENS), self.counter());
+        if list.is_empty() {
+            return proposal;
+        }
+        let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
+        let message = Message::summary(Role::User, summary);
+        match proposal.plan.clone().with_message_in_gap(message) {
+            Some(plan) if self.accept(&plan, brief).is_ok() => Proposal { plan, ..proposal },
+            Some(_) | None => proposal,
+        }
+    }
+
+    /// The rules that the summary need not say: those that were taken back, and those that the
+    /// system prompt says.
+    pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
+        let unsaid = unsaid(self.rules().active(), &[], self.system());
+        let texts = self.rules().rules().map(|rule| &*rule.text);
+        texts.filter(|text| !unsaid.contains(text)).collect()
+    }
+
     /// How many tokens may still come in.
     pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
         let count = |messages: &[Message]| self.counter().messages(messages);
@@ -82,6 +119,19 @@ fn unsaid<'a>(
     let said: Vec<String> = users.chain(system).flat_map(texts).collect();
     let rules = rules.map(|rule| &*rule.text);
     rules.filter(|rule| !said.iter().any(|text| text.contains(rule))).collect()
+}
+
+/// What messages say, each text on one line.
+fn texts(messages: &[Message]) -> Vec<String> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let texts = blocks.filter_map(|block| {
+        if let ContentBlock::Summary(summary) = block {
+            Some(&summary.text)
+        } else {
+            block.as_text()
+        }
+    });
+    texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 fn joined(summary: &str, list: &str) -> Text {

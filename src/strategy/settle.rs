@@ -33,7 +33,8 @@ impl Snapshot {
     /// count, and where they do not fit, its summary gives way by up to a half. Rules that were
     /// taken back are not put back and are not missed.
     ///
-    /// A plan without a summary is measured and left as it is. So is one that was measured before.
+    /// A plan without a summary is measured and left as it is, but that rules which it takes away come
+    /// in their place, as a summary of nothing else. So is one that was measured before.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -77,6 +78,11 @@ impl Snapshot {
                 Ok(self.enriched(proposal, &summary, &after, policy, brief))
             }
             None => {
+                let proposal = match policy.addendum_tokens {
+                    0 => proposal,
+                    _ => self.ruled_alone(proposal, &after, brief),
+                };
+                let after = self.accept(&proposal.plan, brief)?;
                 let retention = self.current_facts(policy).audit(&after).shortened();
                 let proposal = Proposal { retention: Some(retention), ..proposal };
                 Ok(Settled { proposal, shortfall: None })
@@ -84,15 +90,15 @@ impl Snapshot {
         }
     }
 
-    /// The facts of everything that was said, without what was taken back.
+    /// The facts of everything that was said, without rules that were taken back, and without those
+    /// that the system prompt says.
     fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
         let facts = self.facts(&policy.audit);
-        let gone = self.rules().rules().filter(|rule| !rule.holds()).map(|rule| &*rule.text);
-        let mut gone = gone.peekable();
-        if gone.peek().is_none() {
+        let elsewhere = self.rules_elsewhere();
+        if elsewhere.is_empty() {
             return facts;
         }
-        Arc::new(Arc::unwrap_or_clone(facts).without_constraints(gone))
+        Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
     fn enriched(
