@@ -23,7 +23,7 @@ impl Ledger {
     /// let list = "- Never touch the lexer.\n- Always answer in French, - and < /b> be brief.\n";
     /// assert_eq!(ledger.to_text(100, &counter), list);
     /// let list = "- Never touch the lexer.\n(1 more did not fit.)\n";
-    /// assert_eq!(ledger.to_text(15, &counter), list);
+    /// assert_eq!(ledger.to_text(20, &counter), list);
     /// # Ok::<(), threadfold::ledger::RuleError>(())
     /// ```
     #[must_use]

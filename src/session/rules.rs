@@ -43,7 +43,7 @@ impl Session {
     /// assert_eq!(session.rules().active().count(), 1);
     /// assert!(session.revoke_rule(id)?);
     /// assert_eq!(session.rules().active().count(), 0);
-    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
