@@ -68,6 +68,7 @@ pub mod auto;
 pub mod compact;
 pub mod drive;
 pub mod edl;
+pub mod ledger;
 pub mod log;
 pub mod message;
 pub mod model;

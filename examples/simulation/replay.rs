@@ -45,6 +45,7 @@ impl Replay {
             Event::SystemPromptSet(_)
             | Event::LocalNotice(_)
             | Event::CompactionFailed(_)
+            | Event::RuleChanged(_)
             | Event::Host(_) => {}
             Event::Unknown(_) | Event::Malformed(_) | _ => return Err(format!("{event:?}")),
         }

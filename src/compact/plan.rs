@@ -186,6 +186,15 @@ impl Plan {
         self
     }
 
+    /// Returns the plan with a message where messages go and nothing comes for the first time, if
+    /// there is such a place.
+    pub(crate) fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
+        let is_gap = |splice: &&mut Splice| !splice.at.is_empty() && splice.insert.is_empty();
+        let gap = self.splices.iter_mut().find(is_gap)?;
+        gap.insert.push(Insert::Message { message });
+        Some(self)
+    }
+
     /// Carries the plan out and hands back what went. No text is copied, and nothing before the
     /// first splice is touched.
     ///

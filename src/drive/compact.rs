@@ -1,5 +1,7 @@
 //! A whole compaction: propose, archive, commit, store.
 
+use std::sync::Arc;
+
 use super::{
     attempt::{self, DriveError, DriveEvent, Driven, Models},
     facts::LoggedFacts,
@@ -182,11 +184,12 @@ pub async fn compact(
 }
 
 impl Conversation<'_> {
-    /// The snapshot, with the facts of everything that was said if the brief asks for retention.
+    /// The snapshot with the standing rules, and with the facts of everything that was said if the
+    /// brief asks for retention.
     fn snapshot_for(&self, brief: &Brief) -> Snapshot {
-        let snapshot = self.snapshot();
-        let Some(policy) = &brief.retention else { return snapshot };
         let log = self.journal.log();
+        let snapshot = self.snapshot().with_rules(Arc::new(log.rules(self.redactor)));
+        let Some(policy) = &brief.retention else { return snapshot };
         snapshot.with_facts(LoggedFacts::default().of(log, &policy.audit, self.redactor))
     }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     compact::{CompactReport, Plan},
+    ledger::RuleId,
     message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, Usage},
 };
 
@@ -36,6 +37,8 @@ pub enum Event {
     CompactionFailed(Box<CompactionFailure>),
     /// What a compaction did was taken back.
     CompactionUndone(CompactionUndone),
+    /// The host gave a standing rule, or took one back.
+    RuleChanged(RuleChange),
     /// Something of the host's own, such as the approval of a tool call.
     Host(HostEvent),
     /// An event of a kind that this build does not know, kept as it is.
@@ -148,6 +151,24 @@ pub struct RungReport {
 pub struct CompactionUndone {
     /// Its number.
     pub id: CompactionId,
+}
+
+/// What the host did to the standing rules. What the user types changes them too, and is read from
+/// the messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RuleChange {
+    /// It gave one.
+    Added {
+        /// The rule.
+        text: Text,
+    },
+    /// It took one back, its own or one of the user.
+    Revoked {
+        /// Its name.
+        id: RuleId,
+    },
 }
 
 /// Something that only the host understands.

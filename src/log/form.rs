@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, SystemPrompt, Truncated, UnreadEvent,
+    LoggedEvent, RuleChange, SystemPrompt, Truncated, UnreadEvent,
 };
 use crate::message::{Json, Message, Timestamp};
 
@@ -26,10 +26,11 @@ const TRUNCATED: &str = "truncated";
 const COMPACTED: &str = "compacted";
 pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
 const COMPACTION_UNDONE: &str = "compaction_undone";
+const RULE_CHANGED: &str = "rule_changed";
 const HOST: &str = "host";
 
 /// The kinds that this build reads.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     MESSAGE_APPENDED,
     SYSTEM_PROMPT_SET,
     LOCAL_NOTICE,
@@ -37,6 +38,7 @@ const KINDS: [&str; 8] = [
     COMPACTED,
     COMPACTION_FAILED,
     COMPACTION_UNDONE,
+    RULE_CHANGED,
     HOST,
 ];
 
@@ -58,6 +60,7 @@ impl Event {
             Self::Compacted(_) => COMPACTED,
             Self::CompactionFailed(_) => COMPACTION_FAILED,
             Self::CompactionUndone(_) => COMPACTION_UNDONE,
+            Self::RuleChanged(_) => RULE_CHANGED,
             Self::Host(_) => HOST,
             Self::Unknown(unread) | Self::Malformed(unread) => &unread.kind,
         }
@@ -101,6 +104,7 @@ enum Known {
     Compacted(Box<CompactionRecord>),
     CompactionFailed(Box<CompactionFailure>),
     CompactionUndone(CompactionUndone),
+    RuleChanged(RuleChange),
     Host(HostEvent),
 }
 
@@ -114,6 +118,7 @@ impl From<Known> for Event {
             Known::Compacted(record) => Self::Compacted(record),
             Known::CompactionFailed(failure) => Self::CompactionFailed(failure),
             Known::CompactionUndone(undone) => Self::CompactionUndone(undone),
+            Known::RuleChanged(change) => Self::RuleChanged(change),
             Known::Host(event) => Self::Host(event),
         }
     }
@@ -201,6 +206,7 @@ impl Serialize for Event {
             Self::CompactionFailed(failure) => to.serialize_newtype_variant(name, 5, kind, failure),
             Self::CompactionUndone(undone) => to.serialize_newtype_variant(name, 6, kind, undone),
             Self::Host(event) => to.serialize_newtype_variant(name, 7, kind, event),
+            Self::RuleChanged(change) => to.serialize_newtype_variant(name, 8, kind, change),
             Self::Unknown(unread) | Self::Malformed(unread) => unread.data.serialize(to),
         }
     }

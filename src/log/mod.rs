@@ -87,6 +87,7 @@ mod originals;
 mod pieces;
 mod projection;
 mod refusal;
+mod rules;
 mod state;
 mod taken;
 mod thread;
@@ -98,12 +99,13 @@ pub use budget::{
 };
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
-    LoggedEvent, PromptAuthor, RungReport, SystemPrompt, Truncated, UnreadEvent,
+    LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
 };
 pub use event_log::EventLog;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub use taken::Taken;
+pub(crate) use rules::LoggedRules;
 pub use thread::{Thread, stamp};
 pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

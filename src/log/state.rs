@@ -69,7 +69,10 @@ impl State {
     /// Returns whether an event may be appended.
     pub(super) fn check(&self, log: &[LoggedEvent], event: &Event) -> Result<(), AppendError> {
         match event {
-            Event::LocalNotice(_) | Event::Host(_) | Event::SystemPromptSet(_) => Ok(()),
+            Event::LocalNotice(_)
+            | Event::RuleChanged(_)
+            | Event::Host(_)
+            | Event::SystemPromptSet(_) => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
             Event::MessageAppended(_) => self.check_readable(),
             Event::Truncated(truncated) => {
@@ -149,7 +152,7 @@ impl State {
                 Err(error) => self.skip(seq, SkipReason::Undo(error)),
             },
             Event::Malformed(unread) => self.take_malformed(seq, unread),
-            Event::LocalNotice(_) | Event::Host(_) | Event::Unknown(_) => {}
+            Event::LocalNotice(_) | Event::RuleChanged(_) | Event::Host(_) | Event::Unknown(_) => {}
         }
     }
 

@@ -151,6 +151,7 @@ impl TotalUsage {
             | Event::LocalNotice(_)
             | Event::Truncated(_)
             | Event::CompactionUndone(_)
+            | Event::RuleChanged(_)
             | Event::Host(_)
             | Event::Unknown(_)
             | Event::Malformed(_) => return,
@@ -283,6 +284,7 @@ fn effect(event: &Event) -> Effect {
         | Event::SystemPromptSet(_)
         | Event::LocalNotice(_)
         | Event::CompactionFailed(_)
+        | Event::RuleChanged(_)
         | Event::Host(_)
         | Event::Unknown(_) => Effect::Nothing,
     }

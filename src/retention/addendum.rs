@@ -99,7 +99,7 @@ fn written(facts: &[(FactClass, String)]) -> String {
 }
 
 /// The tags by which kinds travel.
-const TAGS: [&str; 5] =
+pub(crate) const TAGS: [&str; 5] =
     ["</", "<conversation-summary", "<system-reminder", "<context-update", "<checkpoint:"];
 
 /// A fact on one line that neither closes nor opens a tag.

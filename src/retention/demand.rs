@@ -79,7 +79,7 @@ pub(super) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 }
 
 /// The paragraphs outside of fences, each on one line. An item of a list is one.
-fn paragraphs(text: &str) -> Vec<String> {
+pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
     for line in text.lines() {
         let line = line.trim();
@@ -121,7 +121,8 @@ pub(super) fn item(line: &str) -> Option<&str> {
     ["- ", "* ", "> ", "\u{2022} "].iter().find_map(|mark| line.strip_prefix(mark)).or(numbered)
 }
 
-fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+/// The sentences of a paragraph.
+pub(crate) fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     let mut start = 0;
     let mut chars = paragraph.char_indices().peekable();
     std::iter::from_fn(move || {

@@ -21,7 +21,7 @@ const SPARE: usize = 4;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    gathered: Gathered,
+    pub(super) gathered: Gathered,
     options: AuditOptions,
     messages: usize,
 }

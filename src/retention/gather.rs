@@ -77,6 +77,14 @@ impl Gathered {
         });
     }
 
+    /// Forgets a fact.
+    pub(super) fn remove(&mut self, class: FactClass, text: &str) {
+        let found = self.found.get_mut(&class);
+        if found.is_some_and(|found| found.remove(&*key(class, text)).is_some()) {
+            self.facts = self.facts.saturating_sub(1);
+        }
+    }
+
     /// How many facts there are.
     pub(super) fn len(&self) -> usize {
         self.facts

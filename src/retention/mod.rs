@@ -22,14 +22,14 @@
 //! it says falsely with the same words counts as kept. So compare audits with one another, and do
 //! not take 60 % for bad.
 
-mod addendum;
+pub(crate) mod addendum;
 mod audit;
 mod automaton;
 mod border;
 mod chunk;
 mod class;
 mod command;
-mod demand;
+pub(crate) mod demand;
 mod fact;
 mod facts;
 mod failure;
@@ -51,6 +51,7 @@ mod section;
 mod symbol;
 mod task;
 mod token;
+mod without;
 mod words;
 
 pub use addendum::{Addendum, addendum};

@@ -6,8 +6,12 @@ use super::{handle::Shared, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
     drive::LoggedFacts,
-    log::{EventLog, ReplayError, Thread},
-    message::{CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, ToolSpec},
+    ledger::{Ledger, RuleError},
+    log::{Event, EventLog, LoggedRules, ReplayError, RuleChange, Thread},
+    message::{
+        CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, Timestamp,
+        ToolSpec,
+    },
     model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, StoreError, ThreadStore},
@@ -30,6 +34,8 @@ pub struct SessionBuilder {
     pub(super) fast: Option<Arc<dyn Model>>,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) retention: Option<RetentionPolicy>,
+    pub(super) host_rules: Vec<Text>,
+    pub(super) rules_in_system_prompt: bool,
     pub(super) policy: AutoPolicy,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
@@ -48,6 +54,9 @@ pub enum BuildError {
     /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// A rule of the host cannot be one.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// Two tools have one name.
     #[error("two tools are called {name}")]
     DoubleTool {
@@ -71,6 +80,8 @@ impl Session {
             fast: None,
             redactor: None,
             retention: Some(RetentionPolicy::default()),
+            host_rules: Vec::new(),
+            rules_in_system_prompt: false,
             policy: AutoPolicy::default(),
             clock: Arc::new(StdClock),
             sleeper: Arc::new(StdSleeper),
@@ -186,6 +197,31 @@ impl SessionBuilder {
         Self { retention: policy.into(), ..self }
     }
 
+    /// Returns the builder with one standing rule more, which the host gives from the beginning. A
+    /// log that knows the rule already keeps it as it is, also where it was taken back since.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent).rule("Never send mails.").build()?;
+    /// assert_eq!(session.rules().to_string(), "- Never send mails.\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rule(mut self, text: impl Into<Text>) -> Self {
+        self.host_rules.push(text.into());
+        self
+    }
+
+    /// Returns the builder with the standing rules at the end of the system prompt of every request,
+    /// instead of behind the summaries. The model sees them from the moment they are given; but each
+    /// change of a rule makes the provider read the whole thread anew, because the system prompt
+    /// comes first in its cache.
+    pub fn rules_in_system_prompt(self) -> Self {
+        Self { rules_in_system_prompt: true, ..self }
+    }
+
     /// Returns the builder with this policy of automatic compaction.
     pub fn policy(self, policy: AutoPolicy) -> Self {
         Self { policy, ..self }
@@ -246,7 +282,7 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// [`BuildError`]: a policy that cannot be followed, a log that cannot be replayed, two tools of
-    /// one name.
+    /// one name, a rule that cannot be one.
     pub fn build(self) -> Result<Session, BuildError> {
         let auto = AutoCompactor::new(self.policy)?;
         let specs = self.specs()?;
@@ -272,6 +308,9 @@ impl SessionBuilder {
         // A session that is taken up again must not give the names again that its log has: what a
         // compaction took out comes back with them.
         let ids = CheckpointIds::new(self.seed.wrapping_add(journal.log().len()));
+        add_rules(&mut journal, &self.host_rules, now)?;
+        let mut rules = LoggedRules::default();
+        rules.read(journal.log(), self.redactor.as_deref());
         Ok(Session {
             agent,
             journal,
@@ -287,6 +326,8 @@ impl SessionBuilder {
             redactor: self.redactor,
             retention: self.retention,
             facts: LoggedFacts::default(),
+            rules,
+            rules_in_system_prompt: self.rules_in_system_prompt,
             auto,
             clock: self.clock,
             sleeper: self.sleeper,
@@ -313,6 +354,29 @@ impl SessionBuilder {
             None => Ok(specs),
         }
     }
+}
+
+/// Notes the rules that the log does not know yet.
+fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), RuleError> {
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let mut known = Ledger::default();
+    for logged in journal.log() {
+        if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
+            // What was no rule then is none.
+            let _ = known.add(text);
+        }
+    }
+    for text in rules {
+        if known.find(text).is_none() {
+            known.add(text)?;
+            // The change of a rule always fits.
+            let _ =
+                journal.append(now, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
+        }
+    }
+    Ok(())
 }
 
 /// The journal of a thread that nothing is known of.

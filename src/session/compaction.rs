@@ -1,6 +1,6 @@
 //! Compactions of a session: when, and how they are told.
 
-use std::pin::pin;
+use std::{pin::pin, sync::Arc};
 
 use futures::{
     FutureExt, StreamExt,
@@ -55,7 +55,7 @@ impl Session {
     /// Learns how the provider counts, from what it said of the request that it just answered.
     pub(super) fn learn(&mut self, turn: &Turn) {
         let Some(usage) = turn.usage else { return };
-        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead);
+        let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead());
         // What cannot be of this request teaches nothing.
         let _ = self.ratio.learn(estimated, usage.input);
     }
@@ -73,7 +73,7 @@ impl Session {
             reported,
             since: usage.pending,
             thread: thread.size().tokens,
-            overhead: self.overhead,
+            overhead: self.overhead(),
             pending,
             newest: self.newest(),
         }
@@ -291,7 +291,8 @@ impl Session {
     /// What a strategy sees of the session now.
     pub(super) fn snapshot(&self) -> Snapshot {
         let snapshot = logged_snapshot(self.agent.thread(), self.journal.log())
-            .with_context(self.system.clone(), self.specs.clone())
+            .with_context(self.system_prompt(), self.specs.clone())
+            .with_rules(Arc::new(self.rules().clone()))
             .with_window(self.auto.window(self.agent.context_window()));
         match &self.redactor {
             Some(redactor) => snapshot.redacted(redactor.as_ref()),

@@ -2,6 +2,7 @@
 
 use crate::{
     drive::CompactionError,
+    ledger::RuleError,
     log::AppendError,
     message::{ModelError, Text},
     store::StoreError,
@@ -41,6 +42,9 @@ pub enum SessionError {
     /// The log refused an event: thread and log do not tell of the same messages.
     #[error(transparent)]
     Log(#[from] AppendError),
+    /// A text cannot be a rule. Nothing has changed.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
     /// The machine of the turn refused what it was told. This is a defect of the session.
     #[error(transparent)]
     Turn(#[from] TurnError),

@@ -104,6 +104,8 @@ impl Session {
             fast: self.fast.clone(),
             redactor: self.redactor.clone(),
             retention: self.retention.clone(),
+            host_rules: Vec::new(),
+            rules_in_system_prompt: self.rules_in_system_prompt,
             policy: *self.auto.policy(),
             clock: self.clock.clone(),
             sleeper: self.sleeper.clone(),

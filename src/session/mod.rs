@@ -75,6 +75,7 @@ mod handle;
 mod job;
 mod lawful;
 mod recall_tool;
+mod rules;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod tools;

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     auto::AutoCompactor,
     drive::LoggedFacts,
-    log::EventLog,
+    log::{EventLog, LoggedRules},
     message::{
         CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
         SharedVec, Text, ThreadId, ToolSpec,
@@ -40,6 +40,9 @@ pub struct Session {
     pub(super) retention: Option<RetentionPolicy>,
     /// What was said so far, as far as a compaction had to know.
     pub(super) facts: LoggedFacts,
+    /// The standing rules, read with every event that may change them.
+    pub(super) rules: LoggedRules,
+    pub(super) rules_in_system_prompt: bool,
     pub(super) auto: AutoCompactor,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,

@@ -211,7 +211,7 @@ impl Session {
 
     async fn ask(&self, emit: &mut Emit) -> Result<Turn, ModelError> {
         let request = Request {
-            system: self.system.clone(),
+            system: self.system_prompt(),
             tools: self.specs.clone(),
             ..Request::new(self.agent.messages().clone())
         };
@@ -289,6 +289,7 @@ impl Session {
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.journal.append(self.clock.now(), Event::MessageAppended(message.clone()))?;
         self.agent.push(message);
+        self.read_rules();
         Ok(())
     }
 }

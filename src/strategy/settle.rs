@@ -1,5 +1,7 @@
 //! What becomes of a proposal: it is refused, or accepted with what its summary left out.
 
+use std::sync::Arc;
+
 use super::{
     brief::Brief,
     contract::Proposal,
@@ -8,11 +10,8 @@ use super::{
 use crate::{
     compact::Plan,
     message::{ContentBlock, Message, Text},
-    retention::{Enriched, RetentionPolicy, Shortfall, enrich},
+    retention::{Enriched, Facts, RetentionPolicy, Shortfall, enrich},
 };
-
-/// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
-const MARGIN: u64 = 8;
 
 /// A proposal that may be carried out.
 #[derive(Clone, Debug)]
@@ -29,7 +28,13 @@ impl Snapshot {
     /// [`accept`](Self::accept) has it; and if the brief asks for retention, the last summary that
     /// it puts in has an addendum of what is missing, as far as target and policy allow.
     ///
-    /// A plan without a summary is measured and left as it is. So is one that was measured before.
+    /// The standing rules that hold come first, word for word, but for those that the user typed in
+    /// a message that stays, or that the system prompt says. What a model wrote of them does not
+    /// count, and where they do not fit, its summary gives way by up to a half. Rules that were
+    /// taken back are not put back and are not missed.
+    ///
+    /// A plan without a summary is measured and left as it is, but that rules which it takes away come
+    /// in their place, as a summary of nothing else. So is one that was measured before.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -64,13 +69,36 @@ impl Snapshot {
             return Ok(Settled { proposal, shortfall });
         }
         match summary {
-            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief)),
+            Some(summary) => {
+                if policy.addendum_tokens == 0 {
+                    return Ok(self.enriched(proposal, &summary, &after, policy, brief));
+                }
+                let (proposal, summary) = self.ruled(proposal, summary, &after, brief);
+                let after = self.accept(&proposal.plan, brief)?;
+                Ok(self.enriched(proposal, &summary, &after, policy, brief))
+            }
             None => {
-                let retention = self.facts(&policy.audit).audit(&after).shortened();
+                let proposal = match policy.addendum_tokens {
+                    0 => proposal,
+                    _ => self.ruled_alone(proposal, &after, brief),
+                };
+                let after = self.accept(&proposal.plan, brief)?;
+                let retention = self.current_facts(policy).audit(&after).shortened();
                 let proposal = Proposal { retention: Some(retention), ..proposal };
                 Ok(Settled { proposal, shortfall: None })
             }
         }
+    }
+
+    /// The facts of everything that was said, without rules that were taken back, and without those
+    /// that the system prompt says.
+    fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
+        let facts = self.facts(&policy.audit);
+        let elsewhere = self.rules_elsewhere();
+        if elsewhere.is_empty() {
+            return facts;
+        }
+        Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
     fn enriched(
@@ -81,7 +109,7 @@ impl Snapshot {
         policy: &RetentionPolicy,
         brief: &Brief,
     ) -> Settled {
-        let facts = self.facts(&policy.audit);
+        let facts = self.current_facts(policy);
         let room = self.room(after, brief).min(policy.addendum_tokens);
         let within = |room| RetentionPolicy { addendum_tokens: room, ..policy.clone() };
         let settled = |enriched| {
@@ -109,14 +137,6 @@ impl Snapshot {
             // The counter finds the whole longer than its pieces.
             Err(_) => enrich(&within(0)),
         }
-    }
-
-    /// How many tokens may still come in.
-    fn room(&self, after: &[Message], brief: &Brief) -> u64 {
-        let count = |messages: &[Message]| self.counter().messages(messages);
-        let smaller = count(self.messages()).saturating_sub(1);
-        let most = brief.target.map_or(smaller, |target| target.min(smaller));
-        most.saturating_sub(count(after)).saturating_sub(MARGIN)
     }
 }
 

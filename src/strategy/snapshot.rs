@@ -8,6 +8,7 @@ use crate::{
         Plan, StalePlan,
         legality::{self, Violation},
     },
+    ledger::Ledger,
     log::Thread,
     message::{
         CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
@@ -27,6 +28,7 @@ pub struct Snapshot {
     counter: Arc<dyn TokenCounter>,
     times: Option<Arc<[Timestamp]>>,
     facts: Option<Arc<Facts>>,
+    rules: Arc<Ledger>,
 }
 
 /// Why a proposal is not carried out.
@@ -94,6 +96,7 @@ impl Snapshot {
             counter: Arc::new(ByteEstimate::TRIGGER),
             times: None,
             facts: None,
+            rules: Arc::default(),
         }
     }
 
@@ -145,12 +148,20 @@ impl Snapshot {
         Self { facts: Some(facts), ..self }
     }
 
+    /// Returns the snapshot with the standing rules of the thread. Those that hold are put behind a
+    /// summary word for word when a proposal is [settled](Self::settle), and strategies may tell
+    /// their models so. Without them there are none.
+    #[must_use]
+    pub fn with_rules(self, rules: Arc<Ledger>) -> Self {
+        Self { rules, ..self }
+    }
+
     /// Returns the snapshot without what the redactor takes out of its texts. Its messages have the
     /// blocks that they had, so a plan that is made for them fits the thread itself.
     ///
     /// A strategy sees nothing else, so nothing that it asks, archives or writes holds what was
-    /// taken out. Tools are the host's own words, and stay. Facts stay too: read them from redacted
-    /// messages.
+    /// taken out. Tools are the host's own words, and stay. Facts and rules stay too: read them from
+    /// redacted messages.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -203,6 +214,12 @@ impl Snapshot {
     pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
         let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
         self.facts.clone().unwrap_or_else(of_messages)
+    }
+
+    /// The standing rules of the thread.
+    #[must_use]
+    pub fn rules(&self) -> &Ledger {
+        &self.rules
     }
 
     /// The messages.

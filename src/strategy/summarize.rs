@@ -16,6 +16,7 @@ use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, clip},
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
+    rules,
     snapshot::Snapshot,
     tagged::tagged,
     tail, whole,
@@ -178,6 +179,12 @@ fn question(brief: &Brief, thread: &Snapshot) -> Message {
     if let Some(focus) = brief.reason.focus() {
         text.push_str("\n\nThe user asks you to pay special attention to this:\n");
         text.push_str(&said(focus));
+    }
+    let rules = rules::told(thread);
+    if !rules.is_empty() {
+        text.push_str("\n\nThese rules are kept word for word beside the summary, so it need not ");
+        text.push_str("repeat them:\n");
+        text.push_str(rules.trim_end());
     }
     let next = brief.next_prompt.iter().flat_map(|prompt| &prompt.content);
     let next: Vec<&str> =

@@ -24,6 +24,9 @@ const CHUNK: &str = include_str!("../prompts/chunk.md");
 const FIRST: &str = include_str!("../prompts/chunk_first.md");
 const LATER: &str = include_str!("../prompts/chunk_later.md");
 const LAST: &str = include_str!("../prompts/chunk_last.md");
+const FOCUS: &str = "The user asks you to pay special attention to this:";
+const RULES: &str =
+    "These rules are kept word for word beside the brief, so it need not repeat them:";
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
 /// One chunk as the summariser is asked about it.
@@ -37,6 +40,8 @@ pub(super) struct ChunkPrompt<'a> {
     pub(super) summary_bytes: usize,
     pub(super) next_prompt: Option<&'a Message>,
     pub(super) focus: Option<&'a str>,
+    /// What is kept beside the summary.
+    pub(super) rules: Option<&'a str>,
 }
 
 impl ChunkPrompt<'_> {
@@ -52,12 +57,10 @@ impl ChunkPrompt<'_> {
 
     fn text(&self) -> String {
         let next = self.next_prompt.map(typed).filter(|text| !text.trim().is_empty());
-        let focus = self.focus.map(|focus| {
-            format!(
-                "The user asks you to pay special attention to this:\n{}\n",
-                tagged("focus", focus)
-            )
-        });
+        let aside = |line: &str, name: &str, text: Option<&str>| {
+            text.map(|text| format!("{line}\n{}\n", tagged(name, text))).unwrap_or_default()
+        };
+        let focus = aside(FOCUS, "focus", self.focus) + &aside(RULES, "rules", self.rules);
         let number = (self.index + 1).to_string();
         fill(
             CHUNK.trim_end(),
@@ -67,7 +70,7 @@ impl ChunkPrompt<'_> {
                 ("status", self.status()),
                 ("room", &self.summary_bytes.to_string()),
                 ("next_prompt", &tagged("next-prompt", next.as_deref().unwrap_or(CARRY_ON))),
-                ("focus", focus.as_deref().unwrap_or_default()),
+                ("focus", &focus),
                 ("summary", &tagged("summary", self.summary)),
                 ("transcript", &tagged("transcript", self.transcript)),
             ],
@@ -117,6 +120,7 @@ mod tests {
             summary_bytes: 60_000,
             next_prompt: next,
             focus: None,
+            rules: None,
         };
         prompt.text()
     }

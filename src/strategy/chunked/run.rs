@@ -69,6 +69,8 @@ struct Data {
     format: u32,
     options: RunOptions,
     focus: Option<Text>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<Text>,
     next_prompt: Option<Message>,
     rendered: Text,
     /// Where the chunks are in the rendering.
@@ -125,6 +127,7 @@ impl CompactionRun {
                 format: FORMAT,
                 options,
                 focus: None,
+                rules: None,
                 next_prompt,
                 rendered: rendered.into_text().into(),
                 chunks,
@@ -149,6 +152,19 @@ impl CompactionRun {
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
         self.data.focus = Some(focus.into());
+        self.reopened()
+    }
+
+    /// Returns the run with a list of rules that are kept beside the summary, so that it need not
+    /// repeat them.
+    #[must_use]
+    pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
+        self.data.rules = Some(rules.into());
+        self.reopened()
+    }
+
+    /// Asks the first question anew, if it has not been answered.
+    fn reopened(mut self) -> Self {
         let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
         if let State::Asking { after } = self.data.state
             && untouched
@@ -305,6 +321,7 @@ impl CompactionRun {
             summary_bytes: self.data.options.summary_bytes,
             next_prompt: self.data.next_prompt.as_ref(),
             focus: self.data.focus.as_deref(),
+            rules: self.data.rules.as_deref(),
         };
         self.data.request = prompt.request(self.data.options.answer_tokens);
         self.data.rounds = 0;

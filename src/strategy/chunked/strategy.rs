@@ -21,6 +21,7 @@ use crate::{
         contract::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
+        rules,
         snapshot::Snapshot,
         tail, whole,
     },
@@ -70,7 +71,7 @@ impl CompactionStrategy for Chunked {
             Ok(options) => options,
             Err(error) => return attempt::propose(Err::<Plan, _>(error)),
         };
-        match begun(&head, brief, options) {
+        match begun(&head, thread, brief, options) {
             Ok(run) => {
                 let (thread, brief) = (thread.clone(), brief.clone());
                 Box::new(Chunking { thread, brief, cut, run, outcome: None })
@@ -83,14 +84,17 @@ impl CompactionStrategy for Chunked {
 /// The run about these messages, with what the brief says.
 fn begun(
     messages: &[Message],
+    thread: &Snapshot,
     brief: &Brief,
     options: RunOptions,
 ) -> Result<CompactionRun, RunError> {
     let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
-    Ok(match brief.reason.focus() {
+    let run = match brief.reason.focus() {
         Some(focus) => run.with_focus(focus.clone()),
         None => run,
-    })
+    };
+    let rules = rules::told(thread);
+    Ok(if rules.is_empty() { run } else { run.with_rules(rules) })
 }
 
 /// Returns the options with chunk, summary and answers so small that a request with all of them fits
@@ -104,7 +108,7 @@ fn within_window(
     let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
     let counter = thread.counter();
     let answer = options.answer_tokens.min(window / 8).max(1);
-    let run = begun(&[Message::user(".")], brief, options.clone())?;
+    let run = begun(&[Message::user(".")], thread, brief, options.clone())?;
     let RunStep::Call { request, .. } = run.step() else { return Ok(options) };
     // An edit stays in the conversation when the model is asked again. A tenth stays free, because
     // counts are estimates.

@@ -9,6 +9,7 @@ use super::{
     read, scan,
 };
 use crate::{
+    ledger,
     message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
     strategy::whole,
 };
@@ -26,9 +27,13 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     // What a digest holds is older than all that stands beside it: what the user typed and stayed
     // before the digest came later than what the digest begins with.
     for summary in messages.iter().flat_map(|message| &message.content).filter_map(summary) {
-        match read::read(&summary.text) {
+        // Rules are put behind every digest anew, as they are then.
+        match read::read(&ledger::without_titled(&summary.text)) {
             Some(older) => walk.facts.absorb(older),
-            None => walk.facts.earlier.join(Quote::whole(whole::text(summary).trim().to_owned())),
+            None => {
+                let text = ledger::without_titled(&whole::text(summary));
+                walk.facts.earlier.join(Quote::whole(text.trim().to_owned()));
+            }
         }
     }
     for (index, message) in messages.iter().enumerate() {

@@ -223,7 +223,13 @@ impl Work<'_> {
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
         let kept: HashSet<usize> = kept.iter().map(|range| range.start.message).collect();
         let head = self.thread.messages().get(..cut).unwrap_or_default();
-        gather::gather(head, |message| kept.contains(&message))
+        let mut facts = gather::gather(head, |message| kept.contains(&message));
+        // The standing rules stand beside the digest, and what was taken back nowhere.
+        let is_rule = |line: &String| self.thread.rules().find(line).is_some();
+        for list in [&mut facts.rules, &mut facts.later] {
+            list.items.retain(|line| !is_rule(line));
+        }
+        facts
     }
 
     /// The tokens of the blocks before the cut that are not kept.

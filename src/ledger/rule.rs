@@ -1,0 +1,151 @@
+//! One rule: its words, who gave it, and whether it holds.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Text;
+
+/// A standing rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Rule {
+    /// Its name, the same wherever and whenever the same words are read.
+    pub id: RuleId,
+    /// The words, as they were typed, on one line.
+    pub text: Text,
+    /// Who gave it.
+    pub source: RuleSource,
+    /// Whether it holds.
+    pub status: RuleStatus,
+}
+
+impl Rule {
+    /// Whether it holds.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        match self.status {
+            RuleStatus::Active => true,
+            RuleStatus::Superseded { .. } | RuleStatus::Revoked => false,
+        }
+    }
+}
+
+/// Who gave a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RuleSource {
+    /// The user, in this message. In a log, messages are counted as they came.
+    Message {
+        /// Which message.
+        position: usize,
+    },
+    /// The application.
+    Host,
+}
+
+/// Whether a rule holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RuleStatus {
+    /// It holds.
+    Active,
+    /// A later rule is in its place.
+    Superseded {
+        /// The later one.
+        by: RuleId,
+    },
+    /// It was taken back.
+    Revoked,
+}
+
+/// The name of a rule: sixteen hexadecimal digits that depend on nothing but its words.
+///
+/// ```
+/// use threadfold::ledger::Ledger;
+///
+/// let mut ledger = Ledger::default();
+/// let id = ledger.add("Never touch the lexer.")?;
+/// assert_eq!(ledger.add("never touch  the lexer")?, id);
+/// assert_eq!(id.to_string().parse(), Ok(id));
+/// # Ok::<(), threadfold::ledger::RuleError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RuleId(u64);
+
+/// Why a text is no name of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a rule has sixteen hexadecimal digits, and this is {found:?}")]
+pub struct RuleIdError {
+    /// The text.
+    pub found: String,
+}
+
+/// Why a text does not become a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// It says nothing.
+    #[error("the rule is blank")]
+    Blank,
+    /// It is too long.
+    #[error("the rule has {found} bytes, and {most} are the most")]
+    TooLong {
+        /// Its bytes.
+        found: usize,
+        /// The most that there may be.
+        most: usize,
+    },
+    /// There are too many that hold.
+    #[error("{most} rules hold already, which is the most")]
+    TooMany {
+        /// The most that there may be.
+        most: usize,
+    },
+}
+
+impl RuleId {
+    /// The name of the rule with this key (FNV-1a, 64 bits).
+    pub(super) fn of(key: &str) -> Self {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(key.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+    }
+
+    /// The name behind this one, where this one is taken by other words.
+    pub(super) fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for RuleId {
+    type Err = RuleIdError;
+
+    fn from_str(text: &str) -> Result<Self, RuleIdError> {
+        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = u64::from_str_radix(text, 16).ok().filter(|_| digits);
+        id.map(Self).ok_or_else(|| RuleIdError { found: text.chars().take(40).collect() })
+    }
+}
+
+impl TryFrom<String> for RuleId {
+    type Error = RuleIdError;
+
+    fn try_from(text: String) -> Result<Self, RuleIdError> {
+        text.parse()
+    }
+}
+
+impl From<RuleId> for String {
+    fn from(id: RuleId) -> Self {
+        id.to_string()
+    }
+}

@@ -1,0 +1,278 @@
+//! The ledger: rules in the order in which they came, and what later words do to them.
+
+use super::{
+    correction::{Correction, correction},
+    meaning::{Meaning, words},
+    rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus},
+    standing::{is_standing, may_ask},
+    typed::typed,
+};
+use crate::{
+    message::Message,
+    retention::demand::{paragraphs, sentences},
+};
+
+/// The standing rules of a thread. See the [module](super) for what is one.
+///
+/// It holds at most [`MOST_RULES`](Self::MOST_RULES) of at most
+/// [`LONGEST_RULE`](Self::LONGEST_RULE) bytes. Where there are more, those that no longer hold go
+/// first; of those that hold the first stay, and [`left_out`](Self::left_out) counts the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    entries: Vec<Entry>,
+    left_out: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    rule: Rule,
+    key: String,
+    meaning: Meaning,
+}
+
+impl Ledger {
+    /// The most rules that are kept.
+    pub const MOST_RULES: usize = 100;
+    /// The most bytes that a rule may have.
+    pub const LONGEST_RULE: usize = 600;
+
+    /// Reads what the user typed in one more message, in time linear in its text. Messages are read
+    /// in order, because later ones take earlier ones back.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::Ledger};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.read(0, &Message::assistant("Never touch the lexer."));
+    /// ledger.read(1, &Message::user("> Never touch the lexer.\n\nPlease fix the parser."));
+    /// assert_eq!(ledger.rules().count(), 0);
+    /// ```
+    pub fn read(&mut self, position: usize, message: &Message) {
+        for text in typed(message) {
+            for paragraph in paragraphs(&text) {
+                for sentence in sentences(&paragraph) {
+                    self.take(position, sentence);
+                }
+            }
+        }
+    }
+
+    /// Adds a rule of the host, and returns its name. A rule that is there already stays where it is
+    /// and is the host's from now on: what the user says does not take it back.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleError`] for one that is blank, too long, or one too many.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::{Ledger, RuleSource}};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.add("Never send mails.")?;
+    /// ledger.read(0, &Message::user("You may send mails now."));
+    /// assert_eq!(ledger.active().next().map(|rule| rule.source), Some(RuleSource::Host));
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
+    pub fn add(&mut self, text: &str) -> Result<RuleId, RuleError> {
+        self.enter(RuleSource::Host, text)
+    }
+
+    /// Takes a rule back, whoever gave it, and returns whether it was there and held.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::{Ledger, RuleStatus}};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// let id = ledger.add("Never send mails.")?;
+    /// assert!(ledger.revoke(id) && !ledger.revoke(id));
+    /// assert_eq!(ledger.rules().next().map(|rule| rule.status), Some(RuleStatus::Revoked));
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
+    pub fn revoke(&mut self, id: RuleId) -> bool {
+        let mut entries = self.entries.iter_mut();
+        let Some(entry) = entries.find(|entry| entry.rule.id == id) else { return false };
+        let held = entry.rule.status == RuleStatus::Active;
+        entry.rule.status = RuleStatus::Revoked;
+        held
+    }
+
+    /// All rules, also those that no longer hold, in the order in which they came.
+    pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> {
+        self.entries.iter().map(|entry| &entry.rule)
+    }
+
+    /// The rules that hold, in the order in which they came.
+    pub fn active(&self) -> impl DoubleEndedIterator<Item = &Rule> {
+        self.rules().filter(|rule| rule.status == RuleStatus::Active)
+    }
+
+    /// The rule of these words, if it was given. White space, case and the point at the end do not
+    /// count.
+    ///
+    /// ```
+    /// use threadfold::ledger::Ledger;
+    ///
+    /// let mut ledger = Ledger::default();
+    /// let id = ledger.add("Never touch the lexer.")?;
+    /// assert_eq!(ledger.find("never touch the  lexer").map(|rule| rule.id), Some(id));
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<&Rule> {
+        let key = key(text);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.rule)
+    }
+
+    /// How many rules were too long or too many to be kept.
+    #[must_use]
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    fn take(&mut self, position: usize, sentence: &str) {
+        if !may_ask(sentence) {
+            return;
+        }
+        if let Some(correction) = correction(sentence) {
+            return self.correct(&correction);
+        }
+        if !is_standing(sentence) {
+            return;
+        }
+        if let Ok(id) = self.enter(RuleSource::Message { position }, sentence) {
+            self.supersede(id);
+        }
+    }
+
+    fn enter(&mut self, source: RuleSource, text: &str) -> Result<RuleId, RuleError> {
+        let text = one_line(text);
+        let key = key(&text);
+        if key.is_empty() {
+            return Err(RuleError::Blank);
+        }
+        if text.len() > Self::LONGEST_RULE {
+            self.left_out = self.left_out.saturating_add(1);
+            return Err(RuleError::TooLong { found: text.len(), most: Self::LONGEST_RULE });
+        }
+        if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
+            if let Some(entry) = self.entries.get_mut(at)
+                && entry.rule.status == RuleStatus::Active
+            {
+                if source == RuleSource::Host {
+                    entry.rule.source = source;
+                }
+                return Ok(entry.rule.id);
+            }
+            // Said again, it holds again, as what was said last.
+            self.entries.remove(at);
+        }
+        self.make_room()?;
+        let mut id = RuleId::of(&key);
+        while self.entries.iter().any(|entry| entry.rule.id == id) {
+            id = id.next();
+        }
+        let meaning = Meaning::of(&text);
+        let rule = Rule { id, text: text.into(), source, status: RuleStatus::Active };
+        self.entries.push(Entry { rule, key, meaning });
+        Ok(id)
+    }
+
+    fn make_room(&mut self) -> Result<(), RuleError> {
+        if self.entries.len() < Self::MOST_RULES {
+            return Ok(());
+        }
+        let spare = |entry: &Entry| entry.rule.status != RuleStatus::Active;
+        match self.entries.iter().position(spare) {
+            Some(at) => {
+                self.entries.remove(at);
+                Ok(())
+            }
+            None => {
+                self.left_out = self.left_out.saturating_add(1);
+                Err(RuleError::TooMany { most: Self::MOST_RULES })
+            }
+        }
+    }
+
+    /// Has a rule take the place of those that it corrects.
+    fn supersede(&mut self, by: RuleId) {
+        let Some(new) = self.entries.iter().find(|entry| entry.rule.id == by).cloned() else {
+            return;
+        };
+        let others = |entry: &Entry| entry.rule.id != by && entry.is_of_user();
+        let one_of = |entry: &Entry| match (&new.meaning.choice, &entry.meaning.choice) {
+            (Some(new), Some(old)) => new.is_change && new.differs_in_one(old),
+            _ => false,
+        };
+        let sole = self.entries.iter().filter(|entry| others(entry) && one_of(entry)).count() == 1;
+        for entry in self.entries.iter_mut().filter(|entry| others(entry)) {
+            if new.replaces(entry) || (sole && one_of(entry)) {
+                entry.rule.status = RuleStatus::Superseded { by };
+            }
+        }
+    }
+
+    fn correct(&mut self, correction: &Correction) {
+        let meant = |entry: &Entry| {
+            let meaning = &entry.meaning;
+            let about = |topic: &[String]| !topic.is_empty() && meaning.topic == topic;
+            entry.is_of_user()
+                && match correction {
+                    Correction::Allows(topic) => meaning.forbids == Some(true) && about(topic),
+                    Correction::Releases(topic) => meaning.forbids == Some(false) && about(topic),
+                    Correction::Forgets(topic) => {
+                        !topic.is_empty() && topic.iter().all(|word| meaning.topic.contains(word))
+                    }
+                    Correction::Names(text) => text.contains(&format!(" {} ", spoken(&entry.key))),
+                    Correction::All => true,
+                }
+        };
+        let alone = match correction {
+            Correction::Allows(_) | Correction::Releases(_) | Correction::All => false,
+            Correction::Forgets(_) | Correction::Names(_) => true,
+        };
+        let count = self.entries.iter().filter(|entry| meant(entry)).count();
+        if alone && count != 1 {
+            return;
+        }
+        for entry in self.entries.iter_mut().filter(|entry| meant(entry)) {
+            entry.rule.status = RuleStatus::Revoked;
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the user gave it, and it holds.
+    fn is_of_user(&self) -> bool {
+        self.rule.status == RuleStatus::Active && self.rule.source != RuleSource::Host
+    }
+
+    /// Whether this says plainly that the other does not hold any more.
+    fn replaces(&self, old: &Self) -> bool {
+        let (new, old) = (&self.meaning, &old.meaning);
+        let sides = new.forbids.zip(old.forbids);
+        let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
+        let limit = new.limit.is_some() && new.limit == old.limit;
+        let refused = match (&new.choice, &old.choice) {
+            (Some(new), Some(old)) => new.refuses(old) && old.refused.is_empty(),
+            _ => false,
+        };
+        (opposite && !new.topic.is_empty()) || limit || refused
+    }
+}
+
+/// A rule as it is compared with others.
+fn key(text: &str) -> String {
+    let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
+    text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
+}
+
+/// A key as its words alone.
+fn spoken(key: &str) -> String {
+    words(key).collect::<Vec<_>>().join(" ")
+}
+
+fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}

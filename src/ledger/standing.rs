@@ -1,0 +1,161 @@
+//! Whether a sentence is a rule that holds for the rest of a thread.
+
+use super::meaning::{listed, words};
+
+/// Words that may stand before what a sentence asks.
+const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
+
+/// Who tells of something and demands nothing.
+const TELLERS: &str = " i we they he she it this that these those there which who what someone ";
+
+/// Words behind `don't` that ask for nothing that lasts.
+const ONCE_FORBIDDEN: &str =
+    " worry bother forget mind hesitate know think get see understand have need be want like care ";
+
+/// Words that name nothing.
+const PRONOUNS: &str = " it this that them so these those again anything please ";
+
+/// Words that tie a choice to the task at hand.
+const AT_HAND: &str = " to it this that these those here first next then now again them one ";
+
+/// Phrases that tie a sentence to this moment.
+const FOR_ONCE: [&str; 8] = [
+    " yet ",
+    " for now ",
+    " right now ",
+    " this time ",
+    " until ",
+    " just once ",
+    " in this turn ",
+    " for the moment ",
+];
+
+/// Phrases that make a rule of a demand.
+const FOR_GOOD: [&str; 9] = [
+    " from now on ",
+    " going forward ",
+    " for the rest of ",
+    " at all times ",
+    " under no circumstances ",
+    " i prefer ",
+    " we prefer ",
+    " i'd prefer ",
+    " i would prefer ",
+];
+
+/// Who is said to have said something.
+const REPORTS: &str = " says said say wrote writes reads told claims claimed quote quotes ";
+
+/// Words with which a sentence asks.
+const ASKING: &str =
+    " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
+
+/// Signs of code and markup.
+const CODE: [&str; 8] = ["};", ");", "</", "==", "=>", "&&", "();", "::<"];
+
+/// Whether a sentence is one of the user's own that may ask for something.
+pub(super) fn may_ask(sentence: &str) -> bool {
+    let opens = sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '*'));
+    let ends = sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']);
+    let code = CODE.iter().any(|sign| sentence.contains(sign));
+    let head: Vec<String> = words(sentence).take(40).collect();
+    let level =
+        head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
+    opens && !ends && !code && !level && !is_reported(&head)
+}
+
+/// Whether somebody else is said to have said something before the sentence asks for anything.
+fn is_reported(words: &[String]) -> bool {
+    let own =
+        |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|who| who == "i");
+    let told = words.iter().enumerate().position(|(at, word)| listed(REPORTS, word) && !own(at));
+    let asked = words.iter().position(|word| listed(ASKING, word));
+    told.is_some_and(|told| asked.is_none_or(|asked| told < asked))
+}
+
+/// Whether a sentence that may ask for something asks for it for good.
+pub(super) fn is_standing(sentence: &str) -> bool {
+    let all: Vec<String> = words(sentence).take(200).collect();
+    let line = format!(" {} ", all.join(" "));
+    if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
+        return false;
+    }
+    let tells =
+        [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
+    let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !tells;
+    for_good || is_choice(&all) || clauses(sentence).any(|clause| asks(&clause))
+}
+
+/// The parts of a sentence, without what may stand before what they ask.
+fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
+    let parts = sentence.split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
+    parts.flat_map(|part| part.split(" - ")).map(|part| {
+        let words = words(part).take(200);
+        words.skip_while(|word| listed(FILLERS, word)).collect()
+    })
+}
+
+fn asks(clause: &[String]) -> bool {
+    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    let article = |word| listed(" the a an same is was mind one two some ", word);
+    match word(0) {
+        "never" | "always" | "only" => clause.len() > 1 && !article(word(1)),
+        "no" => word(1) == "longer" && clause.len() > 2,
+        "prefer" | "preferably" => clause.len() > 1,
+        "keep" | "leave" => is_kept(clause),
+        "don't" | "dont" => forbids(clause.get(1..).unwrap_or_default()),
+        "do" if word(1) == "not" => forbids(clause.get(2..).unwrap_or_default()),
+        "make" | "ensure" | "be" | "remember" | "try" => {
+            let lasting = |word: &String| listed(" never always every each ", word);
+            clause.iter().any(lasting)
+        }
+        _ => is_demanded(clause),
+    }
+}
+
+/// Whether what follows `don't` forbids for good.
+fn forbids(rest: &[String]) -> bool {
+    let rest = match rest {
+        [first, rest @ ..] if first == "ever" => rest,
+        rest => rest,
+    };
+    let Some((verb, object)) = rest.split_first() else { return false };
+    let names = object.iter().any(|word| !listed(PRONOUNS, word));
+    !listed(ONCE_FORBIDDEN, verb) && names
+}
+
+/// `you must`, `the parser must never`, `tests should always`, `you may not`.
+fn is_demanded(clause: &[String]) -> bool {
+    let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
+    clause.iter().enumerate().skip(1).any(|(at, modal)| {
+        let who = word(at - 1);
+        let what = word(at + 1);
+        let told = listed(TELLERS, who) || what == "have";
+        let lasts = match modal.as_str() {
+            "must" => !(who == "you" && what == "be"),
+            "mustn't" => true,
+            "should" | "shall" => {
+                listed(" never always only ", what) || (what == "not" && word(at + 2) == "ever")
+            }
+            "may" => what == "not",
+            "are" | "is" => what == "forbidden" || (what == "not" && word(at + 2) == "allowed"),
+            _ => false,
+        };
+        lasts && !told
+    })
+}
+
+fn is_kept(clause: &[String]) -> bool {
+    let line = format!(" {} ", clause.join(" "));
+    let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];
+    let alone = clause.first().is_some_and(|word| word == "leave") && line.contains(" alone ");
+    alone || ways.iter().any(|way| line.contains(way))
+}
+
+/// `use tabs`, `use spaces instead of tabs`.
+fn is_choice(words: &[String]) -> bool {
+    let mut words = words.iter().skip_while(|word| listed(FILLERS, word));
+    let begins = words.next().is_some_and(|word| word == "use");
+    let rest: Vec<&String> = words.collect();
+    begins && (1..=8).contains(&rest.len()) && !rest.iter().any(|word| listed(AT_HAND, word))
+}

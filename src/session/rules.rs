@@ -1,0 +1,99 @@
+//! The standing rules of a session.
+
+use super::{error::SessionError, session::Session};
+use crate::{
+    ledger::{Ledger, RuleId, TITLE},
+    log::{Event, RuleChange},
+    message::{Message, Messages, Text},
+};
+
+impl Session {
+    /// The standing rules, of user and host, as they are now and without what the redactor takes
+    /// out: also those that no longer hold.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
+    /// assert_eq!(session.rules().to_string(), "- Never touch the lexer.\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn rules(&self) -> &Ledger {
+        self.rules.ledger()
+    }
+
+    /// Gives a rule that holds from now on, and returns its name. It is in the log at once, and
+    /// stored with the next turn.
+    ///
+    /// The model sees it behind the next summary, or in the system prompt where
+    /// [that is asked for](super::SessionBuilder::rules_in_system_prompt).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut session = Session::builder(agent).build()?;
+    /// let id = session.add_rule("Never send mails.")?;
+    /// assert_eq!(session.rules().active().count(), 1);
+    /// assert!(session.revoke_rule(id)?);
+    /// assert_eq!(session.rules().active().count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Rule`] for a text that is blank, too long, or one rule too many.
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
+        let text: Text = text.into();
+        let told = self.line(text.to_string());
+        let mut rules = self.rules().clone();
+        let id = rules.add(&told)?;
+        self.journal.append(self.clock.now(), Event::RuleChanged(RuleChange::Added { text }))?;
+        self.read_rules();
+        Ok(self.rules().find(&told).map_or(id, |rule| rule.id))
+    }
+
+    /// Takes a rule back, of user or host, and returns whether it was there and held. It is in the
+    /// log at once, and stored with the next turn.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Log`], which a change of rules never comes to.
+    pub fn revoke_rule(&mut self, id: RuleId) -> Result<bool, SessionError> {
+        if !self.rules().active().any(|rule| rule.id == id) {
+            return Ok(false);
+        }
+        self.journal.append(self.clock.now(), Event::RuleChanged(RuleChange::Revoked { id }))?;
+        self.read_rules();
+        Ok(true)
+    }
+
+    /// Reads what happened since to the rules.
+    pub(super) fn read_rules(&mut self) {
+        self.rules.read(self.journal.log(), self.redactor.as_deref());
+    }
+
+    /// The system prompt, with the rules where they are asked for in it.
+    pub(super) fn system_prompt(&self) -> Messages {
+        let Some(rules) = self.rules_to_send() else { return self.system.clone() };
+        self.system.iter().cloned().chain([rules]).collect()
+    }
+
+    /// Estimated tokens of system prompt and tools.
+    pub(super) fn overhead(&self) -> u64 {
+        let counter = self.agent.thread().counter();
+        let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));
+        self.overhead.saturating_add(rules)
+    }
+
+    fn rules_to_send(&self) -> Option<Message> {
+        let asked = self.rules_in_system_prompt && self.rules().active().next().is_some();
+        asked.then(|| Message::system(format!("{TITLE}\n{}", self.rules())))
+    }
+}

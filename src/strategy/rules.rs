@@ -1,0 +1,141 @@
+//! The standing rules where a thread is compacted: told to models, and put behind the summary.
+
+use super::{
+    brief::Brief,
+    clip::{ASIDE_TOKENS, clip},
+    contract::Proposal,
+    snapshot::Snapshot,
+};
+use crate::{
+    ledger::{self, Rule},
+    message::{ContentBlock, ContextWindow, Message, Role, Summary, Text},
+};
+
+/// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
+const MARGIN: u64 = 8;
+
+/// The most tokens of rules behind a summary.
+const RULES_TOKENS: u64 = 4_000;
+
+/// The rules that hold as a list for a model that sums up; empty if there are none.
+pub(super) fn told(thread: &Snapshot) -> String {
+    let tenth = thread.window().map(ContextWindow::tokens).map_or(u64::MAX, |tokens| tokens / 10);
+    thread.rules().to_text(ASIDE_TOKENS.min(tenth), thread.counter())
+}
+
+impl Snapshot {
+    /// Puts the rules that hold behind the summary, where that can be.
+    pub(super) fn ruled(
+        &self,
+        proposal: Proposal,
+        summary: Text,
+        after: &[Message],
+        brief: &Brief,
+    ) -> (Proposal, Text) {
+        if self.rules().rules().next().is_none() {
+            return (proposal, summary);
+        }
+        let counter = self.counter();
+        let own = ledger::without_titled(&summary);
+        // It gives way to what it repeats; what that takes is free again.
+        let freed = counter.text(&summary).saturating_sub(counter.text(&own));
+        let room = self.room(after, brief).saturating_add(freed);
+        let unsaid = unsaid(self.rules().active(), after, self.system());
+        let list = ledger::titled(&unsaid, RULES_TOKENS, counter);
+        let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
+        let half = counter.text(&own).div_ceil(2);
+        let shorter = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
+        let within = ledger::titled(&unsaid, room, counter);
+        let texts = [(own.as_str(), list.as_str()), (&shorter, &list), (&own, &within), (&own, "")];
+        for (own, list) in texts {
+            let text = joined(own, list);
+            let plan = proposal.plan.clone().with_last_summary(text.clone());
+            if !text.is_blank() && self.accept(&plan, brief).is_ok() {
+                return (Proposal { plan, ..proposal }, text);
+            }
+        }
+        (proposal, summary)
+    }
+
+    /// Puts the rules that hold where a plan without a summary takes some of them away, if that can
+    /// be.
+    pub(super) fn ruled_alone(
+        &self,
+        proposal: Proposal,
+        after: &[Message],
+        brief: &Brief,
+    ) -> Proposal {
+        let rules = || self.rules().active().map(|rule| &*rule.text);
+        let before = texts(self.messages());
+        let left = texts(after);
+        let says = |texts: &[String], rule: &str| texts.iter().any(|text| text.contains(rule));
+        if !rules().any(|rule| says(&before, rule) && !says(&left, rule)) {
+            return proposal;
+        }
+        let unsaid = unsaid(self.rules().active(), after, self.system());
+        let list =
+            ledger::titled(&unsaid, self.room(after, brief).min(RULES_TOKENS), self.counter());
+        if list.is_empty() {
+            return proposal;
+        }
+        let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
+        let message = Message::summary(Role::User, summary);
+        match proposal.plan.clone().with_message_in_gap(message) {
+            Some(plan) if self.accept(&plan, brief).is_ok() => Proposal { plan, ..proposal },
+            Some(_) | None => proposal,
+        }
+    }
+
+    /// The rules that the summary need not say: those that were taken back, and those that the
+    /// system prompt says.
+    pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
+        let unsaid = unsaid(self.rules().active(), &[], self.system());
+        let texts = self.rules().rules().map(|rule| &*rule.text);
+        texts.filter(|text| !unsaid.contains(text)).collect()
+    }
+
+    /// How many tokens may still come in.
+    pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
+        let count = |messages: &[Message]| self.counter().messages(messages);
+        let smaller = count(self.messages()).saturating_sub(1);
+        let most = brief.target.map_or(smaller, |target| target.min(smaller));
+        most.saturating_sub(count(after)).saturating_sub(MARGIN)
+    }
+}
+
+/// The rules that no message of the user and no system prompt says.
+fn unsaid<'a>(
+    rules: impl Iterator<Item = &'a Rule>,
+    after: &[Message],
+    system: &[Message],
+) -> Vec<&'a str> {
+    let texts = |message: &Message| {
+        let typed = message.role == Role::System || !message.is_summary();
+        let blocks = message.content.iter().filter_map(ContentBlock::as_text);
+        let one_line = |text: &Text| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        blocks.filter(|_| typed).map(one_line).collect::<Vec<_>>()
+    };
+    let users = after.iter().filter(|message| message.role == Role::User);
+    let said: Vec<String> = users.chain(system).flat_map(texts).collect();
+    let rules = rules.map(|rule| &*rule.text);
+    rules.filter(|rule| !said.iter().any(|text| text.contains(rule))).collect()
+}
+
+/// What messages say, each text on one line.
+fn texts(messages: &[Message]) -> Vec<String> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let texts = blocks.filter_map(|block| {
+        if let ContentBlock::Summary(summary) = block {
+            Some(&summary.text)
+        } else {
+            block.as_text()
+        }
+    });
+    texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+fn joined(summary: &str, list: &str) -> Text {
+    let parts = [summary.trim_end(), list];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n\n").into()
+}
