@@ -179,7 +179,9 @@ impl Words {
         let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
         for word in sentence.split(apart).filter(|word| !word.is_empty()).take(200) {
             if word.is_ascii() {
-                self.line.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+                let start = self.line.len();
+                self.line.push_str(word);
+                self.line.get_mut(start..).unwrap_or_default().make_ascii_lowercase();
             } else {
                 self.line.push_str(&word.to_lowercase().replace('\u{2019}', "'"));
             }
