@@ -124,39 +124,12 @@ fn is_raised(line: &str) -> bool {
 }
 
 /// Names of the failures of systems.
+#[rustfmt::skip]
 const SYSTEM: [&str; 32] = [
-    "EACCES",
-    "EADDRINUSE",
-    "EAGAIN",
-    "EAI_AGAIN",
-    "EBADF",
-    "EBUSY",
-    "ECONNABORTED",
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "EEXIST",
-    "EINVAL",
-    "EIO",
-    "EISDIR",
-    "ELOOP",
-    "EMFILE",
-    "ENOENT",
-    "ENOMEM",
-    "ENOSPC",
-    "ENOTDIR",
-    "ENOTEMPTY",
-    "ENOTFOUND",
-    "EPERM",
-    "EPIPE",
-    "ERESOLVE",
-    "EROFS",
-    "ETIMEDOUT",
-    "EXDEV",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGKILL",
-    "SIGSEGV",
-    "SIGTERM",
+    "EACCES", "EADDRINUSE", "EAGAIN", "EAI_AGAIN", "EBADF", "EBUSY", "ECONNABORTED", "ECONNREFUSED",
+    "ECONNRESET", "EEXIST", "EINVAL", "EIO", "EISDIR", "ELOOP", "EMFILE", "ENOENT", "ENOMEM",
+    "ENOSPC", "ENOTDIR", "ENOTEMPTY", "ENOTFOUND", "EPERM", "EPIPE", "ERESOLVE", "EROFS",
+    "ETIMEDOUT", "EXDEV", "SIGABRT", "SIGBUS", "SIGKILL", "SIGSEGV", "SIGTERM",
 ];
 
 /// `E0425`, `TS2345`, `ENOENT`.
@@ -167,4 +140,14 @@ fn is_code(word: &str) -> bool {
         || word.strip_prefix("TS").is_some_and(|rest| digits(rest, 4))
         || word.strip_prefix("CVE-").is_some()
         || (word.starts_with(['E', 'S']) && is_listed(&SYSTEM, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(SYSTEM.is_sorted());
+    }
 }

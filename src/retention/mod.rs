@@ -51,6 +51,7 @@ mod section;
 mod symbol;
 mod task;
 mod token;
+mod wish;
 mod words;
 
 pub use addendum::{Addendum, addendum};

@@ -7,30 +7,11 @@ use super::{
 };
 
 /// Names of products that are written as names of code are.
+#[rustfmt::skip]
 const PRODUCTS: [&str; 23] = [
-    "ChatGPT",
-    "DeepSeek",
-    "DevOps",
-    "GitHub",
-    "GitLab",
-    "GraphQL",
-    "JavaScript",
-    "LaTeX",
-    "LinkedIn",
-    "MongoDB",
-    "MySQL",
-    "OAuth",
-    "OpenAI",
-    "PostgreSQL",
-    "PyPI",
-    "StackOverflow",
-    "TypeScript",
-    "WebSocket",
-    "YouTube",
-    "iOS",
-    "iPad",
-    "iPhone",
-    "macOS",
+    "ChatGPT", "DeepSeek", "DevOps", "GitHub", "GitLab", "GraphQL", "JavaScript", "LaTeX",
+    "LinkedIn", "MongoDB", "MySQL", "OAuth", "OpenAI", "PostgreSQL", "PyPI", "StackOverflow",
+    "TypeScript", "WebSocket", "YouTube", "iOS", "iPad", "iPhone", "macOS",
 ];
 
 /// Tells of the name that a piece of a word is, if it is one.
@@ -109,4 +90,14 @@ fn is_code(text: &str) -> bool {
     }
     let dunder = text.starts_with("__") && text.ends_with("__");
     letters > 2 && (snake || camel || dunder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(PRODUCTS.is_sorted());
+    }
 }
