@@ -32,13 +32,22 @@ pub(super) struct Chunk<'a> {
 pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = word;
     let mut opener = ' ';
+    // Most words are of ASCII, where bytes can be asked: half as long.
+    let ascii = word.is_ascii();
+    let find = move |text: &str, border: bool| {
+        if ascii {
+            text.bytes().position(|byte| scan::is_border(byte) == border)
+        } else {
+            text.find(|c| is_border(c) == border)
+        }
+    };
     std::iter::from_fn(move || {
-        let start = rest.find(|c: char| !is_border(c))?;
+        let start = find(rest, false)?;
         if let Some(last) = rest.get(..start).and_then(|border| border.chars().next_back()) {
             opener = last;
         }
         let body = rest.get(start..)?;
-        let end = body.find(is_border).unwrap_or(body.len());
+        let end = find(body, true).unwrap_or(body.len());
         let closer = body.get(end..).and_then(|rest| rest.chars().next());
         let text = trimmed(body.get(..end)?);
         rest = body.get(end..)?;

@@ -5,6 +5,7 @@ use super::{class::FactClass, scan::is_listed};
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
 
 /// Commands that only look. What they showed is gone, and they are soon typed again.
+#[rustfmt::skip]
 const LOOKS: [&str; 19] = [
     "cat", "echo", "env", "file", "find", "grep", "head", "less", "ls", "nl", "pwd", "rg", "sed",
     "stat", "tail", "tree", "true", "wc", "which",
@@ -60,5 +61,15 @@ fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let opens = line.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c));
     if opens && line.contains(' ') && line.len() > 4 {
         note(FactClass::Command, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(LOOKS.is_sorted());
     }
 }

@@ -241,6 +241,9 @@ pub(super) fn key(class: FactClass, text: &str) -> Cow<'_, str> {
 }
 
 fn one_line(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return text.into();
+    }
     let mut after_space = true;
     let spaced = |c: char| {
         let before = std::mem::replace(&mut after_space, c.is_whitespace());

@@ -52,6 +52,7 @@ mod symbol;
 mod task;
 mod token;
 mod without;
+mod wish;
 mod words;
 
 pub use addendum::{Addendum, addendum};

@@ -39,6 +39,7 @@ fn is_digest(word: &str) -> bool {
 }
 
 /// Words before a version of two parts.
+#[rustfmt::skip]
 const NAMES: [&str; 15] = [
     "django", "edition", "go", "java", "msrv", "node", "php", "postgres", "python", "release",
     "ruby", "rust", "rustc", "ubuntu", "version",
@@ -72,87 +73,15 @@ fn is_number(part: &str) -> bool {
 }
 
 /// Units, as they are written.
+#[rustfmt::skip]
 const UNITS: [&str; 80] = [
-    "%",
-    "B",
-    "EUR",
-    "GB",
-    "GHz",
-    "GiB",
-    "Hz",
-    "K",
-    "KB",
-    "KiB",
-    "M",
-    "MB",
-    "MHz",
-    "MiB",
-    "TB",
-    "TiB",
-    "USD",
-    "byte",
-    "bytes",
-    "characters",
-    "chars",
-    "cm",
-    "columns",
-    "cores",
-    "day",
-    "days",
-    "dollars",
-    "em",
-    "errors",
-    "euros",
-    "failed",
-    "files",
-    "g",
-    "h",
-    "hour",
-    "hours",
-    "k",
-    "kB",
-    "kHz",
-    "kg",
-    "km",
-    "line",
-    "lines",
-    "m",
-    "messages",
-    "min",
-    "mins",
-    "minute",
-    "minutes",
-    "mm",
-    "month",
-    "months",
-    "ms",
-    "ns",
-    "passed",
-    "percent",
-    "pt",
-    "px",
-    "rem",
-    "requests",
-    "retries",
-    "rows",
-    "s",
-    "sec",
-    "second",
-    "seconds",
-    "secs",
-    "test",
-    "tests",
-    "threads",
-    "times",
-    "token",
-    "tokens",
-    "us",
-    "warnings",
-    "week",
-    "weeks",
-    "year",
-    "years",
-    "\u{b5}s",
+    "%", "B", "EUR", "GB", "GHz", "GiB", "Hz", "K", "KB", "KiB", "M", "MB", "MHz", "MiB", "TB",
+    "TiB", "USD", "byte", "bytes", "characters", "chars", "cm", "columns", "cores", "day", "days",
+    "dollars", "em", "errors", "euros", "failed", "files", "g", "h", "hour", "hours", "k", "kB",
+    "kHz", "kg", "km", "line", "lines", "m", "messages", "min", "mins", "minute", "minutes", "mm",
+    "month", "months", "ms", "ns", "passed", "percent", "pt", "px", "rem", "requests", "retries",
+    "rows", "s", "sec", "second", "seconds", "secs", "test", "tests", "threads", "times", "token",
+    "tokens", "us", "warnings", "week", "weeks", "year", "years", "\u{b5}s",
 ];
 
 /// Tells of the numbers with a unit in a text.
@@ -215,4 +144,15 @@ fn unit_length(text: &str) -> usize {
     let next = rest.get(length..).and_then(|rest| rest.chars().next());
     let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(');
     if length > 0 && ends && is_listed(&UNITS, unit) { space + length } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(NAMES.is_sorted());
+        assert!(UNITS.is_sorted());
+    }
 }

@@ -10,90 +10,20 @@ use super::{
 };
 
 /// Endings of files that come up without a folder.
+#[rustfmt::skip]
 const ENDINGS: [&str; 71] = [
-    "bash",
-    "bat",
-    "c",
-    "cc",
-    "cfg",
-    "cjs",
-    "conf",
-    "cpp",
-    "cs",
-    "css",
-    "csv",
-    "db",
-    "dockerfile",
-    "env",
-    "ex",
-    "exs",
-    "gif",
-    "go",
-    "gradle",
-    "graphql",
-    "h",
-    "hpp",
-    "html",
-    "ini",
-    "ipynb",
-    "java",
-    "jpg",
-    "js",
-    "json",
-    "jsonl",
-    "jsx",
-    "kt",
-    "lock",
-    "log",
-    "lua",
-    "md",
-    "mdx",
-    "mjs",
-    "mk",
-    "patch",
-    "pdf",
-    "php",
-    "png",
-    "prisma",
-    "proto",
-    "ps1",
-    "py",
-    "rb",
-    "rs",
-    "rst",
-    "scala",
-    "scss",
-    "sh",
-    "sql",
-    "sqlite",
-    "svelte",
-    "svg",
-    "swift",
-    "tex",
-    "tf",
-    "toml",
-    "ts",
-    "tsx",
-    "txt",
-    "vue",
-    "wasm",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-    "zsh",
+    "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "db", "dockerfile",
+    "env", "ex", "exs", "gif", "go", "gradle", "graphql", "h", "hpp", "html", "ini", "ipynb",
+    "java", "jpg", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mdx", "mjs",
+    "mk", "patch", "pdf", "php", "png", "prisma", "proto", "ps1", "py", "rb", "rs", "rst", "scala",
+    "scss", "sh", "sql", "sqlite", "svelte", "svg", "swift", "tex", "tf", "toml", "ts", "tsx",
+    "txt", "vue", "wasm", "xml", "yaml", "yml", "zig", "zsh",
 ];
 
 /// Names of products that end as files do.
+#[rustfmt::skip]
 const PRODUCTS: [&str; 9] = [
-    "chart.js",
-    "d3.js",
-    "express.js",
-    "next.js",
-    "node.js",
-    "nuxt.js",
-    "react.js",
-    "three.js",
+    "chart.js", "d3.js", "express.js", "next.js", "node.js", "nuxt.js", "react.js", "three.js",
     "vue.js",
 ];
 
@@ -191,4 +121,15 @@ fn bare(path: &str) -> &str {
         path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
     let start = if hidden { start - 1 } else { start };
     path.get(start..).unwrap_or_default().trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(ENDINGS.is_sorted());
+        assert!(PRODUCTS.is_sorted());
+    }
 }

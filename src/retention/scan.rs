@@ -38,8 +38,6 @@ impl Signs {
     /// Anything beyond ASCII.
     pub(super) const WIDE: Self = Self(1 << 11);
     const SPACE: Self = Self(1 << 12);
-    /// What says nothing at the end of a word.
-    const ENDINGS: Self = Self(Self::POINT.0 | Self::COLON.0 | Self::HYPHEN.0);
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -67,7 +65,7 @@ const fn signs() -> [Signs; 256] {
     loop {
         table[byte as usize] = match byte {
             b'a'..=b'z' => Signs::LOWER.and(Signs::BODY),
-            b'A'..=b'Z' => Signs::UPPER.and(Signs::BODY),
+            b'A'..=b'Z' => Signs::UPPER.and(Signs::BODY).and(Signs::INNER),
             b'0'..=b'9' => Signs::DIGIT.and(Signs::BODY),
             b'.' => Signs::POINT.and(Signs::BODY),
             b'/' | b'\\' => Signs::SLASH.and(Signs::BODY),
@@ -77,7 +75,7 @@ const fn signs() -> [Signs; 256] {
             b'`' => Signs::BACKTICK,
             9..=13 | b' ' => Signs::SPACE,
             128.. => Signs::WIDE.and(Signs::BODY),
-            _ if is_border(byte) => Signs(0),
+            _ if parts(byte) => Signs(0),
             _ => Signs::BODY,
         };
         if byte == u8::MAX {
@@ -87,32 +85,17 @@ const fn signs() -> [Signs; 256] {
     }
 }
 
+const fn parts(byte: u8) -> bool {
+    matches!(byte, b'"' | b'`' | b'\'' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>')
+        || matches!(
+            byte,
+            b',' | b';' | b'|' | b'=' | b'!' | b'?' | b'*' | b'$' | b'&' | b'^' | b'%'
+        )
+}
+
 /// Whether a sign of ASCII parts a word into pieces.
-pub(super) const fn is_border(byte: u8) -> bool {
-    matches!(
-        byte,
-        b'"' | b'`'
-            | b'\''
-            | b'('
-            | b')'
-            | b'['
-            | b']'
-            | b'{'
-            | b'}'
-            | b'<'
-            | b'>'
-            | b','
-            | b';'
-            | b'|'
-            | b'='
-            | b'!'
-            | b'?'
-            | b'*'
-            | b'$'
-            | b'&'
-            | b'^'
-            | b'%'
-    )
+pub(super) fn is_border(byte: u8) -> bool {
+    !Signs::of(byte).has_any(Signs::BODY.and(Signs::SPACE))
 }
 
 /// Returns the words of a text, in order.
@@ -152,23 +135,27 @@ impl<'a> Words<'a> {
         let rest = self.text.as_bytes().get(self.at..)?;
         let spaces = rest.iter().take_while(|byte| Signs::of(**byte).has_any(Signs::SPACE)).count();
         let (start, rest) = (self.at + spaces, rest.get(spaces..)?);
-        let mut last = Signs::of(*rest.first()?);
-        let (mut but_last, mut but_first, mut length) = (Signs::default(), Signs::default(), 1);
+        let mut signs = Signs::of(*rest.first()?).without(Signs::INNER);
+        let mut length = 1;
         for byte in rest.get(1..)? {
             let next = Signs::of(*byte);
             if next.has_any(Signs::SPACE) {
                 break;
             }
-            but_last = but_last.and(last);
-            but_first = but_first.and(next);
-            last = next;
+            signs = signs.and(next);
             length += 1;
         }
         self.at = start + length;
-        let inner = if but_first.has_any(Signs::UPPER) { Signs::INNER } else { Signs::default() };
-        let signs = but_last.and(last.without(Signs::ENDINGS)).and(inner);
-        Some((self.text.get(start..self.at)?, signs))
+        let text = self.text.get(start..self.at)?;
+        Some((text, if text.ends_with(['.', ':', '-']) { but_ending(text, signs) } else { signs }))
     }
+}
+
+/// The signs of a word without what its last one alone is.
+fn but_ending(text: &str, signs: Signs) -> Signs {
+    let before = text.bytes().rev().skip(1).map(Signs::of).fold(Signs::default(), Signs::and);
+    let ending = Signs::POINT.and(Signs::COLON).and(Signs::HYPHEN);
+    Signs(signs.without(ending).0 | (before.0 & ending.0))
 }
 
 /// Whether a byte pair stands in a text.

@@ -7,30 +7,11 @@ use super::{
 };
 
 /// Names of products that are written as names of code are.
+#[rustfmt::skip]
 const PRODUCTS: [&str; 23] = [
-    "ChatGPT",
-    "DeepSeek",
-    "DevOps",
-    "GitHub",
-    "GitLab",
-    "GraphQL",
-    "JavaScript",
-    "LaTeX",
-    "LinkedIn",
-    "MongoDB",
-    "MySQL",
-    "OAuth",
-    "OpenAI",
-    "PostgreSQL",
-    "PyPI",
-    "StackOverflow",
-    "TypeScript",
-    "WebSocket",
-    "YouTube",
-    "iOS",
-    "iPad",
-    "iPhone",
-    "macOS",
+    "ChatGPT", "DeepSeek", "DevOps", "GitHub", "GitLab", "GraphQL", "JavaScript", "LaTeX",
+    "LinkedIn", "MongoDB", "MySQL", "OAuth", "OpenAI", "PostgreSQL", "PyPI", "StackOverflow",
+    "TypeScript", "WebSocket", "YouTube", "iOS", "iPad", "iPhone", "macOS",
 ];
 
 /// Tells of the name that a piece of a word is, if it is one.
@@ -41,8 +22,8 @@ pub(super) fn symbol(
 ) -> bool {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
-    let length = text.chars().count();
-    if !(3..=120).contains(&length) {
+    // Of so many bytes, the characters need not be counted.
+    if !(12..=120).contains(&text.len()) && !(3..=120).contains(&text.chars().count()) {
         return false;
     }
     let ticked = chunk.ticked && trust != Trust::Little && is_name(text) && is_wordy(text);
@@ -71,10 +52,17 @@ fn is_qualified(text: &str, opens_call: bool) -> bool {
     if !path && !(1..=3).contains(&dots) {
         return false;
     }
-    let parts = || text.split("::").flat_map(|part| part.split('.'));
-    let named = parts().all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-        && parts().all(is_plain);
-    named && (path || opens_call || parts().any(is_code))
+    let named = text.split('.').all(is_joined_by_colons);
+    named && (path || opens_call || text.split(['.', ':']).any(is_code))
+}
+
+/// `a`, `a::b`. To split at two colons costs a search for each word; to split at one does not.
+fn is_joined_by_colons(text: &str) -> bool {
+    let is_part =
+        |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_') && is_plain(part);
+    let paired = text.bytes().filter(|byte| *byte == b':').count() % 2 == 0;
+    let parts = || text.split(':').enumerate();
+    paired && parts().all(|(at, part)| if at % 2 == 0 { is_part(part) } else { part.is_empty() })
 }
 
 /// `snake_case`, `camelCase`, `ENV_NAME`.
@@ -102,4 +90,14 @@ fn is_code(text: &str) -> bool {
     }
     let dunder = text.starts_with("__") && text.ends_with("__");
     letters > 2 && (snake || camel || dunder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(PRODUCTS.is_sorted());
+    }
 }
