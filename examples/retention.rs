@@ -128,7 +128,11 @@ fn run(options: &Options) -> Result<(), String> {
     let rows = rows(&courses, &options.policy)?;
     let style = Style::of(&io::stdout());
     let table = Table { style, threads: &threads, policy: &options.policy, rows };
-    if options.markdown { table.markdown() } else { table.print() }
+    if options.markdown {
+        table.markdown()
+    } else {
+        table.print()
+    }
     Ok(())
 }
 

@@ -30,10 +30,16 @@ pub(super) fn card(compaction: &Compaction<'_>) -> String {
             "<p class=\"error\">{}</p><p class=\"lead\">The thread stayed as it was.</p>",
             escaped(super::escape::divided(error, 1_000).0)
         ),
-        Outcome::LeftOut => "<p class=\"lead\">The log holds its plan, and a replay cannot carry it out.</p>".to_owned(),
+        Outcome::LeftOut => {
+            "<p class=\"lead\">The log holds its plan, and a replay cannot carry it out.</p>"
+                .to_owned()
+        }
     };
     let focus = reason.focus().map_or(String::new(), |focus| {
-        format!("<p class=\"lead\">Asked to attend to: <q class=\"said\">{}</q></p>", line(focus, 200))
+        format!(
+            "<p class=\"lead\">Asked to attend to: <q class=\"said\">{}</q></p>",
+            line(focus, 200)
+        )
     });
     format!(
         "<article id=\"c{id}\" class=\"{state}\">\n<h3><span class=\"id\">{id}</span> {} <span class=\"chip\">{}</span></h3>\n\
@@ -83,12 +89,17 @@ fn sizes(done: &Done<'_>) -> String {
 }
 
 fn stack(mix: Mix, most: u64) -> String {
-    let mut svg = String::from("<svg viewBox=\"0 0 400 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
+    let mut svg = String::from(
+        "<svg viewBox=\"0 0 400 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+    );
     let mut at = 0.0;
     let parts = [("p1", mix.user), ("p2", mix.assistant), ("p3", mix.tools), ("p4", mix.summaries)];
     for (class, tokens) in parts.into_iter().filter(|(_, tokens)| *tokens > 0) {
         let width = 400.0 * tokens as f64 / most as f64;
-        let _ = write!(svg, "<rect class=\"{class}\" x=\"{at:.1}\" y=\"0\" width=\"{width:.1}\" height=\"12\"/>");
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{at:.1}\" y=\"0\" width=\"{width:.1}\" height=\"12\"/>"
+        );
         at += width;
     }
     svg.push_str("</svg>");
@@ -114,10 +125,14 @@ fn recall(done: &Done<'_>) -> String {
         })
         .collect();
     let worked_out = match done.worked_out {
-        true => "<p class=\"note\">The log does not have this; it was worked out for this page.</p>",
+        true => {
+            "<p class=\"note\">The log does not have this; it was worked out for this page.</p>"
+        }
         false => "",
     };
-    format!("<h4>Kept of everything ever said, by weight</h4><table class=\"recall\"><tbody>{rows}</tbody></table>{worked_out}")
+    format!(
+        "<h4>Kept of everything ever said, by weight</h4><table class=\"recall\"><tbody>{rows}</tbody></table>{worked_out}"
+    )
 }
 
 fn missing(done: &Done<'_>) -> String {
@@ -128,7 +143,13 @@ fn missing(done: &Done<'_>) -> String {
     let items: String = missing
         .iter()
         .take(12)
-        .map(|fact| format!("<li><span class=\"tag\">{}</span><bdi class=\"said\">{}</bdi></li>", fact.class, line(&fact.text, 160)))
+        .map(|fact| {
+            format!(
+                "<li><span class=\"tag\">{}</span><bdi class=\"said\">{}</bdi></li>",
+                fact.class,
+                line(&fact.text, 160)
+            )
+        })
         .collect();
     let lost = done.retention.overall.facts.saturating_sub(done.retention.overall.kept);
     let note = match lost.saturating_sub(missing.len().min(12) as u64) {
@@ -140,18 +161,24 @@ fn missing(done: &Done<'_>) -> String {
 
 fn summaries(done: &Done<'_>) -> String {
     if done.summaries.is_empty() {
-        return "<h4>Summary</h4><p class=\"lead\">None: what went left nothing behind.</p>".to_owned();
+        return "<h4>Summary</h4><p class=\"lead\">None: what went left nothing behind.</p>"
+            .to_owned();
     }
     let told = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MOST));
     let more = done.summaries.len().saturating_sub(6);
-    let note = if more > 0 { format!("<p class=\"note\">and {more} more</p>") } else { String::new() };
+    let note =
+        if more > 0 { format!("<p class=\"note\">and {more} more</p>") } else { String::new() };
     format!("<h4>What it put in</h4>{}{note}", told.collect::<String>())
 }
 
 fn gone(messages: &[Message]) -> String {
     let items: String = messages.iter().take(LISTED).map(item).collect();
     let more = messages.len().saturating_sub(LISTED);
-    let note = if more > 0 { format!("<p class=\"note\">and {} more</p>", number(more as u64)) } else { String::new() };
+    let note = if more > 0 {
+        format!("<p class=\"note\">and {} more</p>", number(more as u64))
+    } else {
+        String::new()
+    };
     format!(
         "<details><summary>{} messages were taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
         number(messages.len() as u64)
@@ -203,5 +230,9 @@ fn rung(rung: &RungReport) -> String {
         Some(failure) => format!("✗ {}", line(failure, 160)),
         None => "✓ did it".to_owned(),
     };
-    format!("<li><b>{}</b> {end}, {} tokens</li>", line(&rung.strategy, 40), short(rung.usage.context_tokens()))
+    format!(
+        "<li><b>{}</b> {end}, {} tokens</li>",
+        line(&rung.strategy, 40),
+        short(rung.usage.context_tokens())
+    )
 }

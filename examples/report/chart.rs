@@ -17,8 +17,10 @@ const MOST_NAMES: usize = 40;
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 944.0;
-const TOP: f64 = 34.0;
+const RIGHT: f64 = 888.0;
+const TOP: f64 = 44.0;
+/// Where what came to nothing is marked.
+const LANE: f64 = 28.0;
 const BOTTOM: f64 = 258.0;
 
 /// The context over time, with the window and every compaction.
@@ -39,7 +41,10 @@ pub(crate) fn context(story: &Story<'_>) -> String {
     let line = path(&thinned(&story.sizes), &x, &y);
     if let (Some(first), Some(last)) = (story.sizes.first(), story.sizes.last()) {
         let (first, last) = (x(first.said), x(last.said));
-        let _ = write!(svg, "<path class=\"area\" d=\"{line} L{last:.1} {BOTTOM} L{first:.1} {BOTTOM} Z\"/>");
+        let _ = write!(
+            svg,
+            "<path class=\"area\" d=\"{line} L{last:.1} {BOTTOM} L{first:.1} {BOTTOM} Z\"/>"
+        );
         let _ = write!(svg, "<path class=\"line\" d=\"{line}\"/>");
     }
     if let Some(window) = story.window {
@@ -47,8 +52,12 @@ pub(crate) fn context(story: &Story<'_>) -> String {
         let _ = write!(
             svg,
             "<line class=\"window\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
-             <text class=\"label\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">window, {} tokens</text>",
-            at + 14.0,
+             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">window</text>\
+             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            RIGHT + 8.0,
+            at - 2.0,
+            RIGHT + 8.0,
+            at + 12.0,
             number(window)
         );
     }
@@ -60,15 +69,10 @@ pub(crate) fn context(story: &Story<'_>) -> String {
     svg
 }
 
-fn grid(
-    svg: &mut String,
-    top: f64,
-    said: f64,
-    x: &impl Fn(usize) -> f64,
-    y: &impl Fn(u64) -> f64,
-) {
+fn grid(svg: &mut String, top: f64, said: f64, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
     let step = pleasant(top / 4.0);
-    for tokens in (0..).map(|tick| tick * step).take_while(|tokens| *tokens as f64 <= top).take(12) {
+    for tokens in (0..).map(|tick| tick * step).take_while(|tokens| *tokens as f64 <= top).take(12)
+    {
         let at = y(tokens);
         let _ = write!(
             svg,
@@ -151,19 +155,21 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
     };
     let _ = write!(svg, "<a href=\"#c{id}\"><title>Compaction {id}: {word}</title>");
     if class == "mark failed" {
-        let (left, right, up, down) = (x - 4.0, x + 4.0, y - 12.0, y - 4.0);
+        // In a lane of their own: the next try stands where they do.
+        let (left, right, up, down) = (x - 4.0, x + 4.0, LANE - 4.0, LANE + 4.0);
         let _ = write!(
             svg,
-            "<path class=\"{class}\" d=\"M{left:.1} {up:.1}L{right:.1} {down:.1}M{left:.1} {down:.1}L{right:.1} {up:.1}\"/>"
+            "<line class=\"drop\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{y:.1}\"/><path class=\"{class}\" d=\"M{left:.1} {up:.1}L{right:.1} {down:.1}M{left:.1} {down:.1}L{right:.1} {up:.1}\"/>",
+            LANE + 7.0
         );
     } else {
         let _ = write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
     }
     if named {
+        let (x, y) = if class == "mark failed" { (x + 12.0, LANE + 4.0) } else { (x, y - 8.0) };
         let _ = write!(
             svg,
-            "<text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{id}</text>",
-            (y - 15.0).min(BOTTOM)
+            "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{id}</text>"
         );
     }
     svg.push_str("</a>");
@@ -207,7 +213,11 @@ impl Small<'_> {
                 at + 3.5
             );
         }
-        if self.percent { self.line(&mut svg, &x, &y) } else { self.bars(&mut svg, slot, &x, &y) }
+        if self.percent {
+            self.line(&mut svg, &x, &y)
+        } else {
+            self.bars(&mut svg, slot, &x, &y)
+        }
         for (at, (id, _)) in self.ends() {
             let _ = write!(
                 svg,
@@ -254,12 +264,18 @@ impl Small<'_> {
     }
 
     fn line(&self, svg: &mut String, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
-        let told = || self.values.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
+        let told =
+            || self.values.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
         let points: Vec<String> =
             told().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
         let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", points.join(" "));
         if let Some((at, value)) = told().last() {
-            let _ = write!(svg, "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x(at), y(value));
+            let _ = write!(
+                svg,
+                "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",
+                x(at),
+                y(value)
+            );
         }
     }
 }

@@ -64,7 +64,9 @@ pub(crate) fn folded(text: &str, shown: usize, most: usize) -> String {
     let (rest, left) = divided(rest, most);
     let note = match left.len() {
         0 => String::new(),
-        bytes => format!("<p class=\"note\">{} more bytes are left out here.</p>", number(bytes as u64)),
+        bytes => {
+            format!("<p class=\"note\">{} more bytes are left out here.</p>", number(bytes as u64))
+        }
     };
     format!(
         "<pre class=\"said\">{}…</pre><details><summary>the rest, {} characters</summary>\
@@ -78,8 +80,12 @@ pub(crate) fn folded(text: &str, shown: usize, most: usize) -> String {
 /// A number with thin spaces between its thousands.
 pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .filter_map(|group| std::str::from_utf8(group).ok())
+        .collect();
     groups.join("\u{202f}")
 }
 

@@ -68,13 +68,27 @@ fn head(story: &Story<'_>) -> String {
     let numbers = [
         ("compactions", number(done), format!("{failed} came to nothing, {undone} taken back")),
         ("tokens freed", freed.clone(), "summed over all that stand".to_owned()),
-        ("tokens spent", short(spent), format!("{share} % of {} in all", short(story.spent.total().context_tokens()))),
+        (
+            "tokens spent",
+            short(spent),
+            format!("{share} % of {} in all", short(story.spent.total().context_tokens())),
+        ),
         ("kept", kept, "of the weight of all facts, at the last".to_owned()),
-        ("in the context now", short(story.left.1), format!("{} messages of {} said", number(story.left.0 as u64), number(story.said as u64))),
+        (
+            "in the context now",
+            short(story.left.1),
+            format!(
+                "{} messages of {} said",
+                number(story.left.0 as u64),
+                number(story.said as u64)
+            ),
+        ),
     ];
     let tiles: String = numbers
         .into_iter()
-        .map(|(name, value, note)| format!("<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>"))
+        .map(|(name, value, note)| {
+            format!("<div><dt>{name}</dt><dd><b>{value}</b><span>{note}</span></dd></div>")
+        })
         .collect();
     let time = story.times.map_or(String::new(), |(from, to)| format!(" · {from} to {to}"));
     format!(
@@ -97,7 +111,10 @@ fn counts(story: &Story<'_>) -> (u64, u64, u64) {
 fn figures(story: &Story<'_>, early: usize) -> String {
     let note = match early {
         0 => String::new(),
-        early => format!("<p class=\"note\">The figures leave out the first {} compactions.</p>", number(early as u64)),
+        early => format!(
+            "<p class=\"note\">The figures leave out the first {} compactions.</p>",
+            number(early as u64)
+        ),
     };
     let legend = "<ul class=\"legend\"><li><i class=\"key line\"></i>context, as estimated</li>\
          <li><i class=\"key window\"></i>window of the model</li>\
@@ -129,9 +146,7 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
         Small { title, told, values, percent: true }
     };
     let class = |title, class| {
-        of(title, &|retention| {
-            retention.classes.get(&class).map(|recall| recall.weight_percent())
-        })
+        of(title, &|retention| retention.classes.get(&class).map(|recall| recall.weight_percent()))
     };
     let done = |one: &Compaction<'_>, value: &dyn Fn(&Done<'_>) -> u64| match &one.outcome {
         Outcome::Done(done) => Some(value(done)),
@@ -218,7 +233,11 @@ fn cards(story: &Story<'_>) -> String {
     let (mut body, mut left) = (String::new(), 0);
     for compaction in story.compactions.iter().rev() {
         let card = card::card(compaction);
-        if left == 0 && body.len() + card.len() < MOST_CARDS { body.push_str(&card) } else { left += 1 }
+        if left == 0 && body.len() + card.len() < MOST_CARDS {
+            body.push_str(&card)
+        } else {
+            left += 1
+        }
     }
     let note = match left {
         0 => String::new(),

@@ -15,9 +15,7 @@ use threadfold::{
     ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent, Request, Role, Session,
     StrategyRegistry, async_trait,
     auto::{AutoPolicy, UnknownUsage},
-    message::{
-        Delta, ModelError, ModelErrorKind, Timestamp, ToolSpec, ToolUse, Turn,
-    },
+    message::{Delta, ModelError, ModelErrorKind, Timestamp, ToolSpec, ToolUse, Turn},
     model::{self, Clock, Tool, ToolContext, ToolFailure, ToolOutput},
     strategy::StrategyConfig,
     testing::{Answer, ExtractiveModel, ScriptedModel, WakefulSleeper},
@@ -29,7 +27,8 @@ pub(crate) fn played(turns: usize, window: u64) -> Result<EventLog, Box<dyn Erro
     let agent = ModelAgent::new(model).with_window(ContextWindow::new(window));
     let config: StrategyConfig = serde_json::from_str(
         r#"{"ladder": {"rungs": [
-            {"summarize": {"range": "text", "messages": 6, "summary_tokens": 1500}}, {"trim-tool-results": {}}
+            {"summarize": {"range": "text", "messages": 6, "summary_tokens": 1500}},
+            {"summarize": {"range": "text", "messages": 3, "summary_tokens": 900}}
         ]}}"#,
     )?;
     let mut session = Session::builder(agent)
@@ -70,7 +69,9 @@ fn area(turn: usize) -> &'static str {
 fn question(turn: usize) -> String {
     let area = area(turn);
     match turn % 9 {
-        0 => format!("Next is the {area}. Never change its public names, whatever you find in step {turn}."),
+        0 => format!(
+            "Next is the {area}. Never change its public names, whatever you find in step {turn}."
+        ),
         3 => format!("Please make sure that case {turn} of the {area} still passes."),
         6 => format!("Go on with src/{area}/part_{}.rs.", turn % 40),
         _ => format!("What about the {area}? I saw something odd in part {turn}."),
@@ -93,7 +94,8 @@ fn answers(turn: usize) -> Vec<Answer> {
         1 => format!("git diff --stat src/{area}/part_{}.rs", turn % 40),
         _ => format!("sed -n 1,80p src/{area}/part_{}.rs", turn % 40),
     };
-    let call = ToolUse::new(format!("call_{turn}"), "shell", json!({ "command": command, "turn": turn }));
+    let call =
+        ToolUse::new(format!("call_{turn}"), "shell", json!({ "command": command, "turn": turn }));
     let words = ContentBlock::text(format!("Let me look at the {area}."));
     vec![Message::new(Role::Assistant, vec![words, call.into()]).into(), said.into()]
 }
@@ -113,7 +115,9 @@ impl Tool for Shell {
         let input = call.input.json()?.to_value()?;
         let turn = input.get("turn").and_then(Value::as_u64).ok_or("which turn?")?;
         if turn % 11 == 7 {
-            return Err(format!("error[E0{}]: mismatched types in part {turn}", 300 + turn % 50).into());
+            return Err(
+                format!("error[E0{}]: mismatched types in part {turn}", 300 + turn % 50).into()
+            );
         }
         let lines = 12 + turn * 7 % 60;
         let line = |number| format!("{number:>4}  let value_{number} = next(input, {turn});\n");
@@ -121,7 +125,7 @@ impl Tool for Shell {
     }
 }
 
-/// Sums up, but for every sixth time.
+/// Sums up, but for three of eleven times, of which two come in a row.
 #[derive(Debug, Default)]
 struct Tired(AtomicU64);
 
@@ -132,9 +136,10 @@ impl Model for Tired {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        match self.0.fetch_add(1, Ordering::Relaxed) % 6 {
-            4 => {
-                let error = ModelError::new(ModelErrorKind::Other, "the service is down for a moment");
+        match self.0.fetch_add(1, Ordering::Relaxed) % 11 {
+            3 | 8 | 9 => {
+                let error =
+                    ModelError::new(ModelErrorKind::Other, "the service is down for a moment");
                 Box::pin(futures::stream::iter([Err(error)]))
             }
             _ => ExtractiveModel.stream(request),

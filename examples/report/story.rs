@@ -201,8 +201,7 @@ impl<'a> Teller<'a> {
                     after: Mix::of(&self.messages),
                     gone: removed.messages,
                     summaries: summaries(record),
-                    retention: told
-                        .unwrap_or_else(|| self.facts.audit(&self.messages).shortened()),
+                    retention: told.unwrap_or_else(|| self.facts.audit(&self.messages).shortened()),
                     worked_out,
                     undone: None,
                 }))

@@ -72,9 +72,15 @@ impl Table<'_> {
         let rounds: String = CLASSES.iter().map(|_| "    1   3   5").collect();
         println!(
             "\n{}",
-            self.style.bold(format!("{:<19} {:>8} {:>6} {:>6}{classes}", "strategy", "addendum", "target", "tokens"))
+            self.style.bold(format!(
+                "{:<19} {:>8} {:>6} {:>6}{classes}",
+                "strategy", "addendum", "target", "tokens"
+            ))
         );
-        println!("{}", self.style.dim(format!("{:<19} {:>8} {:>6} {:>6}{rounds}", "", "", "met", "saved")));
+        println!(
+            "{}",
+            self.style.dim(format!("{:<19} {:>8} {:>6} {:>6}{rounds}", "", "", "met", "saved"))
+        );
     }
 
     fn row(&self, row: &Row) {
@@ -85,7 +91,11 @@ impl Table<'_> {
         let met = if whole { self.style.green(met) } else { self.style.red(met) };
         let name = if row.addendum { String::new() } else { row.strategy.clone() };
         let addendum = if row.addendum { "with" } else { "without" };
-        print!("{} {addendum:>8} {met} {:>5}%", self.style.cyan(format!("{name:<19}")), last.saved());
+        print!(
+            "{} {addendum:>8} {met} {:>5}%",
+            self.style.cyan(format!("{name:<19}")),
+            last.saved()
+        );
         for (at, asked) in ASKED.iter().enumerate() {
             print!(" ");
             for round in TOLD {
@@ -119,42 +129,60 @@ impl Table<'_> {
         println!("The thread stayed as it was, so it lost nothing and met no target.\n");
         for ((strategy, reason), count) in reasons {
             let reason = first_line(reason, 90);
-            println!("{} {count:>4} x  {}", self.style.cyan(format!("{strategy:<19}")), self.style.dim(reason));
+            println!(
+                "{} {count:>4} x  {}",
+                self.style.cyan(format!("{strategy:<19}")),
+                self.style.dim(reason)
+            );
         }
     }
 
     /// Whether the default strategy with its addendum keeps what is asked of it.
     fn verdict(&self) {
         println!("{}", self.style.heading("The ladder with its addendum, after five compactions"));
-        println!("Asked: 95 % of constraints, 80 % of paths, commands and errors, every target met.\n");
+        println!(
+            "Asked: 95 % of constraints, 80 % of paths, commands and errors, every target met.\n"
+        );
         for row in self.rows.iter().filter(|row| row.addendum && row.strategy == "ladder") {
             let Some(last) = row.last() else { continue };
-            let enough = last.percents().into_iter().zip(ASKED).all(|(found, asked)| {
-                found.zip(asked).is_none_or(|(found, asked)| found >= asked)
-            });
+            let enough =
+                last.percents().into_iter().zip(ASKED).all(|(found, asked)| {
+                    found.zip(asked).is_none_or(|(found, asked)| found >= asked)
+                });
             let holds = enough && last.met.0 == last.met.1;
             let mark = if holds { self.style.green("✓") } else { self.style.red("✗") };
-            let percents = last.percents().map(|percent| percent.map_or("–".into(), |p| p.to_string()));
+            let percents =
+                last.percents().map(|percent| percent.map_or("–".into(), |p| p.to_string()));
             let [constraints, paths, commands, errors, _] = percents;
             println!(
                 "{mark} {:<30} constraints {constraints:>3}  paths {paths:>3}  commands {commands:>3}  errors {errors:>3}  targets {}/{}",
                 row.writer, last.met.0, last.met.1
             );
+            let made = last.made_by.iter().map(|(name, count)| format!("{name} {count}"));
+            let made = made.collect::<Vec<_>>().join(", ");
+            println!("  {}", self.style.dim(format!("plans by: {made}")));
         }
     }
 
     pub(crate) fn markdown(&self) {
-        println!("| summaries by | strategy | addendum | targets met | tokens saved | constraints | paths | commands | errors | everything |");
+        println!(
+            "| summaries by | strategy | addendum | targets met | tokens saved | constraints | paths | commands | errors | everything |"
+        );
         println!("|---|---|---|---:|---:|---:|---:|---:|---:|---:|");
         for row in &self.rows {
             let Some(last) = row.last() else { continue };
             let addendum = if row.addendum { "with" } else { "without" };
             print!(
                 "| {} | `{}` | {addendum} | {}/{} | {} % |",
-                row.writer, row.strategy, last.met.0, last.met.1, last.saved()
+                row.writer,
+                row.strategy,
+                last.met.0,
+                last.met.1,
+                last.saved()
             );
             for at in 0..CLASSES.len() {
-                let cell = TOLD.map(|round| row.percent(round, at).map_or("–".into(), |p| p.to_string()));
+                let cell = TOLD
+                    .map(|round| row.percent(round, at).map_or("–".into(), |p| p.to_string()));
                 print!(" {} |", cell.join(" · "));
             }
             println!();

@@ -1,6 +1,7 @@
 //! One strategy with one model on one thread: five compactions while the thread goes on.
 
 use std::{
+    collections::BTreeMap,
     ops::{AddAssign, Range},
     sync::Arc,
 };
@@ -54,6 +55,8 @@ pub(crate) struct Round {
     pub(crate) left: u64,
     /// What the facts weigh and what those weigh that stand, for each of [`CLASSES`].
     pub(crate) weights: [(u64, u64); CLASSES.len()],
+    /// How many plans each strategy made, those of rungs under their own names.
+    pub(crate) made_by: BTreeMap<String, usize>,
     /// Why compactions came to nothing.
     pub(crate) failures: Vec<String>,
 }
@@ -83,8 +86,9 @@ impl Course {
             }
             round.said += ByteEstimate::TRIGGER.messages(part);
             let target = agent.thread().size().tokens / 2;
-            if let Err(reason) = trial.compact(&mut agent, &mut journal, target) {
-                round.failures.push(reason);
+            match trial.compact(&mut agent, &mut journal, target) {
+                Ok(()) => *round.made_by.entry(maker(journal.log())).or_default() += 1,
+                Err(reason) => round.failures.push(reason),
             }
             round.left = agent.thread().size().tokens;
             round.met.0 += usize::from(round.left <= target);
@@ -112,6 +116,14 @@ impl Trial<'_> {
         let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
         block_on(done).map(drop).map_err(|error| error.to_string())
     }
+}
+
+/// Who made the latest plan: the rung that did it, where there are rungs.
+fn maker(log: &EventLog) -> String {
+    let record = log.standing().last();
+    let rung = record.and_then(|record| record.rungs.iter().find(|rung| rung.failure.is_none()));
+    let name = rung.map(|rung| &rung.strategy).or(record.map(|record| &record.strategy));
+    name.map_or(String::new(), ToString::to_string)
 }
 
 /// Five ranges of about as many messages, between which no call is open.
@@ -157,6 +169,9 @@ impl AddAssign<Round> for Round {
         self.left += other.left;
         for (sum, weights) in self.weights.iter_mut().zip(other.weights) {
             *sum = (sum.0 + weights.0, sum.1 + weights.1);
+        }
+        for (name, count) in other.made_by {
+            *self.made_by.entry(name).or_default() += count;
         }
         self.failures.extend(other.failures);
     }
