@@ -107,7 +107,9 @@ fn stack(mix: Mix, most: u64) -> String {
 }
 
 fn recall(done: &Done<'_>) -> String {
-    let retention = &done.retention;
+    let Some(retention) = &done.retention else {
+        return "<h4>Kept</h4><p class=\"lead\">The log does not say.</p>".to_owned();
+    };
     let classes = retention.classes.iter().map(|(class, recall)| (class.as_str(), recall));
     let rows: String = classes
         .chain([("everything", &retention.overall)])
@@ -136,7 +138,8 @@ fn recall(done: &Done<'_>) -> String {
 }
 
 fn missing(done: &Done<'_>) -> String {
-    let missing = &done.retention.missing;
+    let Some(retention) = &done.retention else { return String::new() };
+    let missing = &retention.missing;
     if missing.is_empty() {
         return "<h4>Missing</h4><p class=\"lead\">Nothing.</p>".to_owned();
     }
@@ -151,7 +154,7 @@ fn missing(done: &Done<'_>) -> String {
             )
         })
         .collect();
-    let lost = done.retention.overall.facts.saturating_sub(done.retention.overall.kept);
+    let lost = retention.overall.facts.saturating_sub(retention.overall.kept);
     let note = match lost.saturating_sub(missing.len().min(12) as u64) {
         0 => String::new(),
         more => format!("<p class=\"note\">and {} lighter ones</p>", number(more)),

@@ -20,11 +20,11 @@ const STYLE: &str = include_str!("style.css");
 pub(crate) const MOST_BYTES: usize = 1_000_000;
 
 /// What cards and rows may take of it.
-const MOST_CARDS: usize = 780_000;
+const MOST_CARDS: usize = 700_000;
 const MOST_ROWS: usize = 120_000;
 
 /// So many compactions are drawn at most; of more, the latest.
-const MOST_DRAWN: usize = 400;
+const MOST_DRAWN: usize = 150;
 
 /// Returns the page about a log, for a model whose window has so many tokens.
 pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
@@ -63,7 +63,7 @@ fn head(story: &Story<'_>) -> String {
     let freed = story.freed();
     let freed = format!("{}{}", if freed < 0 { "−" } else { "" }, short(freed.unsigned_abs()));
     let standing = story.done().filter(|(_, done)| done.undone.is_none()).last();
-    let kept = standing.map(|(_, done)| done.retention.overall.weight_percent());
+    let kept = standing.and_then(|(_, done)| done.kept());
     let kept = kept.map_or("–".into(), |percent| format!("{percent}\u{202f}%"));
     let numbers = [
         ("compactions", number(done), format!("{failed} came to nothing, {undone} taken back")),
@@ -139,7 +139,8 @@ fn smalls(story: &Story<'_>) -> Vec<Small<'static>> {
         Small { title, told: format!("{} in all", short(sum)), values, percent: false }
     };
     let of = |title, recall: &dyn Fn(&Retention) -> Option<u64>| {
-        let values = story.done().map(|(one, done)| (one.id.0, recall(&done.retention)));
+        let values =
+            story.done().map(|(one, done)| (one.id.0, done.retention.as_ref().and_then(recall)));
         let values: Vec<_> = values.collect();
         let last = values.iter().rev().find_map(|(_, value)| *value);
         let told = last.map_or("none said".into(), |last| format!("{last}\u{202f}% at the last"));
@@ -194,7 +195,7 @@ fn row(compaction: &Compaction<'_>) -> String {
         Outcome::Done(done) => (
             number(done.report.before.tokens),
             number(done.report.after.tokens),
-            format!("{}\u{202f}%", done.retention.overall.weight_percent()),
+            done.kept().map_or("–".into(), |kept| format!("{kept}\u{202f}%")),
         ),
         Outcome::Failed { .. } | Outcome::LeftOut => {
             (number(compaction.tokens), "–".into(), "–".into())

@@ -11,6 +11,9 @@ use threadfold::{
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
+/// For so many compactions at most it is worked out what they keep.
+const MOST_WORKED_OUT: usize = 50;
+
 /// What happened to a thread, as a reader wants it told.
 #[derive(Debug, Default)]
 pub(crate) struct Story<'a> {
@@ -72,7 +75,8 @@ pub(crate) struct Done<'a> {
     /// The messages that went, those of which a part stayed among them.
     pub(crate) gone: Vec<Message>,
     pub(crate) summaries: Vec<Text>,
-    pub(crate) retention: Retention,
+    /// What is kept; `None` for early compactions of a log that does not have it.
+    pub(crate) retention: Option<Retention>,
     /// Whether the log did not have it, so that it was worked out for this page.
     pub(crate) worked_out: bool,
     /// Behind how many turns it was taken back, if it was.
@@ -86,6 +90,13 @@ pub(crate) struct Mix {
     pub(crate) assistant: u64,
     pub(crate) tools: u64,
     pub(crate) summaries: u64,
+}
+
+impl Done<'_> {
+    /// How much of the weight of everything ever said is kept, in percent.
+    pub(crate) fn kept(&self) -> Option<u64> {
+        Some(self.retention.as_ref()?.overall.weight_percent())
+    }
 }
 
 impl Mix {
@@ -118,6 +129,7 @@ impl<'a> Story<'a> {
             messages: Vec::new(),
             tokens: 0,
             facts: Facts::new(AuditOptions::default()),
+            untold: log.iter().filter(|logged| is_untold(&logged.event)).count(),
         };
         log.iter().for_each(|logged| teller.hear(logged));
         teller.story.left = (teller.messages.len(), teller.tokens);
@@ -146,6 +158,8 @@ struct Teller<'a> {
     messages: Vec<Message>,
     tokens: u64,
     facts: Facts,
+    /// How many compactions are ahead of which the log does not say what is kept.
+    untold: usize,
 }
 
 impl<'a> Teller<'a> {
@@ -201,7 +215,7 @@ impl<'a> Teller<'a> {
                     after: Mix::of(&self.messages),
                     gone: removed.messages,
                     summaries: summaries(record),
-                    retention: told.unwrap_or_else(|| self.facts.audit(&self.messages).shortened()),
+                    retention: told.or_else(|| self.worked_out()),
                     worked_out,
                     undone: None,
                 }))
@@ -220,6 +234,13 @@ impl<'a> Teller<'a> {
             outcome,
         });
         self.point();
+    }
+
+    /// What is kept, looked at here, for the latest compactions of which the log does not say it.
+    fn worked_out(&mut self) -> Option<Retention> {
+        self.untold = self.untold.saturating_sub(1);
+        let wanted = self.untold < MOST_WORKED_OUT;
+        wanted.then(|| self.facts.audit(&self.messages).shortened())
     }
 
     fn failed(&mut self, at: Timestamp, failure: &'a CompactionFailure) {
@@ -249,6 +270,10 @@ impl<'a> Teller<'a> {
         }
         self.rewritten();
     }
+}
+
+fn is_untold(event: &Event) -> bool {
+    matches!(event, Event::Compacted(record) if record.report.retention.is_none())
 }
 
 fn summaries(record: &CompactionRecord) -> Vec<Text> {
