@@ -269,7 +269,7 @@ impl Small<'_> {
         let points: Vec<String> =
             told().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
         let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", points.join(" "));
-        if let Some((at, value)) = told().last() {
+        if let Some((at, value)) = told().next_back() {
             let _ = write!(
                 svg,
                 "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",

@@ -94,7 +94,9 @@ pub(crate) fn short(number: u64) -> String {
     let with = |unit: u64, name: &str| {
         let tenths = number.saturating_mul(10) / unit;
         match tenths {
-            0..100 if tenths % 10 != 0 => format!("{}.{} {name}", tenths / 10, tenths % 10),
+            0..100 if !tenths.is_multiple_of(10) => {
+                format!("{}.{} {name}", tenths / 10, tenths % 10)
+            }
             _ => format!("{} {name}", tenths / 10),
         }
     };

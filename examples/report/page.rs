@@ -1,7 +1,5 @@
 //! The page: what happened in one sentence, in figures, in a table, and compaction by compaction.
 
-use std::fmt::Write;
-
 use threadfold::{
     EventLog,
     retention::{FactClass, Retention},
@@ -20,8 +18,8 @@ const STYLE: &str = include_str!("style.css");
 pub(crate) const MOST_BYTES: usize = 1_000_000;
 
 /// What cards and rows may take of it.
-const MOST_CARDS: usize = 700_000;
-const MOST_ROWS: usize = 120_000;
+const MOST_CARDS: usize = MOST_BYTES * 7 / 10;
+const MOST_ROWS: usize = MOST_BYTES / 8;
 
 /// So many compactions are drawn at most; of more, the latest.
 const MOST_DRAWN: usize = 150;
@@ -202,17 +200,14 @@ fn row(compaction: &Compaction<'_>) -> String {
         }
     };
     let spent = usage.context_tokens();
-    let mut row = String::new();
-    let _ = write!(
-        row,
+    format!(
         "<tr><td><a href=\"#c{id}\">{id}</a></td><td>{turn}</td><td>{}</td><td>{}</td><td class=\"n\">{before}</td>\
          <td class=\"n\">{after}</td><td class=\"n\">{kept}</td><td class=\"n\">{}</td><td>{}</td></tr>\n",
         reason.as_str().replace('_', " "),
         line(strategy, 40),
         number(spent),
         outcome(compaction)
-    );
-    row
+    )
 }
 
 /// How a compaction ended, in a few words.
