@@ -29,11 +29,11 @@ pub struct RetentionPolicy {
 }
 
 impl Default for RetentionPolicy {
-    /// 30 percent, an addendum of 800 tokens, constraints word for word.
+    /// 30 percent, an addendum of 4,000 tokens, constraints word for word.
     fn default() -> Self {
         Self {
             minimum: 30,
-            addendum_tokens: 800,
+            addendum_tokens: 4_000,
             constraints_verbatim: true,
             audit: AuditOptions::default(),
         }

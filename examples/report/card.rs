@@ -1,0 +1,241 @@
+//! One compaction: what went, what stayed, the summary, what is kept and missing, what it cost.
+
+use std::fmt::Write;
+
+use threadfold::{ContentBlock, Message, Role, log::RungReport};
+
+use super::{
+    escape::{escaped, folded, line, number, short},
+    page::{outcome, percent},
+    story::{Compaction, Done, Mix, Outcome},
+};
+
+/// So many characters of a summary are seen at once, and so many more when it is unfolded.
+const SHOWN: usize = 700;
+const MOST: usize = 6_000;
+
+/// So many messages that went are listed.
+const LISTED: usize = 40;
+
+pub(super) fn card(compaction: &Compaction<'_>) -> String {
+    let Compaction { id, turn, at, reason, strategy, .. } = compaction;
+    let state = match &compaction.outcome {
+        Outcome::Done(done) if done.undone.is_none() => "stands",
+        Outcome::Done(_) => "undone",
+        Outcome::Failed { .. } | Outcome::LeftOut => "failed",
+    };
+    let body = match &compaction.outcome {
+        Outcome::Done(done) => done_body(done),
+        Outcome::Failed { error } => format!(
+            "<p class=\"error\">{}</p><p class=\"lead\">The thread stayed as it was.</p>",
+            escaped(super::escape::divided(error, 1_000).0)
+        ),
+        Outcome::LeftOut => {
+            "<p class=\"lead\">The log holds its plan, and a replay cannot carry it out.</p>"
+                .to_owned()
+        }
+    };
+    let focus = reason.focus().map_or(String::new(), |focus| {
+        format!(
+            "<p class=\"lead\">Asked to attend to: <q class=\"said\">{}</q></p>",
+            line(focus, 200)
+        )
+    });
+    format!(
+        "<article id=\"c{id}\" class=\"{state}\">\n<h3><span class=\"id\">{id}</span> {} <span class=\"chip\">{}</span></h3>\n\
+         <p class=\"over\">turn {turn} · {at} · {}</p>\n{focus}{body}{}</article>\n",
+        line(strategy, 60),
+        outcome(compaction),
+        reason.as_str().replace('_', " "),
+        cost(compaction)
+    )
+}
+
+fn done_body(done: &Done<'_>) -> String {
+    format!(
+        "{}<div class=\"pair\"><div>{}</div><div>{}</div></div>{}{}",
+        sizes(done),
+        recall(done),
+        missing(done),
+        summaries(done),
+        gone(&done.gone)
+    )
+}
+
+/// What the thread was made of, before and after, on one scale.
+fn sizes(done: &Done<'_>) -> String {
+    let most = done.before.total().max(done.after.total()).max(1);
+    let (before, after) = (done.report.before, done.report.after);
+    let row = |name: &str, mix: Mix, tokens: u64, messages: usize| {
+        format!(
+            "<div class=\"size\"><span>{name}</span>{}<span><b>{}</b> tokens, {} messages</span></div>",
+            stack(mix, most),
+            number(tokens),
+            number(messages as u64)
+        )
+    };
+    let saved = done.report.tokens_saved();
+    let word = if saved < 0 { "more" } else { "less" };
+    format!(
+        "{}{}<p class=\"legend small\"><i class=\"key p1\"></i>user <i class=\"key p2\"></i>assistant \
+         <i class=\"key p3\"></i>tools <i class=\"key p4\"></i>summaries \
+         <span class=\"note\">{} tokens {word} ({} %); {} messages of the user stay</span></p>",
+        row("before", done.before, before.tokens, before.messages),
+        row("after", done.after, after.tokens, after.messages),
+        number(saved.unsigned_abs()),
+        percent(saved.unsigned_abs(), before.tokens),
+        done.report.user_messages_preserved,
+    )
+}
+
+fn stack(mix: Mix, most: u64) -> String {
+    let mut svg = String::from(
+        "<svg viewBox=\"0 0 400 12\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+    );
+    let mut at = 0.0;
+    let parts = [("p1", mix.user), ("p2", mix.assistant), ("p3", mix.tools), ("p4", mix.summaries)];
+    for (class, tokens) in parts.into_iter().filter(|(_, tokens)| *tokens > 0) {
+        let width = 400.0 * tokens as f64 / most as f64;
+        let _ = write!(
+            svg,
+            "<rect class=\"{class}\" x=\"{at:.1}\" y=\"0\" width=\"{width:.1}\" height=\"12\"/>"
+        );
+        at += width;
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn recall(done: &Done<'_>) -> String {
+    let Some(retention) = &done.retention else {
+        return "<h4>Kept</h4><p class=\"lead\">The log does not say.</p>".to_owned();
+    };
+    let classes = retention.classes.iter().map(|(class, recall)| (class.as_str(), recall));
+    let rows: String = classes
+        .chain([("everything", &retention.overall)])
+        .map(|(name, recall)| {
+            let percent = recall.weight_percent();
+            format!(
+                "<tr><th>{name}</th><td><svg viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+                 <rect class=\"track\" x=\"0\" y=\"0\" width=\"100\" height=\"8\"/>\
+                 <rect class=\"bar\" x=\"0\" y=\"0\" width=\"{}\" height=\"8\"/></svg></td>\
+                 <td class=\"n\">{percent}\u{202f}%</td><td class=\"n note\">{} of {}</td></tr>",
+                percent.min(100),
+                number(recall.kept),
+                number(recall.facts)
+            )
+        })
+        .collect();
+    let worked_out = match done.worked_out {
+        true => {
+            "<p class=\"note\">The log does not have this; it was worked out for this page.</p>"
+        }
+        false => "",
+    };
+    format!(
+        "<h4>Kept of everything ever said, by weight</h4><table class=\"recall\"><tbody>{rows}</tbody></table>{worked_out}"
+    )
+}
+
+fn missing(done: &Done<'_>) -> String {
+    let Some(retention) = &done.retention else { return String::new() };
+    let missing = &retention.missing;
+    if missing.is_empty() {
+        return "<h4>Missing</h4><p class=\"lead\">Nothing.</p>".to_owned();
+    }
+    let items: String = missing
+        .iter()
+        .take(12)
+        .map(|fact| {
+            format!(
+                "<li><span class=\"tag\">{}</span><bdi class=\"said\">{}</bdi></li>",
+                fact.class,
+                line(&fact.text, 160)
+            )
+        })
+        .collect();
+    let lost = retention.overall.facts.saturating_sub(retention.overall.kept);
+    let note = match lost.saturating_sub(missing.len().min(12) as u64) {
+        0 => String::new(),
+        more => format!("<p class=\"note\">and {} lighter ones</p>", number(more)),
+    };
+    format!("<h4>Missing, what weighs most first</h4><ul class=\"missing\">{items}</ul>{note}")
+}
+
+fn summaries(done: &Done<'_>) -> String {
+    if done.summaries.is_empty() {
+        return "<h4>Summary</h4><p class=\"lead\">None: what went left nothing behind.</p>"
+            .to_owned();
+    }
+    let told = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MOST));
+    let more = done.summaries.len().saturating_sub(6);
+    let note =
+        if more > 0 { format!("<p class=\"note\">and {more} more</p>") } else { String::new() };
+    format!("<h4>What it put in</h4>{}{note}", told.collect::<String>())
+}
+
+fn gone(messages: &[Message]) -> String {
+    let items: String = messages.iter().take(LISTED).map(item).collect();
+    let more = messages.len().saturating_sub(LISTED);
+    let note = if more > 0 {
+        format!("<p class=\"note\">and {} more</p>", number(more as u64))
+    } else {
+        String::new()
+    };
+    format!(
+        "<details><summary>{} messages were taken out or shortened</summary><ul class=\"gone\">{items}</ul>{note}</details>",
+        number(messages.len() as u64)
+    )
+}
+
+fn item(message: &Message) -> String {
+    let who = match message.role {
+        _ if message.is_summary() => "summary",
+        _ if message.tool_results().next().is_some() => "results",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
+    };
+    let text = message.content.iter().find_map(|block| match block {
+        ContentBlock::ToolUse(call) => Some(format!("{} {}", call.name, call.input.as_str())),
+        ContentBlock::ToolResult(result) => {
+            result.content.iter().find_map(ContentBlock::as_text).map(ToString::to_string)
+        }
+        ContentBlock::Summary(summary) => Some(summary.text.to_string()),
+        block => block.as_text().map(ToString::to_string),
+    });
+    format!(
+        "<li><span class=\"tag\">{who}</span><bdi class=\"said\">{}</bdi></li>",
+        line(text.as_deref().unwrap_or("nothing that is text"), 140)
+    )
+}
+
+/// What was spent, and on what.
+fn cost(compaction: &Compaction<'_>) -> String {
+    let usage = compaction.usage;
+    let rungs: String = compaction.rungs.iter().take(12).map(rung).collect();
+    let rungs = if rungs.is_empty() { rungs } else { format!("<ul class=\"rungs\">{rungs}</ul>") };
+    let spent = match usage.is_zero() {
+        true => "It cost no tokens.".to_owned(),
+        false => format!(
+            "It cost {} tokens: {} asked, {} of these from the cache, and {} answered.",
+            number(usage.context_tokens()),
+            number(usage.input),
+            number(usage.cache_read),
+            number(usage.output)
+        ),
+    };
+    format!("<p class=\"cost\">{spent}</p>{rungs}\n")
+}
+
+fn rung(rung: &RungReport) -> String {
+    let end = match &rung.failure {
+        Some(failure) => format!("✗ {}", line(failure, 160)),
+        None => "✓ did it".to_owned(),
+    };
+    format!(
+        "<li><b>{}</b> {end}, {} tokens</li>",
+        line(&rung.strategy, 40),
+        short(rung.usage.context_tokens())
+    )
+}

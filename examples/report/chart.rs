@@ -1,0 +1,281 @@
+//! The figures, as SVG that stands in the page. Every colour is a class of the page's style.
+
+use std::fmt::Write;
+
+use super::{
+    escape::{number, short},
+    story::{Compaction, Outcome, Point, Story},
+};
+
+/// So many points of a line are drawn at most: more than the pixels of a screen show nothing more.
+const MOST_POINTS: usize = 1_200;
+
+/// So many marks get their number written beside them.
+const MOST_NAMES: usize = 40;
+
+/// The plot of the large figure.
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 888.0;
+const TOP: f64 = 44.0;
+/// Where what came to nothing is marked.
+const LANE: f64 = 28.0;
+const BOTTOM: f64 = 258.0;
+
+/// The context over time, with the window and every compaction.
+pub(crate) fn context(story: &Story<'_>) -> String {
+    let largest = story.sizes.iter().map(|point| point.tokens).max().unwrap_or(0);
+    let top = story.window.unwrap_or(0).max(largest).max(1);
+    // Room for the line of the window.
+    let top = top as f64 * if story.window.unwrap_or(0) >= largest { 1.04 } else { 1.1 };
+    let said = story.said.max(1) as f64;
+    let x = |at: usize| LEFT + (RIGHT - LEFT) * at as f64 / said;
+    let y = |tokens: u64| BOTTOM - (BOTTOM - TOP) * (tokens as f64 / top).min(1.0);
+
+    let mut svg = format!(
+        "<svg class=\"context\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"context-title\">\
+         <title id=\"context-title\">Tokens of the context over the messages of the thread</title>"
+    );
+    grid(&mut svg, top, said, &x, &y);
+    let line = path(&thinned(&story.sizes), &x, &y);
+    if let (Some(first), Some(last)) = (story.sizes.first(), story.sizes.last()) {
+        let (first, last) = (x(first.said), x(last.said));
+        let _ = write!(
+            svg,
+            "<path class=\"area\" d=\"{line} L{last:.1} {BOTTOM} L{first:.1} {BOTTOM} Z\"/>"
+        );
+        let _ = write!(svg, "<path class=\"line\" d=\"{line}\"/>");
+    }
+    if let Some(window) = story.window {
+        let at = y(window);
+        let _ = write!(
+            svg,
+            "<line class=\"window\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">window</text>\
+             <text class=\"label\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            RIGHT + 8.0,
+            at - 2.0,
+            RIGHT + 8.0,
+            at + 12.0,
+            number(window)
+        );
+    }
+    let named = story.compactions.len() <= MOST_NAMES;
+    for compaction in &story.compactions {
+        mark(&mut svg, compaction, x(compaction.said), y(compaction.tokens), named);
+    }
+    svg.push_str("</svg>");
+    svg
+}
+
+fn grid(svg: &mut String, top: f64, said: f64, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
+    let step = pleasant(top / 4.0);
+    for tokens in (0..).map(|tick| tick * step).take_while(|tokens| *tokens as f64 <= top).take(12)
+    {
+        let at = y(tokens);
+        let _ = write!(
+            svg,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+             <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 8.0,
+            at + 4.0,
+            short(tokens)
+        );
+    }
+    let step = pleasant(said / 6.0);
+    for at in (0..).map(|tick| tick * step).take_while(|at| *at as f64 <= said).take(12) {
+        let place = x(usize::try_from(at).unwrap_or(usize::MAX));
+        let _ = write!(
+            svg,
+            "<text class=\"tick\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            BOTTOM + 17.0,
+            number(at)
+        );
+    }
+    let _ = write!(
+        svg,
+        "<text class=\"axis\" x=\"{LEFT}\" y=\"{:.1}\">tokens in the context</text>\
+         <text class=\"axis\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">messages said</text>",
+        11.0,
+        HEIGHT - 6.0
+    );
+}
+
+/// A step between ticks: 1, 2 or 5 with zeros behind it, at least this.
+fn pleasant(least: f64) -> u64 {
+    let mut unit = 1;
+    loop {
+        for step in [1, 2, 5].map(|digit| unit * digit) {
+            if step as f64 >= least || unit > u64::MAX / 100 {
+                return step;
+            }
+        }
+        unit *= 10;
+    }
+}
+
+/// A line along these points, upright where the size changed without a message.
+fn path(points: &[Point], x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) -> String {
+    let mut path = String::new();
+    for (at, point) in points.iter().enumerate() {
+        let command = if at == 0 { 'M' } else { 'L' };
+        let _ = write!(path, "{command}{:.1} {:.1}", x(point.said), y(point.tokens));
+    }
+    path
+}
+
+/// The points, or of each run of neighbours the smallest and the largest, in their order.
+fn thinned(points: &[Point]) -> Vec<Point> {
+    if points.len() <= MOST_POINTS {
+        return points.to_vec();
+    }
+    let run = points.len().div_ceil(MOST_POINTS / 2);
+    let ends = points.chunks(run).flat_map(|run| {
+        let indexed = || run.iter().enumerate();
+        let low = indexed().min_by_key(|(_, point)| point.tokens);
+        let high = indexed().max_by_key(|(_, point)| point.tokens);
+        let mut ends: Vec<_> = low.into_iter().chain(high).collect();
+        ends.sort_by_key(|(at, _)| *at);
+        ends.dedup_by_key(|(at, _)| *at);
+        ends.into_iter().map(|(_, point)| *point)
+    });
+    ends.collect()
+}
+
+/// A mark for a compaction: filled where it stands, open where it was taken back, a cross where it
+/// came to nothing.
+fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bool) {
+    let id = compaction.id;
+    let (class, word) = match &compaction.outcome {
+        Outcome::Done(done) if done.undone.is_none() => ("mark", "compacted"),
+        Outcome::Done(_) => ("mark undone", "compacted and taken back"),
+        Outcome::Failed { .. } => ("mark failed", "came to nothing"),
+        Outcome::LeftOut => ("mark failed", "left out"),
+    };
+    let _ = write!(svg, "<a href=\"#c{id}\"><title>Compaction {id}: {word}</title>");
+    if class == "mark failed" {
+        // In a lane of their own: the next try stands where they do.
+        let (left, right, up, down) = (x - 4.0, x + 4.0, LANE - 4.0, LANE + 4.0);
+        let _ = write!(
+            svg,
+            "<line class=\"drop\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{y:.1}\"/><path class=\"{class}\" d=\"M{left:.1} {up:.1}L{right:.1} {down:.1}M{left:.1} {down:.1}L{right:.1} {up:.1}\"/>",
+            LANE + 7.0
+        );
+    } else {
+        let _ = write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
+    }
+    if named {
+        let (x, y) = if class == "mark failed" { (x + 12.0, LANE + 4.0) } else { (x, y - 8.0) };
+        let _ = write!(
+            svg,
+            "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{id}</text>"
+        );
+    }
+    svg.push_str("</a>");
+}
+
+/// A small figure: one value for each compaction, as bars or as a line of percents.
+pub(crate) struct Small<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) told: String,
+    /// The number of each compaction and its value; `None` where there is none.
+    pub(crate) values: Vec<(u64, Option<u64>)>,
+    pub(crate) percent: bool,
+}
+
+const SMALL_WIDTH: f64 = 220.0;
+const SMALL_TOP: f64 = 8.0;
+const SMALL_BOTTOM: f64 = 76.0;
+const SMALL_LEFT: f64 = 36.0;
+const SMALL_RIGHT: f64 = 214.0;
+
+impl Small<'_> {
+    pub(crate) fn figure(&self) -> String {
+        let most = self.values.iter().filter_map(|(_, value)| *value).max().unwrap_or(0).max(1);
+        let top = if self.percent { 100 } else { most };
+        let y = |value: u64| {
+            SMALL_BOTTOM - (SMALL_BOTTOM - SMALL_TOP) * (value as f64 / top as f64).min(1.0)
+        };
+        let slot = (SMALL_RIGHT - SMALL_LEFT) / self.values.len().max(1) as f64;
+        let x = |at: usize| SMALL_LEFT + slot * (at as f64 + 0.5);
+        let mut svg = format!(
+            "<svg viewBox=\"0 0 {SMALL_WIDTH} 94\" role=\"img\" aria-label=\"{} for each compaction\">",
+            self.title
+        );
+        for (value, name) in self.ticks(top) {
+            let at = y(value);
+            let _ = write!(
+                svg,
+                "<line class=\"grid\" x1=\"{SMALL_LEFT}\" x2=\"{SMALL_RIGHT}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>\
+                 <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>",
+                SMALL_LEFT - 5.0,
+                at + 3.5
+            );
+        }
+        if self.percent {
+            self.line(&mut svg, &x, &y)
+        } else {
+            self.bars(&mut svg, slot, &x, &y)
+        }
+        for (at, (id, _)) in self.ends() {
+            let _ = write!(
+                svg,
+                "<text class=\"tick\" x=\"{:.1}\" y=\"90\" text-anchor=\"middle\">{id}</text>",
+                x(at)
+            );
+        }
+        svg.push_str("</svg>");
+        format!(
+            "<figure class=\"small\"><figcaption>{}<b>{}</b></figcaption>{svg}</figure>",
+            self.title, self.told
+        )
+    }
+
+    fn ticks(&self, top: u64) -> Vec<(u64, String)> {
+        let name = |value| if self.percent { format!("{value}\u{202f}%") } else { short(value) };
+        [0, top / 2, top].into_iter().map(|value| (value, name(value))).collect()
+    }
+
+    /// The first and the last value, with their places.
+    fn ends(&self) -> impl Iterator<Item = (usize, &(u64, Option<u64>))> {
+        let last = self.values.len().saturating_sub(1);
+        self.values.iter().enumerate().filter(move |(at, _)| *at == 0 || *at == last)
+    }
+
+    fn bars(
+        &self,
+        svg: &mut String,
+        slot: f64,
+        x: &impl Fn(usize) -> f64,
+        y: &impl Fn(u64) -> f64,
+    ) {
+        let width = (slot * 0.7).clamp(0.5, 18.0);
+        for (at, (id, value)) in self.values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let (left, up) = (x(at) - width / 2.0, y(*value));
+            let _ = write!(
+                svg,
+                "<rect class=\"bar\" x=\"{left:.1}\" y=\"{up:.1}\" width=\"{width:.1}\" height=\"{:.1}\"><title>compaction {id}: {}</title></rect>",
+                (SMALL_BOTTOM - up).max(0.0),
+                number(*value)
+            );
+        }
+    }
+
+    fn line(&self, svg: &mut String, x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) {
+        let told =
+            || self.values.iter().enumerate().filter_map(|(at, (_, value))| Some((at, (*value)?)));
+        let points: Vec<String> =
+            told().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
+        let _ = write!(svg, "<polyline class=\"line\" points=\"{}\"/>", points.join(" "));
+        if let Some((at, value)) = told().next_back() {
+            let _ = write!(
+                svg,
+                "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>",
+                x(at),
+                y(value)
+            );
+        }
+    }
+}

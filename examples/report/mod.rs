@@ -1,0 +1,14 @@
+//! A page about the compactions of a thread: one HTML file, no script, nothing fetched.
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "it tells what a page has room for")]
+
+mod card;
+mod chart;
+mod escape;
+mod page;
+mod story;
+
+#[allow(unused_imports, reason = "tests look at it")]
+pub(crate) use page::{MOST_BYTES, page};
+#[allow(unused_imports, reason = "tests look at it")]
+pub(crate) use story::{Outcome, Story};

@@ -1,0 +1,286 @@
+//! What a log tells of the compactions of its thread.
+
+use threadfold::{
+    ContentBlock, EventLog, Message, Role, TokenCounter,
+    compact::CompactReport,
+    log::{CompactionFailure, CompactionRecord, Event, LoggedEvent, RungReport, TotalUsage},
+    message::{CompactionId, CompactionReason, Text, Timestamp, Usage},
+    retention::{AuditOptions, Facts, Retention},
+    tokens::ByteEstimate,
+};
+
+const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
+
+/// For so many compactions at most it is worked out what they keep.
+const MOST_WORKED_OUT: usize = 50;
+
+/// What happened to a thread, as a reader wants it told.
+#[derive(Debug, Default)]
+pub(crate) struct Story<'a> {
+    pub(crate) thread: &'a str,
+    /// The tokens of the model's window, where that is known.
+    pub(crate) window: Option<u64>,
+    pub(crate) times: Option<(Timestamp, Timestamp)>,
+    /// How many messages were said, and how many of these a person typed.
+    pub(crate) said: usize,
+    pub(crate) turns: usize,
+    /// Messages in the thread now, and their tokens.
+    pub(crate) left: (usize, u64),
+    pub(crate) sizes: Vec<Point>,
+    pub(crate) compactions: Vec<Compaction<'a>>,
+    pub(crate) spent: TotalUsage,
+}
+
+/// The size of the context behind so many messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) said: usize,
+    pub(crate) tokens: u64,
+}
+
+/// A compaction, however it ended.
+#[derive(Debug)]
+pub(crate) struct Compaction<'a> {
+    pub(crate) id: CompactionId,
+    pub(crate) at: Timestamp,
+    /// Behind how many messages and turns it came, and how large the context was.
+    pub(crate) said: usize,
+    pub(crate) turn: usize,
+    pub(crate) tokens: u64,
+    pub(crate) reason: &'a CompactionReason,
+    pub(crate) strategy: &'a Text,
+    pub(crate) usage: Usage,
+    pub(crate) rungs: &'a [RungReport],
+    pub(crate) outcome: Outcome<'a>,
+}
+
+/// How a compaction ended.
+#[derive(Debug)]
+pub(crate) enum Outcome<'a> {
+    /// The thread was compacted.
+    Done(Box<Done<'a>>),
+    /// It came to nothing.
+    Failed { error: &'a Text },
+    /// Its plan does not fit the log, so a replay leaves it out.
+    LeftOut,
+}
+
+/// What a compaction did.
+#[derive(Debug)]
+pub(crate) struct Done<'a> {
+    pub(crate) report: &'a CompactReport,
+    /// What the thread was made of before and after.
+    pub(crate) before: Mix,
+    pub(crate) after: Mix,
+    /// The messages that went, those of which a part stayed among them.
+    pub(crate) gone: Vec<Message>,
+    pub(crate) summaries: Vec<Text>,
+    /// What is kept; `None` for early compactions of a log that does not have it.
+    pub(crate) retention: Option<Retention>,
+    /// Whether the log did not have it, so that it was worked out for this page.
+    pub(crate) worked_out: bool,
+    /// Behind how many turns it was taken back, if it was.
+    pub(crate) undone: Option<usize>,
+}
+
+/// Tokens of a thread, by who said them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mix {
+    pub(crate) user: u64,
+    pub(crate) assistant: u64,
+    pub(crate) tools: u64,
+    pub(crate) summaries: u64,
+}
+
+impl Done<'_> {
+    /// How much of the weight of everything ever said is kept, in percent.
+    pub(crate) fn kept(&self) -> Option<u64> {
+        Some(self.retention.as_ref()?.overall.weight_percent())
+    }
+}
+
+impl Mix {
+    fn of(messages: &[Message]) -> Self {
+        let mut mix = Self::default();
+        for message in messages {
+            let tokens = COUNTER.message(message);
+            let part = match message.role {
+                _ if message.is_summary() => &mut mix.summaries,
+                _ if message.tool_results().next().is_some() => &mut mix.tools,
+                Role::User | Role::System => &mut mix.user,
+                Role::Assistant => &mut mix.assistant,
+            };
+            *part += tokens;
+        }
+        mix
+    }
+
+    pub(crate) fn total(self) -> u64 {
+        self.user + self.assistant + self.tools + self.summaries
+    }
+}
+
+impl<'a> Story<'a> {
+    /// Returns what this log tells, for a model with this window.
+    pub(crate) fn of(log: &'a EventLog, window: Option<u64>) -> Self {
+        let mut teller = Teller {
+            story: Self { thread: log.thread_id().as_str(), window, ..Self::default() },
+            so_far: EventLog::new(log.thread_id().clone()),
+            messages: Vec::new(),
+            tokens: 0,
+            facts: Facts::new(AuditOptions::default()),
+            untold: log.iter().filter(|logged| is_untold(&logged.event)).count(),
+        };
+        log.iter().for_each(|logged| teller.hear(logged));
+        teller.story.left = (teller.messages.len(), teller.tokens);
+        teller.story
+    }
+
+    /// The compactions that changed the thread.
+    pub(crate) fn done(&self) -> impl Iterator<Item = (&Compaction<'a>, &Done<'a>)> {
+        self.compactions.iter().filter_map(|compaction| match &compaction.outcome {
+            Outcome::Done(done) => Some((compaction, done.as_ref())),
+            Outcome::Failed { .. } | Outcome::LeftOut => None,
+        })
+    }
+
+    /// Tokens that compactions freed, less those that came back.
+    pub(crate) fn freed(&self) -> i64 {
+        let stands = self.done().filter(|(_, done)| done.undone.is_none());
+        stands.map(|(_, done)| done.report.tokens_saved()).fold(0, i64::saturating_add)
+    }
+}
+
+/// Goes through a log, event by event.
+struct Teller<'a> {
+    story: Story<'a>,
+    so_far: EventLog,
+    messages: Vec<Message>,
+    tokens: u64,
+    facts: Facts,
+    /// How many compactions are ahead of which the log does not say what is kept.
+    untold: usize,
+}
+
+impl<'a> Teller<'a> {
+    fn hear(&mut self, logged: &'a LoggedEvent) {
+        let (first, _) = self.story.times.unwrap_or((logged.at, logged.at));
+        self.story.times = Some((first, logged.at));
+        self.story.spent.record(&logged.event);
+        // The log was read, so its events are in order.
+        let _ = self.so_far.append_logged(logged.clone());
+        match &logged.event {
+            Event::MessageAppended(message) => self.said(message),
+            Event::Compacted(record) => self.compacted(logged.at, record),
+            Event::CompactionFailed(failure) => self.failed(logged.at, failure),
+            Event::CompactionUndone(undone) => self.undone(undone.id),
+            Event::Truncated(_) => self.rewritten(),
+            _ => {}
+        }
+    }
+
+    fn said(&mut self, message: &Message) {
+        self.story.said += 1;
+        self.story.turns += usize::from(message.is_typed());
+        self.tokens += COUNTER.message(message);
+        self.messages.push(message.clone());
+        self.facts.read(message);
+        self.point();
+    }
+
+    fn point(&mut self) {
+        self.story.sizes.push(Point { said: self.story.said, tokens: self.tokens });
+    }
+
+    /// Looks at the thread again, behind what changed more than its end.
+    fn rewritten(&mut self) {
+        if let Ok(messages) = self.so_far.replay() {
+            self.messages = messages;
+        }
+        self.tokens = COUNTER.messages(&self.messages);
+        self.point();
+    }
+
+    fn compacted(&mut self, at: Timestamp, record: &'a CompactionRecord) {
+        let (before, tokens) = (Mix::of(&self.messages), self.tokens);
+        let outcome = match record.plan.apply(&mut self.messages) {
+            Err(_) => Outcome::LeftOut,
+            Ok(removed) => {
+                self.tokens = COUNTER.messages(&self.messages);
+                let worked_out = record.report.retention.is_none();
+                let told = record.report.retention.as_deref().cloned();
+                Outcome::Done(Box::new(Done {
+                    report: &record.report,
+                    before,
+                    after: Mix::of(&self.messages),
+                    gone: removed.messages,
+                    summaries: summaries(record),
+                    retention: told.or_else(|| self.worked_out()),
+                    worked_out,
+                    undone: None,
+                }))
+            }
+        };
+        self.story.compactions.push(Compaction {
+            id: record.id,
+            at,
+            said: self.story.said,
+            turn: self.story.turns,
+            tokens,
+            reason: &record.reason,
+            strategy: &record.strategy,
+            usage: record.usage,
+            rungs: &record.rungs,
+            outcome,
+        });
+        self.point();
+    }
+
+    /// What is kept, looked at here, for the latest compactions of which the log does not say it.
+    fn worked_out(&mut self) -> Option<Retention> {
+        self.untold = self.untold.saturating_sub(1);
+        let wanted = self.untold < MOST_WORKED_OUT;
+        wanted.then(|| self.facts.audit(&self.messages).shortened())
+    }
+
+    fn failed(&mut self, at: Timestamp, failure: &'a CompactionFailure) {
+        self.story.compactions.push(Compaction {
+            id: failure.id,
+            at,
+            said: self.story.said,
+            turn: self.story.turns,
+            tokens: self.tokens,
+            reason: &failure.reason,
+            strategy: &failure.strategy,
+            usage: failure.usage,
+            rungs: &failure.rungs,
+            outcome: Outcome::Failed { error: &failure.error },
+        });
+    }
+
+    fn undone(&mut self, id: CompactionId) {
+        let turn = self.story.turns;
+        for compaction in self.story.compactions.iter_mut().rev() {
+            if let Outcome::Done(done) = &mut compaction.outcome
+                && compaction.id == id
+            {
+                done.undone = Some(turn);
+                break;
+            }
+        }
+        self.rewritten();
+    }
+}
+
+fn is_untold(event: &Event) -> bool {
+    matches!(event, Event::Compacted(record) if record.report.retention.is_none())
+}
+
+fn summaries(record: &CompactionRecord) -> Vec<Text> {
+    let blocks = record.plan.new_messages().flat_map(|message| &message.content);
+    let summary = |block: &ContentBlock| match block {
+        ContentBlock::Summary(summary) => Some(summary.text.clone()),
+        block => block.as_text().cloned(),
+    };
+    blocks.filter_map(summary).collect()
+}

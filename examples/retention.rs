@@ -1,0 +1,189 @@
+//! What summaries lose: every strategy over five compactions, with and without its addendum.
+//!
+//! ```text
+//! cargo run -q --release --example retention -- [--transcripts FOLDER] [--markdown]
+//!     [--generated] [--addendum TOKENS] [--minimum PERCENT]
+//! ```
+//!
+//! A thread comes in five parts; behind each it is compacted to half of what it is then. What it
+//! ever said is compared with what it says now: of what the user demanded, of paths, commands and
+//! errors, how much stands, by weight. Without a model's help nothing of this can be told of
+//! meaning; words are what is looked for.
+//!
+//! Four models write the summaries: one that picks telling sentences, one that answers "ok", one
+//! that says the same sentence over and over, and one that does not stop. The threads are generated,
+//! with facts planted in them, or those of a folder of request bodies.
+
+use std::{
+    collections::BTreeMap,
+    env, io,
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    thread::{self, available_parallelism},
+};
+
+use lexopt::{Arg, Parser, ValueExt};
+use table::{Row, Table};
+use terminal::Style;
+use threadfold::{
+    CompactionStrategy, Model, StrategyRegistry,
+    retention::RetentionPolicy,
+    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+};
+use trial::{Course, Round, Trial};
+
+#[path = "transcript/input.rs"]
+mod input;
+#[path = "retention/table.rs"]
+mod table;
+mod terminal;
+#[path = "retention/threads.rs"]
+mod threads;
+#[path = "retention/trial.rs"]
+mod trial;
+
+fn main() -> ExitCode {
+    match Options::from_arguments().and_then(|options| run(&options)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("retention: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A model that sums up, by the name it has in the table.
+struct Writer {
+    name: &'static str,
+    make: fn() -> Arc<dyn Model>,
+}
+
+const WRITERS: [Writer; 4] = [
+    Writer { name: "a model that picks sentences", make: || Arc::new(ExtractiveModel) },
+    Writer { name: "a model that answers \"ok\"", make: || scripted("ok") },
+    Writer {
+        name: "a model that repeats itself",
+        make: || scripted(&"I look at the code, and I go on with it. ".repeat(100)),
+    },
+    Writer {
+        name: "a model that does not stop",
+        make: || Arc::new(HostileModel::new([Misbehaviour::Inflates])),
+    },
+];
+
+fn scripted(answer: &str) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::new(vec![answer; 400]))
+}
+
+/// Strategies that ask no model: who writes makes no difference to them.
+const ALONE: [&str; 3] = ["digest", "keep-recent", "trim-tool-results"];
+
+struct Options {
+    transcripts: Option<PathBuf>,
+    markdown: bool,
+    policy: RetentionPolicy,
+}
+
+impl Options {
+    fn from_arguments() -> Result<Self, String> {
+        const USAGE: &str = "usage: retention [--transcripts FOLDER] [--generated] [--markdown] [--addendum TOKENS] [--minimum PERCENT]";
+        let mut options = Self {
+            transcripts: env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from),
+            markdown: false,
+            policy: RetentionPolicy::default(),
+        };
+        let mut parser = Parser::from_env();
+        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+            match argument {
+                Arg::Long("markdown") => options.markdown = true,
+                Arg::Long("addendum") => options.policy.addendum_tokens = number(&mut parser)?,
+                Arg::Long("minimum") => options.policy.minimum = number(&mut parser)?,
+                Arg::Long("generated") => options.transcripts = None,
+                Arg::Long("transcripts") => {
+                    let folder = parser.value().map_err(|error| error.to_string())?;
+                    options.transcripts = Some(folder.into());
+                }
+                Arg::Long(_) | Arg::Short(_) | Arg::Value(_) => return Err(USAGE.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn number(parser: &mut Parser) -> Result<u64, String> {
+    parser.value().and_then(|value| value.parse()).map_err(|error| error.to_string())
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let threads = match &options.transcripts {
+        Some(folder) => threads::real(folder)?,
+        None => threads::generated(),
+    };
+    if threads.is_empty() {
+        return Err("there is no thread that is long enough".to_owned());
+    }
+    let courses: Vec<Course> =
+        threads.iter().map(|thread| Course::of(thread, &options.policy.audit)).collect();
+    let rows = rows(&courses, &options.policy)?;
+    let style = Style::of(&io::stdout());
+    let table = Table { style, threads: &threads, policy: &options.policy, rows };
+    if options.markdown {
+        table.markdown()
+    } else {
+        table.print()
+    }
+    Ok(())
+}
+
+/// A row for each strategy and writer, without and with an addendum.
+fn rows(courses: &[Course], policy: &RetentionPolicy) -> Result<Vec<Row>, String> {
+    let registry = StrategyRegistry::default();
+    let mut jobs = Vec::new();
+    let alone = Writer { name: "no model", make: || Arc::new(ExtractiveModel) };
+    let writers: Vec<&Writer> = std::iter::once(&alone).chain(&WRITERS).collect();
+    for writer in writers {
+        for name in registry.names() {
+            if ALONE.contains(&name) == (writer.name == alone.name) {
+                let strategy = registry.get(name).map_err(|error| error.to_string())?;
+                jobs.extend([None, Some(policy)].map(|policy| (writer, strategy, policy)));
+            }
+        }
+    }
+    let cores = available_parallelism().map_or(1, usize::from);
+    let mut rows = BTreeMap::new();
+    thread::scope(|scope| {
+        let jobs = &jobs;
+        let workers: Vec<_> = (0..cores)
+            .map(|worker| {
+                let own = jobs.iter().enumerate().skip(worker).step_by(cores);
+                scope.spawn(move || {
+                    own.map(|(at, job)| Ok((at, row(courses, job)?))).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        for worker in workers {
+            let done = worker.join().map_err(|_| "a worker panicked".to_owned())?;
+            rows.extend(done.into_iter().collect::<Result<Vec<_>, String>>()?);
+        }
+        Ok(rows.into_values().collect())
+    })
+}
+
+type Job<'a> = (&'a Writer, &'a Arc<dyn CompactionStrategy>, Option<&'a RetentionPolicy>);
+
+fn row(courses: &[Course], (writer, strategy, policy): &Job<'_>) -> Result<Row, String> {
+    let mut rounds: Vec<Round> = Vec::new();
+    for course in courses {
+        let model = (writer.make)();
+        let trial = Trial { strategy: strategy.as_ref(), model, retention: *policy };
+        for (at, round) in course.run(&trial)?.into_iter().enumerate() {
+            match rounds.get_mut(at) {
+                Some(sum) => *sum += round,
+                None => rounds.push(round),
+            }
+        }
+    }
+    let strategy = strategy.name().to_owned();
+    Ok(Row { writer: writer.name, strategy, addendum: policy.is_some(), rounds })
+}

@@ -1,0 +1,139 @@
+//! The threads that are compacted: generated ones with planted facts, or real ones of a folder.
+
+use std::{borrow::Cow, fs, path::Path};
+
+use serde_json::json;
+use threadfold::{
+    ContentBlock, Message, legality,
+    message::{Redactor, ToolInput},
+    testing::generate,
+    wire::DecodeOptions,
+};
+
+use crate::input;
+
+/// So few messages cannot be compacted five times.
+const LEAST_MESSAGES: usize = 20;
+
+/// A thread with its name.
+pub(crate) struct Recorded {
+    pub(crate) name: String,
+    pub(crate) messages: Vec<Message>,
+}
+
+/// Threads with the shape of those of coding agents, and facts of our own in them: a rule in every
+/// question, a path or a command in every call, an error in every result that failed.
+pub(crate) fn generated() -> Vec<Recorded> {
+    let thread = |seed| {
+        let plain = generate::legal_thread_from(seed, 300);
+        let mut plant = Plant { seed, planted: 0 };
+        let messages = plain.iter().map(|message| plant.planted_in(message.redacted(&Plain)));
+        Recorded { name: format!("generated {seed}"), messages: messages.collect() }
+    };
+    (1..=3).map(thread).collect()
+}
+
+/// The real threads in the folders of a folder, as request bodies or records of them; those that
+/// are long enough.
+pub(crate) fn real(folder: &Path) -> Result<Vec<Recorded>, String> {
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let Ok(files) = fs::read_dir(entry.map_err(told)?.path()) else { continue };
+        for file in files {
+            let path = file.map_err(told)?.path();
+            if path.extension().is_some_and(|ending| ending == "json") {
+                threads.extend(read(&path)?);
+            }
+        }
+    }
+    threads.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(threads)
+}
+
+fn read(path: &Path) -> Result<Option<Recorded>, String> {
+    let told = |error: String| format!("{}: {error}", path.display());
+    let bytes = fs::read(path).map_err(|error| told(error.to_string()))?;
+    let input = input::read(&bytes, None).map_err(told)?;
+    let request = input
+        .dialect
+        .format()
+        .decode_slice(input.body.as_bytes(), &DecodeOptions::default())
+        .map_err(|error| told(error.to_string()))?;
+    let (messages, _) = legality::repair(request.messages.to_vec());
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok((messages.len() >= LEAST_MESSAGES).then_some(Recorded { name, messages }))
+}
+
+/// Takes out of generated texts what an audit would take for facts: they are noise, and nobody's.
+#[derive(Debug)]
+struct Plain;
+
+impl Redactor for Plain {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text.replace("src/main.rs", "it").replace("error:", "so").into()
+    }
+}
+
+/// Puts facts into messages.
+struct Plant {
+    seed: u64,
+    planted: usize,
+}
+
+const RULES: [&str; 6] = [
+    "Never change the files of module {n} without asking me.",
+    "Always keep the public names of part {n} as they are.",
+    "You must not add a dependency for step {n}.",
+    "Prefer small commits when you work on area {n}.",
+    "Do not reformat code that belongs to team {n}.",
+    "Please make sure that check {n} still passes.",
+];
+
+const ERRORS: [&str; 4] = [
+    "error[E0{n}]: cannot find value in this scope",
+    "ValueError: record {n} is not sorted",
+    "fatal: branch topic-{n} does not exist",
+    "npm err! code ENOENT in package part-{n}",
+];
+
+const COMMANDS: [&str; 4] = [
+    "cargo test --test suite_{n}",
+    "git diff topic-{n} --stat",
+    "npm run build:part-{n}",
+    "python3 tools/check.py --area {n}",
+];
+
+impl Plant {
+    fn planted_in(&mut self, mut message: Message) -> Message {
+        let typed = message.is_typed();
+        for block in &mut message.make_mut().content {
+            match block {
+                ContentBlock::Text(block) if typed => {
+                    block.text = format!("{} {}", self.one_of(&RULES), block.text).into();
+                }
+                ContentBlock::ToolUse(call) => {
+                    let path = format!("src/area_{}/part_{}.rs", self.seed, self.planted / 2);
+                    let input = match self.planted % 3 {
+                        0 => json!({ "command": self.one_of(&COMMANDS) }),
+                        _ => json!({ "path": path }),
+                    };
+                    call.input = ToolInput::from(input);
+                    self.planted += 1;
+                }
+                ContentBlock::ToolResult(result) if result.is_error => {
+                    result.content = vec![ContentBlock::text(self.one_of(&ERRORS))];
+                }
+                _ => {}
+            }
+        }
+        message
+    }
+
+    /// One of these sentences, and no other time the same.
+    fn one_of(&mut self, sentences: &[&str]) -> String {
+        self.planted += 1;
+        let sentence = sentences.get(self.planted % sentences.len()).copied().unwrap_or_default();
+        sentence.replace("{n}", &(100 + self.planted).to_string())
+    }
+}

@@ -1,0 +1,178 @@
+//! One strategy with one model on one thread: five compactions while the thread goes on.
+
+use std::{
+    collections::BTreeMap,
+    ops::{AddAssign, Range},
+    sync::Arc,
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, Message, Model, ModelAgent, ProviderThread,
+    drive::{self, Conversation, Models},
+    legality,
+    log::{Event, EventLog},
+    message::{ThreadIdError, Timestamp},
+    retention::{AuditOptions, FactClass, Facts, Recall, RetentionPolicy},
+    store::Journal,
+    strategy::Brief,
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+use crate::threads::Recorded;
+
+/// How often a thread is compacted.
+pub(crate) const ROUNDS: usize = 5;
+
+/// The classes that are told, and all together.
+pub(crate) const CLASSES: [Option<FactClass>; 5] = [
+    Some(FactClass::Constraint),
+    Some(FactClass::Path),
+    Some(FactClass::Command),
+    Some(FactClass::Error),
+    None,
+];
+
+/// A thread in as many parts as there are compactions, with the facts of all that was said by then.
+pub(crate) struct Course {
+    parts: Vec<(Vec<Message>, Facts)>,
+}
+
+/// What is tried.
+pub(crate) struct Trial<'a> {
+    pub(crate) strategy: &'a dyn CompactionStrategy,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) retention: Option<&'a RetentionPolicy>,
+}
+
+/// How things stand after a compaction, or after one that came to nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Round {
+    /// How many compactions met their target, of how many.
+    pub(crate) met: (usize, usize),
+    /// Tokens of everything that was said so far, and of what is sent.
+    pub(crate) said: u64,
+    pub(crate) left: u64,
+    /// What the facts weigh and what those weigh that stand, for each of [`CLASSES`].
+    pub(crate) weights: [(u64, u64); CLASSES.len()],
+    /// How many plans each strategy made, those of rungs under their own names.
+    pub(crate) made_by: BTreeMap<String, usize>,
+    /// Why compactions came to nothing.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Course {
+    pub(crate) fn of(thread: &Recorded, audit: &AuditOptions) -> Self {
+        let mut facts = Facts::new(audit.clone());
+        let parts = parts(&thread.messages).into_iter().map(|range| {
+            let part = thread.messages.get(range).unwrap_or_default();
+            part.iter().for_each(|message| facts.read(message));
+            (part.to_vec(), facts.clone())
+        });
+        Self { parts: parts.collect() }
+    }
+
+    /// How things stand after each compaction.
+    pub(crate) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Round>, String> {
+        let mut agent = ModelAgent::new(Arc::clone(&trial.model));
+        let thread = "retention".parse().map_err(|error: ThreadIdError| error.to_string())?;
+        let mut journal = Journal::new(EventLog::new(thread));
+        let (mut rounds, mut round) = (Vec::new(), Round::default());
+        for (part, facts) in &self.parts {
+            for message in part {
+                let event = Event::MessageAppended(message.clone());
+                journal.append(Timestamp(0), event).map_err(|error| error.to_string())?;
+                agent.push(message.clone());
+            }
+            round.said += ByteEstimate::TRIGGER.messages(part);
+            let target = agent.thread().size().tokens / 2;
+            match trial.compact(&mut agent, &mut journal, target) {
+                Ok(()) => *round.made_by.entry(maker(journal.log())).or_default() += 1,
+                Err(reason) => round.failures.push(reason),
+            }
+            round.left = agent.thread().size().tokens;
+            round.met.0 += usize::from(round.left <= target);
+            round.met.1 += 1;
+            round.weights = weights(facts, agent.messages());
+            rounds.push(round.clone());
+        }
+        Ok(rounds)
+    }
+}
+
+impl Trial<'_> {
+    fn compact(
+        &self,
+        agent: &mut ModelAgent,
+        journal: &mut Journal,
+        target: u64,
+    ) -> Result<(), String> {
+        let retention = self.retention.cloned();
+        let brief = Brief { target: Some(target), retention, ..Brief::default() };
+        let model = Arc::clone(&self.model);
+        let mut conversation = Conversation::new(agent, journal);
+        let models = Models::one(model.as_ref());
+        let watch = &mut |_: drive::DriveEvent<'_>| {};
+        let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
+        block_on(done).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// Who made the latest plan: the rung that did it, where there are rungs.
+fn maker(log: &EventLog) -> String {
+    let record = log.standing().last();
+    let rung = record.and_then(|record| record.rungs.iter().find(|rung| rung.failure.is_none()));
+    let name = rung.map(|rung| &rung.strategy).or(record.map(|record| &record.strategy));
+    name.map_or(String::new(), ToString::to_string)
+}
+
+/// Five ranges of about as many messages, between which no call is open.
+fn parts(messages: &[Message]) -> Vec<Range<usize>> {
+    let points = legality::cut_points(messages);
+    let mut start = 0;
+    let parts = (1..=ROUNDS).map(|part| {
+        let wanted = messages.len() * part / ROUNDS;
+        let end = match part {
+            ROUNDS => messages.len(),
+            _ => points.iter().copied().find(|point| *point >= wanted).unwrap_or(messages.len()),
+        };
+        std::mem::replace(&mut start, end)..end
+    });
+    parts.collect()
+}
+
+fn weights(facts: &Facts, messages: &[Message]) -> [(u64, u64); CLASSES.len()] {
+    let retention = facts.audit(messages);
+    let recall = |class: Option<FactClass>| -> Recall {
+        class.map_or(retention.overall, |class| retention.of(class))
+    };
+    CLASSES.map(|class| (recall(class).weight, recall(class).kept_weight))
+}
+
+impl Round {
+    /// How much of the weight of each of [`CLASSES`] stands, in percent rounded down; `None` where
+    /// there were no such facts.
+    pub(crate) fn percents(&self) -> [Option<u64>; CLASSES.len()] {
+        self.weights.map(|(weight, kept)| (kept * 100).checked_div(weight))
+    }
+
+    /// How much of what was said is not sent any more, in percent.
+    pub(crate) fn saved(&self) -> u64 {
+        (self.said.saturating_sub(self.left) * 100).checked_div(self.said).unwrap_or(0)
+    }
+}
+
+impl AddAssign<Round> for Round {
+    fn add_assign(&mut self, other: Round) {
+        self.met = (self.met.0 + other.met.0, self.met.1 + other.met.1);
+        self.said += other.said;
+        self.left += other.left;
+        for (sum, weights) in self.weights.iter_mut().zip(other.weights) {
+            *sum = (sum.0 + weights.0, sum.1 + weights.1);
+        }
+        for (name, count) in other.made_by {
+            *self.made_by.entry(name).or_default() += count;
+        }
+        self.failures.extend(other.failures);
+    }
+}
