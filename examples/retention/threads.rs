@@ -1,5 +1,7 @@
 //! The threads that are compacted: generated ones with planted facts, or real ones of a folder.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "it plants in three kinds of blocks")]
+
 use std::{borrow::Cow, fs, path::Path};
 
 use serde_json::json;
