@@ -14,6 +14,8 @@
 //! that says the same sentence over and over, and one that does not stop. The threads are generated,
 //! with facts planted in them, or those of a folder of request bodies.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "it plants what it plants, and no more")]
+
 use std::{
     collections::BTreeMap,
     env, io,

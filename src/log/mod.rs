@@ -105,7 +105,7 @@ pub use event_log::EventLog;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
-pub use taken::Taken;
 pub(crate) use rules::LoggedRules;
+pub use taken::Taken;
 pub use thread::{Thread, stamp};
 pub use usage::{ContextCount, ContextUsage, TotalUsage, context_usage, total_usage};

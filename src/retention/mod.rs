@@ -51,8 +51,8 @@ mod section;
 mod symbol;
 mod task;
 mod token;
-mod without;
 mod wish;
+mod without;
 mod words;
 
 pub use addendum::{Addendum, addendum};
