@@ -154,19 +154,29 @@ fn mark(svg: &mut String, compaction: &Compaction<'_>, x: f64, y: f64, named: bo
         Outcome::LeftOut => ("mark failed", "left out"),
     };
     let _ = write!(svg, "<a href=\"#c{id}\"><title>Compaction {id}: {word}</title>");
-    if class == "mark failed" {
-        // In a lane of their own: the next try stands where they do.
-        let (left, right, up, down) = (x - 4.0, x + 4.0, LANE - 4.0, LANE + 4.0);
+    let stands = class == "mark";
+    // What does not stand has a lane of its own: the next try is at the same place.
+    let (up, down) = if stands { (y, y) } else { (LANE, y) };
+    if !stands {
         let _ = write!(
             svg,
-            "<line class=\"drop\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{y:.1}\"/><path class=\"{class}\" d=\"M{left:.1} {up:.1}L{right:.1} {down:.1}M{left:.1} {down:.1}L{right:.1} {up:.1}\"/>",
+            "<line class=\"drop\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{down:.1}\"/>",
             LANE + 7.0
         );
-    } else {
-        let _ = write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>");
     }
+    let _ = match class {
+        "mark failed" => write!(
+            svg,
+            "<path class=\"{class}\" d=\"M{0:.1} {2:.1}L{1:.1} {3:.1}M{0:.1} {3:.1}L{1:.1} {2:.1}\"/>",
+            x - 4.0,
+            x + 4.0,
+            up - 4.0,
+            up + 4.0
+        ),
+        _ => write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{up:.1}\" r=\"4\"/>"),
+    };
     if named {
-        let (x, y) = if class == "mark failed" { (x + 12.0, LANE + 4.0) } else { (x, y - 8.0) };
+        let (x, y) = if stands { (x, y - 8.0) } else { (x + 13.0, LANE + 4.0) };
         let _ = write!(
             svg,
             "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{id}</text>"
