@@ -35,6 +35,7 @@
 //! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
 //! | keep logs and what compactions archive | [`store`] |
 //! | run a strategy, or a whole compaction | [`mod@drive`] |
+//! | keep the user's standing rules word for word | [`ledger`] |
 //! | read what was compacted away | [`recall`] |
 //! | know what a compaction lost, and put the most important back | [`retention`] |
 //! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
@@ -43,7 +44,7 @@
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`retention`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`recall`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
+//! [`retention`], [`ledger`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`recall`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
 //! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
 //! `ARCHITECTURE.md` says why.
 //!
