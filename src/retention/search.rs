@@ -102,9 +102,8 @@ impl<'a> Search<'a> {
         found.truncate(self.most);
         let standing = Standing::new(self, &files);
         let (lost, too_long) = self.lost;
-        let mut retention = Retention::default();
-        retention.left_out = left_out.saturating_add(lost);
-        retention.too_long = too_long;
+        let left_out = left_out.saturating_add(lost);
+        let mut retention = Retention { left_out, too_long, ..Retention::default() };
         for found in found {
             let stands = standing.has(&found);
             let recall = Recall::of(found.weight, stands);
