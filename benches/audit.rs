@@ -101,13 +101,13 @@ fn window(thread: &[Message]) -> &[Message] {
 
 /// The classes of facts as simply as regular expressions can say them, asked of every line.
 const PATTERNS: [&str; 9] = [
-    r"(?-u)[a-z+]+://[^\s]+",
+    r"(?-u)[a-z+]+://[!-~]+",
     r"(?-u)[\w.~-]*/[\w./-]+|\b\w+\.(?:rs|py|ts|js|toml|json|md)\b",
     r"(?-u)\bv?\d+\.\d+\.\d+\b",
     r"(?-u)\b[0-9a-f]{7,40}\b",
     r"(?-u)\b(?:[a-z]+_[a-z_]+|[a-z]+[A-Z]\w+|\w+::\w+)\b",
     r"(?-u)\b\d[\d.,]*\s?(?:ms|s|MB|KB|%|tests?|lines?|tokens?)",
-    r"(?i-u)^\s*(?:error|fatal|failed)\b.*:|panicked at|command not found|permission denied",
+    r"(?i-u)^\s*(?:error|fatal|failed)\b[ -~]*:|panicked at|command not found|permission denied",
     r"(?-u)\b(?:E\d{4}|TS\d{4}|ENOENT|EACCES)\b",
     r"(?i-u)\b(?:must|never|always|don't|do not|only|avoid)\b",
 ];

@@ -387,3 +387,37 @@ fn an_audit_is_the_same_every_time() {
         .collect();
     assert_eq!(facts.len(), 1);
 }
+
+#[test]
+fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
+    let thread = generate::legal_thread_from(11, 200);
+    let (facts, after) = (Facts::of(&thread, all()), &thread[150..]);
+    let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
+    let facts = rule.iter().fold(facts, |mut facts, message| {
+        facts.read(message);
+        facts
+    });
+    let policy = RetentionPolicy { minimum: 0, ..RetentionPolicy::default() };
+    let enriched = enrich("All went well.", &facts, after, &policy, &COUNTER);
+    let Enriched::WithAddendum { text, retention, without, .. } = enriched else {
+        panic!("a constraint is missing")
+    };
+    let standing = |summary: &str| {
+        let mut standing = after.to_vec();
+        standing.push(Message::summary(Role::User, Summary::new(summary)));
+        standing
+    };
+    assert_eq!(without, facts.audit(&standing("All went well.")));
+    assert_eq!(retention, facts.audit(&standing(&text)));
+}
+
+#[test]
+fn a_fact_that_is_said_in_every_message_has_few_positions() {
+    let mut facts = Facts::new(AuditOptions::default());
+    let message = Message::user("See src/parse.rs.");
+    (0..20_000).for_each(|_| facts.read(&message));
+    let retention = facts.audit(&[]);
+    let expected: Vec<usize> = (0..63).chain([19_999]).collect();
+    assert_eq!(retention.missing[0].positions, expected);
+    assert_eq!(retention.missing[0].weight, 8 * 8 * 8);
+}

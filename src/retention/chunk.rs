@@ -32,7 +32,7 @@ pub(super) struct Chunk<'a> {
 pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = word;
     let mut opener = ' ';
-    // Most words are of ASCII, where bytes can be asked: half as long.
+    // Most words are of ASCII, where bytes can be asked, which are faster told apart.
     let ascii = word.is_ascii();
     let find = move |text: &str, border: bool| {
         if ascii {

@@ -1,6 +1,6 @@
 //! Sentences of the user that demand, forbid or prefer.
 
-use super::{class::FactClass, wish::Words};
+use super::{class::FactClass, scan::one_line, wish::Words};
 
 /// Signs of code and markup, in which words demand nothing.
 const CODE: [&str; 9] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>"];
@@ -40,12 +40,11 @@ pub(crate) fn paragraphs(text: &str) -> Vec<String> {
             length = 0;
             continue;
         }
-        for word in item.unwrap_or(line).split_whitespace() {
-            if !open.is_empty() {
-                open.push(' ');
-            }
-            open.push_str(word);
+        let line = one_line(item.unwrap_or(line));
+        if !open.is_empty() && !line.is_empty() {
+            open.push(' ');
         }
+        open.push_str(&line);
     }
     done.push(open);
     done.retain(|paragraph| !paragraph.is_empty());
@@ -62,22 +61,26 @@ pub(super) fn item(line: &str) -> Option<&str> {
 
 /// The sentences of a paragraph.
 pub(crate) fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
-    let mut start = 0;
-    let mut chars = paragraph.char_indices().peekable();
+    let (mut start, mut at) = (0, 0);
     std::iter::from_fn(move || {
-        while let Some((at, next)) = chars.next() {
-            let follows = chars.peek().map(|(_, c)| *c);
-            let wide = matches!(next, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
-            let ends = matches!(next, '.' | '!' | '?') && follows.is_none_or(char::is_whitespace);
-            let border = at + next.len_utf8();
-            if wide || (ends && !abbreviates(paragraph.get(start..at).unwrap_or_default())) {
-                let sentence = paragraph.get(start..border);
-                start = border;
+        // The bytes of three signs, and those that three wide ones begin with.
+        let may_end = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | 0xe3 | 0xef);
+        while let Some(next) = paragraph.as_bytes().get(at..)?.iter().position(may_end) {
+            at += next;
+            let sign = paragraph.get(at..)?.chars().next()?;
+            let wide = matches!(sign, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
+            let sentence = paragraph.get(start..at)?;
+            at += sign.len_utf8();
+            let follows = paragraph.get(at..)?.chars().next();
+            let ends = sign.is_ascii() && follows.is_none_or(char::is_whitespace);
+            if wide || (ends && !abbreviates(sentence)) {
+                let sentence = paragraph.get(start..at);
+                start = at;
                 return sentence.map(str::trim);
             }
         }
         let rest = paragraph.get(start..).map(str::trim).filter(|rest| !rest.is_empty());
-        start = paragraph.len();
+        (start, at) = (paragraph.len(), paragraph.len());
         rest
     })
 }

@@ -15,7 +15,9 @@ use super::{
     passage::{Kind, passages},
     path,
     positions::Positions,
-    quote, section,
+    quote,
+    scan::one_line,
+    section,
     task::tasks,
     words::words,
 };
@@ -238,19 +240,4 @@ pub(super) fn key(class: FactClass, text: &str) -> Cow<'_, str> {
             one_line(text).to_lowercase().replace('\u{2019}', "'").into()
         }
     }
-}
-
-fn one_line(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return text.into();
-    }
-    let mut after_space = true;
-    let spaced = |c: char| {
-        let before = std::mem::replace(&mut after_space, c.is_whitespace());
-        after_space && (before || c != ' ')
-    };
-    if !text.contains(spaced) && !after_space {
-        return text.into();
-    }
-    text.split_whitespace().collect::<Vec<_>>().join(" ").into()
 }
