@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run -q --release --example retention -- [--transcripts FOLDER] [--markdown]
-//!     [--generated] [--addendum TOKENS] [--minimum PERCENT]
+//!     [--generated] [--strategy NAME] [--addendum TOKENS] [--wanted PERCENT] [--minimum PERCENT]
 //! ```
 //!
 //! A thread comes in five parts; behind each it is compacted to half of what it is then. What it
@@ -28,12 +28,9 @@ use std::{
 use lexopt::{Arg, Parser, ValueExt};
 use table::{Row, Table};
 use terminal::Style;
-use threadfold::{
-    CompactionStrategy, Model, StrategyRegistry,
-    retention::RetentionPolicy,
-    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
-};
+use threadfold::{CompactionStrategy, StrategyRegistry, retention::RetentionPolicy};
 use trial::{Course, Round, Trial};
+use writers::{ALONE, WRITERS, Writer};
 
 #[path = "transcript/input.rs"]
 mod input;
@@ -44,6 +41,8 @@ mod terminal;
 mod threads;
 #[path = "retention/trial.rs"]
 mod trial;
+#[path = "retention/writers.rs"]
+mod writers;
 
 fn main() -> ExitCode {
     match Options::from_arguments().and_then(|options| run(&options)) {
@@ -55,44 +54,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// A model that sums up, by the name it has in the table.
-struct Writer {
-    name: &'static str,
-    make: fn() -> Arc<dyn Model>,
-}
-
-const WRITERS: [Writer; 4] = [
-    Writer { name: "a model that picks sentences", make: || Arc::new(ExtractiveModel) },
-    Writer { name: "a model that answers \"ok\"", make: || scripted("ok") },
-    Writer {
-        name: "a model that repeats itself",
-        make: || scripted(&"I look at the code, and I go on with it. ".repeat(100)),
-    },
-    Writer {
-        name: "a model that does not stop",
-        make: || Arc::new(HostileModel::new([Misbehaviour::Inflates])),
-    },
-];
-
-fn scripted(answer: &str) -> Arc<dyn Model> {
-    Arc::new(ScriptedModel::new(vec![answer; 400]))
-}
-
 /// Strategies that ask no model: who writes makes no difference to them.
-const ALONE: [&str; 3] = ["digest", "keep-recent", "trim-tool-results"];
+const MODELLESS: [&str; 3] = ["digest", "keep-recent", "trim-tool-results"];
 
 struct Options {
     transcripts: Option<PathBuf>,
     markdown: bool,
+    /// The only strategy that is tried.
+    strategy: Option<String>,
     policy: RetentionPolicy,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, String> {
-        const USAGE: &str = "usage: retention [--transcripts FOLDER] [--generated] [--markdown] [--addendum TOKENS] [--minimum PERCENT]";
+        const USAGE: &str = "usage: retention [--transcripts FOLDER] [--generated] [--markdown] [--strategy NAME] [--addendum TOKENS] [--wanted PERCENT] [--minimum PERCENT]";
         let mut options = Self {
             transcripts: env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from),
             markdown: false,
+            strategy: None,
             policy: RetentionPolicy::default(),
         };
         let mut parser = Parser::from_env();
@@ -100,6 +79,11 @@ impl Options {
             match argument {
                 Arg::Long("markdown") => options.markdown = true,
                 Arg::Long("addendum") => options.policy.addendum_tokens = number(&mut parser)?,
+                Arg::Long("wanted") => options.policy.wanted = number(&mut parser)?,
+                Arg::Long("strategy") => {
+                    let name = parser.value().and_then(ValueExt::string);
+                    options.strategy = Some(name.map_err(|error| error.to_string())?);
+                }
                 Arg::Long("minimum") => options.policy.minimum = number(&mut parser)?,
                 Arg::Long("generated") => options.transcripts = None,
                 Arg::Long("transcripts") => {
@@ -127,7 +111,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     let courses: Vec<Course> =
         threads.iter().map(|thread| Course::of(thread, &options.policy.audit)).collect();
-    let rows = rows(&courses, &options.policy)?;
+    let rows = rows(&courses, options)?;
     let style = Style::of(&io::stdout());
     let table = Table { style, threads: &threads, policy: &options.policy, rows };
     if options.markdown {
@@ -139,16 +123,19 @@ fn run(options: &Options) -> Result<(), String> {
 }
 
 /// A row for each strategy and writer, without and with an addendum.
-fn rows(courses: &[Course], policy: &RetentionPolicy) -> Result<Vec<Row>, String> {
+fn rows(courses: &[Course], options: &Options) -> Result<Vec<Row>, String> {
     let registry = StrategyRegistry::default();
+    let names: Vec<&str> = match &options.strategy {
+        Some(name) => vec![name],
+        None => registry.names().collect(),
+    };
     let mut jobs = Vec::new();
-    let alone = Writer { name: "no model", make: || Arc::new(ExtractiveModel) };
-    let writers: Vec<&Writer> = std::iter::once(&alone).chain(&WRITERS).collect();
+    let writers: Vec<&Writer> = std::iter::once(&ALONE).chain(&WRITERS).collect();
     for writer in writers {
-        for name in registry.names() {
-            if ALONE.contains(&name) == (writer.name == alone.name) {
+        for name in names.iter().copied() {
+            if MODELLESS.contains(&name) == (writer.name == ALONE.name) {
                 let strategy = registry.get(name).map_err(|error| error.to_string())?;
-                jobs.extend([None, Some(policy)].map(|policy| (writer, strategy, policy)));
+                jobs.extend([None, Some(&options.policy)].map(|policy| (writer, strategy, policy)));
             }
         }
     }

@@ -159,11 +159,17 @@ fn a_preparation_that_failed_is_noted_and_changes_nothing() {
 
 #[test]
 fn a_preview_changes_nothing_and_can_be_adopted() {
-    let mut bench = with_past(6, [], &ScriptedModel::default());
-    let (log, messages) = (bench.session.log().clone(), bench.session.messages().clone());
+    let script = replies(&["A lexer.", "On.", "And on."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
     let keep = || Arc::new(KeepRecent { messages: 4, ..KeepRecent::default() });
+    say(&mut bench.session, "What is in src/lexer.rs?").unwrap();
+    (0..2).for_each(|_| drop(say(&mut bench.session, "Go on.").unwrap()));
+    let (log, messages) = (bench.session.log().clone(), bench.session.messages().clone());
     let seen = block_on(bench.session.preview(keep()));
     assert_eq!(seen.report().unwrap().after.messages, 4);
+    let retention = seen.report().unwrap().retention.as_ref().unwrap();
+    let lost: Vec<&str> = retention.missing.iter().map(|fact| &*fact.text).collect();
+    assert_eq!(lost, ["src/lexer.rs"]);
     assert_eq!((bench.session.log(), bench.session.messages()), (&log, &messages));
 
     drop(seen);

@@ -7,14 +7,11 @@ use threadfold::retention::RetentionPolicy;
 use crate::{
     terminal::{Style, first_line, thousands},
     threads::Recorded,
-    trial::{CLASSES, Round},
+    trial::{ASKED, CLASSES, Round},
 };
 
 /// After which compactions the recall is told, from 0 on.
 const TOLD: [usize; 3] = [0, 2, 4];
-
-/// How much of each class the default strategy shall keep with its addendum, in percent.
-const ASKED: [Option<u64>; CLASSES.len()] = [Some(95), Some(80), Some(80), Some(80), None];
 
 /// What a strategy did with one who writes the summaries.
 pub(crate) struct Row {
@@ -55,7 +52,8 @@ impl Table<'_> {
         let said = self.rows.first().and_then(Row::last).map_or(0, |round| round.said);
         format!(
             "{} threads of {} messages and about {} tokens: {}.\n\
-             Each comes in five parts and is compacted behind each, to half of what it is then.\n\
+             Each comes in five parts and is compacted behind each, to half of what it is then, but for\n\
+             what the user typed last, which stays.\n\
              The numbers: percent of the weight of all facts ever said that the thread still says,\n\
              after one, three and five compactions. The addendum has up to {} tokens.",
             self.threads.len(),
@@ -145,11 +143,7 @@ impl Table<'_> {
         );
         for row in self.rows.iter().filter(|row| row.addendum && row.strategy == "ladder") {
             let Some(last) = row.last() else { continue };
-            let enough =
-                last.percents().into_iter().zip(ASKED).all(|(found, asked)| {
-                    found.zip(asked).is_none_or(|(found, asked)| found >= asked)
-                });
-            let holds = enough && last.met.0 == last.met.1;
+            let holds = last.holds();
             let mark = if holds { self.style.green("✓") } else { self.style.red("✗") };
             let percents =
                 last.percents().map(|percent| percent.map_or("–".into(), |p| p.to_string()));

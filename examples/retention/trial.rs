@@ -33,6 +33,10 @@ pub(crate) const CLASSES: [Option<FactClass>; 5] = [
     None,
 ];
 
+/// How much of each of [`CLASSES`] the default strategy shall keep with its addendum, in percent.
+pub(crate) const ASKED: [Option<u64>; CLASSES.len()] =
+    [Some(95), Some(80), Some(80), Some(80), None];
+
 /// A thread in as many parts as there are compactions, with the facts of all that was said by then.
 pub(crate) struct Course {
     parts: Vec<(Vec<Message>, Facts)>,
@@ -85,7 +89,7 @@ impl Course {
                 agent.push(message.clone());
             }
             round.said += ByteEstimate::TRIGGER.messages(part);
-            let target = agent.thread().size().tokens / 2;
+            let target = target(agent.thread().size().tokens, agent.messages());
             match trial.compact(&mut agent, &mut journal, target) {
                 Ok(()) => *round.made_by.entry(maker(journal.log())).or_default() += 1,
                 Err(reason) => round.failures.push(reason),
@@ -141,6 +145,13 @@ fn parts(messages: &[Message]) -> Vec<Range<usize>> {
     parts.collect()
 }
 
+/// Half of what a thread has beside what the user typed last: that stays word for word.
+fn target(tokens: u64, messages: &[Message]) -> u64 {
+    let typed = messages.iter().rev().find(|message| message.is_typed());
+    let stays = typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
+    stays + tokens.saturating_sub(stays) / 2
+}
+
 fn weights(facts: &Facts, messages: &[Message]) -> [(u64, u64); CLASSES.len()] {
     let retention = facts.audit(messages);
     let recall = |class: Option<FactClass>| -> Recall {
@@ -154,6 +165,14 @@ impl Round {
     /// there were no such facts.
     pub(crate) fn percents(&self) -> [Option<u64>; CLASSES.len()] {
         self.weights.map(|(weight, kept)| (kept * 100).checked_div(weight))
+    }
+
+    /// Whether every target was met, and what is [`ASKED`] is kept.
+    pub(crate) fn holds(&self) -> bool {
+        let enough = |(found, asked): (Option<u64>, Option<u64>)| {
+            found.zip(asked).is_none_or(|(found, asked)| found >= asked)
+        };
+        self.met.0 == self.met.1 && self.percents().into_iter().zip(ASKED).all(enough)
     }
 
     /// How much of what was said is not sent any more, in percent.

@@ -1,6 +1,11 @@
 //! What is missing, as a short text to stand beside a summary.
 
-use super::{class::FactClass, fact::Fact, report::Retention, section::title};
+use super::{
+    class::FactClass,
+    fact::Fact,
+    report::{Recall, Retention},
+    section::title,
+};
 use crate::{message::Text, render::on_one_line, tokens::TokenCounter};
 
 /// A text that gives back what a compaction lost.
@@ -18,7 +23,9 @@ pub struct Addendum {
 /// Returns the missing facts as a text of at most this many tokens, or `None` if there is none
 /// that fits.
 ///
-/// What the user demanded comes first, in the user's words; then what weighs most. Names of
+/// What the user demanded comes first, in the user's words. The rest of the room is shared so that
+/// every class gets the same part of its weight back, within a class what weighs most for its
+/// length first; names, numbers and quoted texts, which abound, get what the others leave. Names of
 /// checkpoints are not listed: they are gone with their messages. Every fact stands on one line of
 /// its own and can neither begin a list nor close the tag that a summary stands in.
 ///
@@ -40,7 +47,17 @@ pub fn addendum(
     budget: u64,
     counter: &dyn TokenCounter,
 ) -> Option<Addendum> {
-    let mut facts = chosen(&retention.missing, budget, counter);
+    addendum_up_to(100, retention, budget, counter)
+}
+
+/// The same of no more than what brings each class to so many percent of its weight.
+pub(super) fn addendum_up_to(
+    wanted: u64,
+    retention: &Retention,
+    budget: u64,
+    counter: &dyn TokenCounter,
+) -> Option<Addendum> {
+    let mut facts = chosen(wanted, retention, budget, counter);
     // Pieces are counted one by one, so a counter may find the whole a little longer.
     while !facts.is_empty() {
         let text = written(&facts);
@@ -55,26 +72,87 @@ pub fn addendum(
 }
 
 /// The lines that fit a budget, by class, what matters most first.
-fn chosen(missing: &[Fact], budget: u64, counter: &dyn TokenCounter) -> Vec<(FactClass, String)> {
-    let demands = |fact: &&Fact| fact.class == FactClass::Constraint;
-    let others =
-        |fact: &&Fact| !matches!(fact.class, FactClass::Constraint | FactClass::Checkpoint);
-    let (demands, others) = (missing.iter().filter(demands), missing.iter().filter(others));
-    let (mut room, mut lines, mut opened) = (budget, Vec::new(), Vec::new());
-    for fact in demands.chain(others) {
-        if room == 0 {
-            break;
-        }
-        let line = safe(&fact.text);
-        let head = if opened.contains(&fact.class) { "" } else { title(fact.class) };
-        let cost = counter.text(&format!("{head}\n\n- {line}\n"));
+fn chosen(
+    wanted: u64,
+    retention: &Retention,
+    budget: u64,
+    counter: &dyn TokenCounter,
+) -> Vec<(FactClass, String)> {
+    let mut room = budget;
+    let mut shelves: Vec<Shelf> =
+        FactClass::ALL.iter().filter_map(|class| Shelf::of(*class, retention, counter)).collect();
+    let mut lines = Vec::new();
+    while let Some(shelf) =
+        shelves.iter_mut().filter(|shelf| shelf.lacks(wanted)).min_by_key(|shelf| shelf.rank())
+    {
+        let Some(line) = shelf.missing.pop() else { break };
+        let head = if shelf.opened { 0 } else { shelf.head };
+        let cost = line.cost.saturating_add(head);
         if cost <= room {
             room -= cost;
-            opened.push(fact.class);
-            lines.push((fact.class, line));
+            shelf.opened = true;
+            shelf.recall.kept_weight += u64::from(line.weight);
+            lines.push((shelf.class, line.text));
         }
     }
     lines
+}
+
+/// What is missing of a class, and how much of it stands with what was chosen.
+struct Shelf {
+    class: FactClass,
+    recall: Recall,
+    /// What it costs to open a list of this class.
+    head: u64,
+    opened: bool,
+    /// What is worth most for its length is last.
+    missing: Vec<Line>,
+}
+
+struct Line {
+    text: String,
+    weight: u32,
+    cost: u64,
+}
+
+impl Shelf {
+    fn of(class: FactClass, retention: &Retention, counter: &dyn TokenCounter) -> Option<Self> {
+        let missing = retention.missing.iter().filter(|fact| fact.class == class);
+        let mut missing: Vec<Line> = missing.map(|fact| Line::of(fact, counter)).collect();
+        if class == FactClass::Checkpoint || missing.is_empty() {
+            return None;
+        }
+        missing.reverse();
+        // What the user demanded is not weighed against its length.
+        if class != FactClass::Constraint {
+            missing.sort_by_key(Line::worth);
+        }
+        let head = counter.text(&format!("{}\n\n", title(class)));
+        Some(Self { class, recall: retention.of(class), head, opened: false, missing })
+    }
+
+    fn lacks(&self, wanted: u64) -> bool {
+        let enough = self.class != FactClass::Constraint && self.recall.weight_percent() >= wanted;
+        !enough && !self.missing.is_empty()
+    }
+
+    /// The least is served first: constraints, then whatever lacks most, and what tools say in
+    /// plenty last.
+    fn rank(&self) -> (bool, bool, u64) {
+        (self.class != FactClass::Constraint, self.class.abounds(), self.recall.weight_percent())
+    }
+}
+
+impl Line {
+    fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
+        let text = safe(&fact.text);
+        let cost = counter.text(&format!("- {text}\n")).max(1);
+        Self { text, weight: fact.weight, cost }
+    }
+
+    fn worth(&self) -> u64 {
+        u64::from(self.weight) * 1_000 / self.cost
+    }
 }
 
 fn written(facts: &[(FactClass, String)]) -> String {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    addendum::{Addendum, addendum},
+    addendum::{Addendum, addendum_up_to},
     class::FactClass,
     facts::Facts,
     options::AuditOptions,
@@ -20,6 +20,9 @@ use crate::{
 pub struct RetentionPolicy {
     /// How much of the weight of all facts must stand, in percent.
     pub minimum: u64,
+    /// How much of the weight of each class an addendum brings back, in percent, as far as there is
+    /// room. It is written where something below that is missing, so usually long before `minimum`.
+    pub wanted: u64,
     /// How long an addendum may be, in tokens. 0 for none.
     pub addendum_tokens: u64,
     /// Whether every sentence in which the user demanded something must stand word for word.
@@ -29,10 +32,11 @@ pub struct RetentionPolicy {
 }
 
 impl Default for RetentionPolicy {
-    /// 30 percent, an addendum of 4,000 tokens, constraints word for word.
+    /// At least 30 percent, 90 wanted, an addendum of 4,000 tokens, constraints word for word.
     fn default() -> Self {
         Self {
             minimum: 30,
+            wanted: 90,
             addendum_tokens: 4_000,
             constraints_verbatim: true,
             audit: AuditOptions::default(),
@@ -44,7 +48,7 @@ impl Default for RetentionPolicy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enriched {
-    /// It keeps enough as it is.
+    /// It keeps what is wanted as it is, or enough, and no addendum has room.
     Enough {
         /// What it keeps.
         retention: Retention,
@@ -95,8 +99,8 @@ pub enum Shortfall {
 /// that helps.
 ///
 /// `after` is what else stands when the summary has come into the thread; whether the summary is in
-/// it too makes no difference. Where the policy asks for more, the heaviest missing facts are added,
-/// constraints first, up to its budget.
+/// it too makes no difference. Where less stands than the policy wants, missing facts are added as
+/// [`addendum`](super::addendum()) has it, up to its budget.
 ///
 /// ```
 /// use threadfold::Message;
@@ -122,11 +126,14 @@ pub fn enrich(
     after.iter().for_each(|message| search.read(message));
     search.read_summary(summary);
     let without = search.retention();
-    let Some(reason) = policy.shortfall(&without) else {
-        return Enriched::Enough { retention: without };
-    };
-    let Some(addendum) = addendum(&without, policy.addendum_tokens, counter) else {
-        return Enriched::TooLittle { text: summary.into(), reason, retention: without };
+    let room = policy.addendum_tokens;
+    let Some(addendum) = addendum_up_to(policy.wanted, &without, room, counter) else {
+        return match policy.shortfall(&without) {
+            None => Enriched::Enough { retention: without },
+            Some(reason) => {
+                Enriched::TooLittle { text: summary.into(), reason, retention: without }
+            }
+        };
     };
     let text = Text::from(format!("{}\n\n{}", summary.trim_end(), addendum.text));
     search.read_summary(&addendum.text);

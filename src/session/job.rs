@@ -137,7 +137,8 @@ impl Session {
     }
 
     /// Prepares a compaction by another strategy, to be looked at. Nothing has changed then; what
-    /// comes of it can be [adopted](Self::adopt), or dropped.
+    /// comes of it can be [adopted](Self::adopt), or dropped. Its report says what would be left, and
+    /// what of the facts in the thread would stand and be missing.
     ///
     /// The future may be dropped at any point.
     ///
@@ -148,13 +149,15 @@ impl Session {
     ///
     /// let model = Arc::new(ScriptedModel::new(["one", "two"]));
     /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// block_on(async { session.send("A long question about many things.").await })?;
+    /// block_on(async { session.send("What is wrong in src/parse.rs?").await })?;
     /// block_on(async { session.send("Another one.").await })?;
     ///
     /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     /// let preview = block_on(session.preview(Arc::new(keep)));
     /// let report = preview.report().map_err(Clone::clone)?;
     /// assert_eq!((report.before.messages, report.after.messages), (4, 2));
+    /// let lost = report.retention.iter().flat_map(|retention| &retention.missing);
+    /// assert_eq!(lost.map(|fact| fact.text.as_str()).collect::<Vec<_>>(), ["src/parse.rs"]);
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

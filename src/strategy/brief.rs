@@ -49,4 +49,11 @@ impl Brief {
             ..self.clone()
         }
     }
+
+    /// How many tokens of the target a strategy leaves for what its summary will be found to lack:
+    /// as many as the policy allows, but no more than a quarter.
+    pub(super) fn reserve(&self) -> u64 {
+        let most = self.target.map_or(0, |target| target / 4);
+        self.retention.as_ref().map_or(0, |policy| policy.addendum_tokens.min(most))
+    }
 }

@@ -93,7 +93,7 @@ impl Digest {
         let over = brief.target.filter(|target| before > *target);
         let work = Work { thread, brief, before, most: self.digest_tokens };
         let bare = thread.without_reasoning();
-        let shortest = match (self.cut(&bare, over), over) {
+        let shortest = match (self.cut(&bare, over, brief.reserve()), over) {
             (Ok(cut), _) => cut,
             // Nothing can be cut off, but the thread has to become smaller.
             (Err(_), Some(_)) => 0,
@@ -127,13 +127,18 @@ impl Digest {
         Err(failed.unwrap_or_else(|| nothing("nothing was tried".to_owned())))
     }
 
-    fn cut(&self, thread: &Snapshot, target: Option<u64>) -> Result<usize, StrategyError> {
+    fn cut(
+        &self,
+        thread: &Snapshot,
+        target: Option<u64>,
+        reserve: u64,
+    ) -> Result<usize, StrategyError> {
         // The digest has to fit beside the tail, and so has what the user typed last.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
         let target = target.map(|target| {
             let comes = self.digest_tokens.min(target / 3).saturating_add(last);
-            target.saturating_sub(comes)
+            target.saturating_sub(comes.saturating_add(reserve))
         });
         tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())
     }
@@ -174,7 +179,9 @@ impl Work<'_> {
         let target = self.brief.target.unwrap_or(u64::MAX);
         let goes = self.goes(cut, kept, |_, _| true);
         let shrinks = self.before.saturating_sub(fixed).min(goes).saturating_sub(1);
-        let budget = self.most.min(target.saturating_sub(fixed)).min(shrinks);
+        // An addendum comes behind it, and has room in no more than the half.
+        let room = target.saturating_sub(fixed).min(shrinks);
+        let budget = self.most.min(room.saturating_sub(self.brief.reserve().min(room / 2)));
         let digest = write::write(&self.facts(cut, kept), budget, counter).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(cut, kept, trim, Some(digest))?,

@@ -1,0 +1,35 @@
+//! Who writes the summaries.
+
+use std::sync::Arc;
+
+use threadfold::{
+    Model,
+    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+};
+
+/// A model that sums up, by the name it has in the table.
+pub(crate) struct Writer {
+    pub(crate) name: &'static str,
+    pub(crate) make: fn() -> Arc<dyn Model>,
+}
+
+/// Models that help, and models that do not.
+pub(crate) const WRITERS: [Writer; 4] = [
+    Writer { name: "a model that picks sentences", make: || Arc::new(ExtractiveModel) },
+    Writer { name: "a model that answers \"ok\"", make: || scripted("ok") },
+    Writer {
+        name: "a model that repeats itself",
+        make: || scripted(&"I look at the code, and I go on with it. ".repeat(100)),
+    },
+    Writer {
+        name: "a model that does not stop",
+        make: || Arc::new(HostileModel::new([Misbehaviour::Inflates])),
+    },
+];
+
+/// For strategies that ask no model.
+pub(crate) const ALONE: Writer = Writer { name: "no model", make: || Arc::new(ExtractiveModel) };
+
+fn scripted(answer: &str) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::new(vec![answer; 400]))
+}

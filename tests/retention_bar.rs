@@ -1,0 +1,71 @@
+//! What the default strategy keeps over five compactions, whoever writes the summaries: as the
+//! example `retention` tells it, on generated threads and on real transcripts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    dead_code,
+    reason = "a test may panic, and it shares more with the example than it needs"
+)]
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use threadfold::{StrategyRegistry, retention::RetentionPolicy};
+use threads::Recorded;
+use trial::{Course, Round, Trial};
+use writers::WRITERS;
+
+#[path = "../examples/transcript/input.rs"]
+mod input;
+#[path = "../examples/retention/threads.rs"]
+mod threads;
+#[path = "../examples/retention/trial.rs"]
+mod trial;
+#[path = "../examples/retention/writers.rs"]
+mod writers;
+
+/// How things stand in all threads together after the last compaction of each.
+fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: usize) -> Round {
+    let registry = StrategyRegistry::default();
+    let strategy = registry.get("ladder").unwrap();
+    let audit = RetentionPolicy::default().audit;
+    let mut sum = Round::default();
+    for thread in threads {
+        let model = (WRITERS[writer].make)();
+        let trial = Trial { strategy: strategy.as_ref(), model, retention: policy };
+        sum += Course::of(thread, &audit).run(&trial).unwrap().pop().unwrap();
+    }
+    sum
+}
+
+fn check(threads: &[Recorded]) {
+    for (at, writer) in WRITERS.iter().enumerate() {
+        let round = after_all(threads, Some(&RetentionPolicy::default()), at);
+        assert!(round.holds(), "{}: {:?}, {:?}", writer.name, round.percents(), round.met);
+    }
+}
+
+#[test]
+fn the_ladder_keeps_what_counts_of_generated_threads_whoever_sums_up() {
+    check(&threads::generated());
+}
+
+#[test]
+fn without_an_addendum_a_model_that_says_ok_keeps_too_little() {
+    let round = after_all(&threads::generated(), None, 1);
+    assert!(!round.holds(), "{:?}", round.percents());
+}
+
+#[test]
+fn the_ladder_keeps_what_counts_of_real_transcripts_whoever_sums_up() {
+    let named = env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| Path::new("../shared/transcripts").to_owned());
+    if !folder.is_dir() {
+        println!("skipped: there are no transcripts at {}", folder.display());
+        return;
+    }
+    check(&threads::real(&folder).unwrap());
+}
