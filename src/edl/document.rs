@@ -27,6 +27,7 @@ pub(crate) struct Document<'a> {
 
 /// How often and how much a script has changed a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EditCounts {
     /// Ranges that were replaced.
     pub replacements: usize,
@@ -42,6 +43,7 @@ pub struct EditCounts {
 
 impl EditCounts {
     /// Whether the file was edited at all.
+    #[must_use]
     pub fn is_edited(&self) -> bool {
         self.replacements + self.insertions + self.deletions > 0
     }

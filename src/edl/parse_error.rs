@@ -15,6 +15,7 @@ use super::{pattern_error::RegexError, place::Place};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("line {}, column {}: {kind}{}", place.line, place.column, note(reused_tags))]
+#[non_exhaustive]
 pub struct ParseError {
     /// Where in the script.
     pub place: Place,

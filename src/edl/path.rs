@@ -27,6 +27,7 @@ pub struct FilePath(String);
 /// A path that names no file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("path `{path}` names no file")]
+#[non_exhaustive]
 pub struct EmptyPath {
     /// The path as it was written.
     pub path: String,
@@ -34,6 +35,7 @@ pub struct EmptyPath {
 
 impl FilePath {
     /// The path as text.
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

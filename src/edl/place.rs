@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A line and a column of a script, both counted from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[non_exhaustive]
 pub struct Place {
     /// The line.
     pub line: usize,

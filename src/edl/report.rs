@@ -41,6 +41,7 @@ pub struct Report {
 /// Whether a run did everything that it was asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Status {
     /// Every command was carried out and every change is written.
     Ok,
@@ -68,6 +69,7 @@ pub enum Warning {
 
 /// A command that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TraceEntry {
     /// Where the command stands in the script.
     pub place: Place,
@@ -79,6 +81,7 @@ pub struct TraceEntry {
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FileChange {
     /// Which file.
     pub path: FilePath,
@@ -96,6 +99,7 @@ pub struct FileChange {
 
 /// What is selected at the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Selection {
     /// In which file.
     pub path: FilePath,
@@ -107,6 +111,7 @@ pub struct Selection {
 
 /// A selected range.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SelectedRange {
     /// Where it begins.
     pub start: LineColumn,
@@ -118,6 +123,7 @@ pub struct SelectedRange {
 
 /// A place in a file: lines count from 1, columns from 0, as in the positions of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LineColumn {
     /// The line.
     pub line: usize,
@@ -127,6 +133,7 @@ pub struct LineColumn {
 
 /// A file that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Failure {
     /// Which file. It was left as it was.
     pub path: FilePath,
@@ -152,6 +159,7 @@ pub struct Failure {
 
 /// A register that a run has set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct SavedRegister {
     /// Its name.
     pub name: String,
@@ -161,6 +169,7 @@ pub struct SavedRegister {
 
 impl Report {
     /// Whether every command was carried out and every change is written.
+    #[must_use]
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
     }

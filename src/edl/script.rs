@@ -23,6 +23,7 @@ pub struct Script {
 
 /// What a script does with a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Access {
     /// The file must be there, and its text is looked at.
     pub read: bool,
@@ -113,6 +114,7 @@ impl Script {
     /// assert_eq!(access.get("c"), Some(&Access { read: false, write: true }));
     /// # Ok::<(), threadfold::edl::ParseError>(())
     /// ```
+    #[must_use]
     pub fn file_access(&self) -> BTreeMap<FilePath, Access> {
         let mut files: BTreeMap<FilePath, Access> = BTreeMap::new();
         let mut current: Option<&FilePath> = None;

@@ -28,6 +28,7 @@ const SHOWN_FILES: usize = 100;
 /// assert_eq!(workspace.text("notes.md"), Some("first\n"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EdlTool {
     /// Runs an edit script.
     Edl,
@@ -37,6 +38,7 @@ pub enum EdlTool {
 
 /// What a tool answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolReply {
     /// The text for the model.
     pub text: String,
@@ -49,6 +51,7 @@ impl EdlTool {
     pub const ALL: [Self; 2] = [Self::Edl, Self::GetFile];
 
     /// The name by which a model calls the tool.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Edl => "edl",
@@ -57,6 +60,7 @@ impl EdlTool {
     }
 
     /// What the tool is for and how to use it, written for a model.
+    #[must_use]
     pub fn description(self) -> &'static str {
         match self {
             Self::Edl => include_str!("tool_edl.md"),
@@ -71,6 +75,7 @@ impl EdlTool {
     ///
     /// assert_eq!(EdlTool::Edl.schema()["required"][0], "script");
     /// ```
+    #[must_use]
     pub fn schema(self) -> Value {
         let properties = match self {
             Self::Edl => json!({
@@ -114,6 +119,7 @@ impl EdlTool {
     ///
     /// assert_eq!(EdlTool::ALL.map(EdlTool::spec)[0].name, "edl");
     /// ```
+    #[must_use]
     pub fn spec(self) -> ToolSpec {
         ToolSpec::new(self.name(), self.description(), self.schema())
     }

@@ -38,16 +38,19 @@ pub struct File {
 
 impl File {
     /// The text.
+    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// The size of the text in bytes.
+    #[must_use]
     pub fn size(&self) -> usize {
         self.text.len()
     }
 
     /// A number that is another after every write, also if the file was removed in between.
+    #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -59,6 +62,7 @@ impl Workspace {
     /// ```
     /// assert_eq!(threadfold::edl::Workspace::new().files().count(), 0);
     /// ```
+    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -105,6 +109,7 @@ impl Workspace {
     /// assert_eq!(workspace.file("b/../a").map(|file| file.size()), Some(3));
     /// # Ok::<(), threadfold::edl::EmptyPath>(())
     /// ```
+    #[must_use]
     pub fn file(&self, path: &str) -> Option<&File> {
         let path: FilePath = path.parse().ok()?;
         self.files.get(&path)

@@ -79,6 +79,7 @@ pub struct RuleId(u64);
 /// Why a text is no name of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a rule has sixteen hexadecimal digits, and this is {found:?}")]
+#[non_exhaustive]
 pub struct RuleIdError {
     /// The text.
     pub found: String,

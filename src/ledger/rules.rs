@@ -97,11 +97,13 @@ impl Ledger {
     }
 
     /// All rules, also those that no longer hold, in the order in which they came.
+    #[must_use]
     pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.entries.iter().map(|entry| &entry.rule)
     }
 
     /// The rules that hold, in the order in which they came.
+    #[must_use]
     pub fn active(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.rules().filter(|rule| rule.status == RuleStatus::Active)
     }

@@ -161,6 +161,7 @@ impl EventLog {
     }
 
     /// The compactions that are carried out and not undone, in order.
+    #[must_use]
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
         self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
     }

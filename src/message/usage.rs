@@ -120,6 +120,7 @@ fn date(days: u64) -> (u64, u64, u64) {
 /// Why a text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found:?} is no time as RFC 3339 has it, or lies before 1970")]
+#[non_exhaustive]
 pub struct TimestampError {
     /// The text, cut after 40 characters.
     pub found: Text,

@@ -72,6 +72,7 @@ impl Default for ChunkBudget {
 
 /// A piece of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Chunk<'a> {
     /// Where it is and what it covers.
     pub range: ChunkRange,
@@ -81,6 +82,7 @@ pub struct Chunk<'a> {
 
 /// Where a piece of a rendering is and what it covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChunkRange {
     /// Which of the chunks it is, from 0.
     pub index: usize,

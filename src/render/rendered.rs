@@ -54,6 +54,7 @@ impl Rendered {
     }
 
     /// The byte ranges of the messages, in order.
+    #[must_use]
     pub fn message_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
         (0..self.starts.len()).map(|message| self.message_range(message).unwrap_or_default())
     }
