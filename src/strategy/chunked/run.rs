@@ -280,18 +280,6 @@ impl CompactionRun {
     /// Takes a run that failed or was aborted up again, at the chunk where it stopped and from
     /// the summary before it. The steps stay, and so do the chunks that are done. A run that has
     /// not failed stays as it is.
-    ///
-    /// ```
-    /// use threadfold::{Message, strategy::{CompactionRun, RunOptions, RunStep}};
-    ///
-    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?;
-    /// run.abort();
-    /// assert!(matches!(run.step(), RunStep::Failed { .. }));
-    /// run.retry();
-    /// assert!(matches!(run.step(), RunStep::Call { chunk: 0, .. }));
-    /// # Ok::<(), threadfold::strategy::RunError>(())
-    /// ```
     pub fn retry(&mut self) {
         if let State::Failed { .. } = self.data.state {
             self.data.workspace = self.data.before.clone();
