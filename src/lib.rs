@@ -43,6 +43,8 @@
 //! | tell people, web pages, editors and traces of a compaction | [`session::CompactionDisplay`], [`session::api`], [`session::acp`], [`drive::telemetry`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
+//! The [`guide`] leads through all of it, one chapter a question.
+//!
 //! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
 //! [`retention`], [`ledger`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`recall`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
 //! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
@@ -95,6 +97,83 @@ pub use store::{Archive, ThreadStore};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub use tokens::TokenCounter;
 pub use wire::WireFormat;
+
+/// The guide: one chapter a question, code first.
+///
+/// | chapter | you want to |
+/// |---|---|
+/// | [Getting started](guide::getting_started) | have a session that never overflows |
+/// | [A provider adapter](guide::provider_adapter) | plug in your provider |
+/// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact |
+/// | [Tools and checkpoints](guide::tools_and_checkpoints) | give the agent tools, and let it compact itself |
+/// | [Persistence](guide::persistence) | store, resume, and run on many machines |
+/// | [Observing](guide::observing) | show and trace what happens |
+/// | [What was lost](guide::what_was_lost) | know what a compaction lost, and have it back |
+/// | [Migrating](guide::migrating) | replace a compaction that you wrote by hand |
+/// | [Why not ...?](guide::design) | know why it is built like this |
+/// | [Comparison](guide::comparison) | know what others do, and do better |
+///
+/// There is no code in this module: it is here for readers, and its examples run with the tests.
+#[cfg(any(doc, doctest))]
+pub mod guide {
+    #[doc = include_str!("../docs/guide/getting-started.md")]
+    ///
+    /// In this chapter: [`Session`](crate::Session), [`ModelAgent`](crate::ModelAgent),
+    /// [`ContextWindow`](crate::ContextWindow), [`SessionEvent`](crate::session::SessionEvent).
+    pub mod getting_started {}
+
+    #[doc = include_str!("../docs/guide/provider-adapter.md")]
+    ///
+    /// In this chapter: [`Model`](crate::Model), [`WireFormat`](crate::WireFormat),
+    /// [`deltas_of`](crate::model::deltas_of), [`classify_error`](crate::wire::classify_error),
+    /// [`ProviderThread`](crate::ProviderThread), [`Agent`](crate::Agent).
+    pub mod provider_adapter {}
+
+    #[doc = include_str!("../docs/guide/strategy-and-policy.md")]
+    ///
+    /// In this chapter: [`strategy`](crate::strategy), [`StrategyRegistry`](crate::StrategyRegistry),
+    /// [`AutoPolicy`](crate::auto::AutoPolicy),
+    /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan).
+    pub mod strategy_and_policy {}
+
+    #[doc = include_str!("../docs/guide/tools-and-checkpoints.md")]
+    ///
+    /// In this chapter: [`Tool`](crate::model::Tool), [`Replacement`](crate::Replacement),
+    /// [`compact`](crate::compact()), [`SessionBuilder`](crate::session::SessionBuilder).
+    pub mod tools_and_checkpoints {}
+
+    #[doc = include_str!("../docs/guide/persistence.md")]
+    ///
+    /// In this chapter: [`ThreadStore`](crate::ThreadStore), [`JsonlStore`](crate::store::JsonlStore),
+    /// [`EventLog`](crate::EventLog), [`Attempt`](crate::strategy::Attempt),
+    /// [`CompactionRun`](crate::strategy::CompactionRun).
+    pub mod persistence {}
+
+    #[doc = include_str!("../docs/guide/observing.md")]
+    ///
+    /// In this chapter: [`SessionEvent`](crate::session::SessionEvent),
+    /// [`CompactionDisplay`](crate::session::CompactionDisplay), [`api`](crate::session::api),
+    /// [`acp`](crate::session::acp), [`telemetry`](crate::drive::telemetry).
+    pub mod observing {}
+
+    #[doc = include_str!("../docs/guide/what-was-lost.md")]
+    ///
+    /// In this chapter: [`retention`](crate::retention), [`ledger`](crate::ledger),
+    /// [`recall`](mod@crate::recall).
+    pub mod what_was_lost {}
+
+    #[doc = include_str!("../docs/guide/migrating.md")]
+    ///
+    /// In this chapter: [`legality`](crate::legality), [`propose`](crate::drive::propose),
+    /// [`Snapshot`](crate::strategy::Snapshot), [`WireFormat`](crate::WireFormat).
+    pub mod migrating {}
+
+    #[doc = include_str!("../docs/design.md")]
+    pub mod design {}
+
+    #[doc = include_str!("../docs/comparison.md")]
+    pub mod comparison {}
+}
 
 /// The code of the README is compiled and run.
 #[cfg(all(doctest, feature = "testing"))]

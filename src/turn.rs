@@ -120,6 +120,16 @@ impl TurnMachine {
     /// A paused answer goes on. Calls are carried out only if the model stopped for them, or ended
     /// as if it had; calls of an answer that was cut off, declined or aborted are not.
     ///
+    /// ```
+    /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
+    ///
+    /// let mut turn = TurnMachine::new(8);
+    /// let answer = Turn::new(Message::assistant("Four."), StopReason::EndTurn, None);
+    /// assert_eq!(turn.handle_turn(&answer)?, None);
+    /// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.rounds == 1));
+    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`TurnError::UnexpectedAnswer`].
@@ -146,6 +156,20 @@ impl TurnMachine {
 
     /// Takes the result of one call, by its place among the calls of the step, in whatever order.
     /// Returns the user message with all results, in the order of the calls, once the last is in.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::{StopReason, ToolResult, ToolUse, Turn}};
+    /// use threadfold::turn::TurnMachine;
+    ///
+    /// let calls = ["t1", "t2"].map(|id| ToolUse::new(id, "read", serde_json::json!({})).into());
+    /// let asks = Message::new(Role::Assistant, calls.into());
+    /// let mut turn = TurnMachine::new(8);
+    /// turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+    /// assert_eq!(turn.handle_result(1, ToolResult::text("t2", "second"))?, None);
+    /// let results = turn.handle_result(0, ToolResult::text("t1", "first"))?.unwrap();
+    /// assert_eq!(results.tool_results().next().unwrap().tool_use_id, *"t1");
+    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -102,6 +102,14 @@ impl Default for AutoPolicy {
 impl AutoPolicy {
     /// Checks that every share is one: 80 is not 0.8.
     ///
+    /// ```
+    /// use threadfold::auto::{AutoPolicy, Threshold};
+    ///
+    /// let policy = AutoPolicy { threshold: Threshold::Fraction(80.0), ..AutoPolicy::default() };
+    /// let error = policy.check().unwrap_err();
+    /// assert_eq!(error.to_string(), "a share of the window is between 0 and 1, not 80");
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`PolicyError::Share`].

@@ -32,6 +32,13 @@ pub struct Pressure {
 
 impl Pressure {
     /// The tokens of the next request: the greater of what was counted and what is estimated.
+    ///
+    /// ```
+    /// use threadfold::auto::Pressure;
+    ///
+    /// let pressure = Pressure { reported: Some(900), since: 50, thread: 700, ..Pressure::default() };
+    /// assert_eq!((pressure.tokens(), pressure.estimate()), (950, 700));
+    /// ```
     #[must_use]
     pub fn tokens(&self) -> u64 {
         let counted = self.reported.map_or(0, |tokens| tokens.saturating_add(self.since));

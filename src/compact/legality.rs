@@ -93,6 +93,14 @@ pub enum Violation {
 
 /// Returns everything in the thread that no provider accepts, in order of the messages. Calls that
 /// nobody has answered yet at the open end are legal. Takes time linear in the blocks.
+///
+/// ```
+/// use threadfold::{Message, Role, legality, message::ToolResult};
+///
+/// let thread = [Message::new(Role::User, vec![ToolResult::text("t1", "done").into()])];
+/// let found = legality::violations(&thread);
+/// assert_eq!(found[0].to_string(), "message 0: result for t1, which is not called");
+/// ```
 #[must_use]
 pub fn violations(messages: &[Message]) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -200,6 +208,14 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
 }
 
 /// Returns the ids of the calls that nobody has answered yet at the end of the thread, in order.
+///
+/// ```
+/// use threadfold::{Message, Role, legality, message::ToolUse};
+///
+/// let call = ToolUse::new("t1", "read", serde_json::json!({}));
+/// let thread = [Message::new(Role::Assistant, vec![call.into()])];
+/// assert_eq!(legality::open_calls(&thread).len(), 1);
+/// ```
 #[must_use]
 pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     let run = messages.iter().rev().take_while(|message| message.role == Role::Assistant);

@@ -111,6 +111,16 @@ pub enum StalePlan {
 impl Plan {
     /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
     /// asked when the plan is applied.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    ///
+    /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
+    /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
+    /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
+    /// assert_eq!(thread[1], Message::assistant("2"));
+    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// ```
     pub fn from_splices(before: usize, splices: Vec<Splice>) -> Self {
         Self { version: VERSION, before, splices, stripped: 0 }
     }
@@ -231,6 +241,14 @@ impl Plan {
     }
 
     /// Returns whether the plan fits these messages.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan};
+    ///
+    /// let plan = Plan::from_splices(2, Vec::new());
+    /// let error = plan.check(&[Message::user("hi")]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the plan was made for 2 messages, the thread has 1");
+    /// ```
     ///
     /// # Errors
     ///

@@ -68,6 +68,16 @@ pub enum Repair {
 ///
 /// Never fails, and repairing twice changes nothing more. Messages that are in order are the same
 /// handles as before. Calls that are open at the end stay open. Takes time linear in the blocks.
+///
+/// ```
+/// use threadfold::{Message, Role, legality, message::ToolUse};
+///
+/// let call = ToolUse::new("t1", "read", serde_json::json!({}));
+/// let thread = vec![Message::new(Role::Assistant, vec![call.into()]), Message::user("Go on.")];
+/// let (mended, repairs) = legality::repair(thread);
+/// assert_eq!(legality::violations(&mended), []);
+/// assert_eq!(repairs.len(), 1);
+/// ```
 #[must_use]
 pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
     let (repaired, repairs) = repair_numbered(messages);

@@ -114,6 +114,17 @@ impl CompactInput {
     /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
     /// `null` counts as absent, and a marker may be given whole, as `<checkpoint:a1b2c3>`.
     ///
+    /// ```
+    /// use threadfold::compact::CompactInput;
+    ///
+    /// let input = serde_json::json!({"replacements": [{"to": "a1b2c3", "summary": "We talked."}]});
+    /// assert_eq!(CompactInput::parse(&input)?.replacements[0].from, None);
+    /// let wrong = serde_json::json!({"replacements": [{"summary": 7}]});
+    /// let error = CompactInput::parse(&wrong).unwrap_err();
+    /// assert_eq!(error.to_string(), "replacements[0].summary must be a string, found 7");
+    /// # Ok::<(), threadfold::compact::CompactInputError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in

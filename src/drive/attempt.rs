@@ -105,6 +105,21 @@ pub async fn propose(
 /// Runs one attempt to its end. The future may be dropped at any point; the attempt can be driven
 /// on from where it was, and asks the same call again.
 ///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, drive::{Models, drive}};
+/// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot};
+///
+/// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello"), Message::user("bye")]);
+/// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
+/// let mut attempt = keep.begin(&thread, &Brief::default());
+/// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_| {}))?;
+/// // Judged is not yet carried out.
+/// let driven = driven.accepted(&thread, &Brief::default())?;
+/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 1));
+/// # Ok::<(), threadfold::drive::DriveError>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`DriveError`], with what was spent, if the attempt gave up.
@@ -227,6 +242,13 @@ impl DriveError {
 
 impl<'a> Models<'a> {
     /// Returns the models of a host that has only one.
+    ///
+    /// ```
+    /// use threadfold::{drive::Models, testing::ExtractiveModel};
+    ///
+    /// let models = Models { fast: Some(&ExtractiveModel), ..Models::one(&ExtractiveModel) };
+    /// assert!(models.conversation.is_some());
+    /// ```
     #[must_use]
     pub fn one(model: &'a dyn Model) -> Self {
         Self { conversation: Some(model), ..Self::default() }

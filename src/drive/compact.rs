@@ -113,6 +113,19 @@ impl<'a> Conversation<'a> {
     }
 
     /// What a strategy sees of it now.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, ModelAgent, drive::Conversation, log::EventLog, store::Journal};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// let window = Some(ContextWindow::new(8_000));
+    /// let conversation = Conversation::new(&mut agent, &mut journal).with_window(window);
+    /// assert_eq!(conversation.snapshot().window(), window);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = logged_snapshot(self.thread.thread(), self.journal.log())

@@ -195,12 +195,25 @@ impl ContentBlock {
     }
 
     /// The text, if it is a plain text block.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, message::SystemReminder};
+    ///
+    /// assert_eq!(ContentBlock::text("hi").as_text().map(|text| text.as_str()), Some("hi"));
+    /// assert_eq!(ContentBlock::SystemReminder(SystemReminder::new("Be brief.")).as_text(), None);
+    /// ```
     #[must_use]
     pub fn as_text(&self) -> Option<&Text> {
         if let Self::Text(block) = self { Some(&block.text) } else { None }
     }
 
     /// The name of the kind, as serde writes it: `text`, `tool_use`, ...
+    ///
+    /// ```
+    /// use threadfold::ContentBlock;
+    ///
+    /// assert_eq!(ContentBlock::text("hi").kind(), "text");
+    /// ```
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -272,6 +285,12 @@ impl ToolResult {
     }
 
     /// Returns the result of a call that failed, with the reason as its text.
+    ///
+    /// ```
+    /// use threadfold::message::ToolResult;
+    ///
+    /// assert!(ToolResult::error("call_1", "no such file").is_error);
+    /// ```
     #[must_use]
     pub fn error(tool_use_id: impl Into<Text>, reason: impl Into<Text>) -> Self {
         Self { is_error: true, ..Self::text(tool_use_id, reason) }

@@ -74,6 +74,15 @@ impl Extra {
     }
 
     /// One field, if this codec read it.
+    ///
+    /// ```
+    /// use threadfold::message::{Extra, Json};
+    ///
+    /// let extra = Extra::new("openai-chat", [("user", Json::parse("\"u1\"")?)]);
+    /// assert!(extra.get("openai-chat", "user").is_some());
+    /// assert!(extra.get("anthropic-messages", "user").is_none());
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
     #[must_use]
     pub fn get(&self, codec: &str, key: &str) -> Option<&Json> {
         self.of(codec).find(|(name, _)| *name == key).map(|(_, json)| json)

@@ -63,6 +63,13 @@ impl ModelError {
     }
 
     /// Returns the failure with what was spent before it.
+    ///
+    /// ```
+    /// use threadfold::{Usage, message::{ModelError, ModelErrorKind}};
+    ///
+    /// let error = ModelError::new(ModelErrorKind::Refused, "no").with_usage(Usage::new(1_000, 0));
+    /// assert_eq!(error.usage.input, 1_000);
+    /// ```
     #[must_use]
     pub fn with_usage(self, usage: Usage) -> Self {
         Self { usage, ..self }

@@ -41,6 +41,14 @@ impl JsonError {
 impl Json {
     /// Returns the text as JSON, without the white space between tokens.
     ///
+    /// ```
+    /// use threadfold::message::Json;
+    ///
+    /// // The order of keys and the text of numbers stay.
+    /// assert_eq!(Json::parse("{\"b\": 1.50, \"a\": 2}")?.as_str(), "{\"b\":1.50,\"a\":2}");
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JsonError`] if the text is not one JSON value.

@@ -114,6 +114,13 @@ pub struct Origin {
 
 impl Message {
     /// Returns a message of these blocks.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, Role};
+    ///
+    /// let message = Message::new(Role::User, vec![ContentBlock::text("hi")]);
+    /// assert_eq!(message, Message::user("hi"));
+    /// ```
     #[must_use]
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         Self(Arc::new(MessageParts::new(role, content)))
@@ -138,12 +145,29 @@ impl Message {
     }
 
     /// Returns a message that holds one summary.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::Summary};
+    ///
+    /// let message = Message::summary(Role::User, Summary::new("They talked."));
+    /// assert!(message.is_summary() && !message.is_typed());
+    /// ```
     #[must_use]
     pub fn summary(role: Role, summary: Summary) -> Self {
         Self::new(role, vec![ContentBlock::Summary(summary)])
     }
 
     /// The parts, to be changed. Copied first if another handle holds them.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    ///
+    /// let said = Message::user("hi");
+    /// let mut marked = said.clone();
+    /// assert!(marked.ptr_eq(&said));
+    /// marked.make_mut().content.clear();
+    /// assert!(!marked.ptr_eq(&said) && said.content.len() == 1);
+    /// ```
     pub fn make_mut(&mut self) -> &mut MessageParts {
         Arc::make_mut(&mut self.0)
     }
@@ -155,6 +179,14 @@ impl Message {
     }
 
     /// The calls that the host answers, in order.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::ToolUse};
+    ///
+    /// let call = ToolUse::new("call_1", "read", serde_json::json!({"path": "a.rs"}));
+    /// let message = Message::new(Role::Assistant, vec![call.clone().into()]);
+    /// assert_eq!(message.tool_uses().collect::<Vec<_>>(), [&call]);
+    /// ```
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.content.iter().filter_map(|block| {
             if let ContentBlock::ToolUse(call) = block { Some(call) } else { None }
@@ -171,6 +203,14 @@ impl Message {
     /// The indices of the blocks that a person gave: text, pictures and documents of a user
     /// message. Empty for messages of tool results, reminders and checkpoints only, and for those
     /// that carry a summary: whatever stands beside it was put there by a compaction.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, message::ToolResult};
+    ///
+    /// let mut message = Message::user("And now?");
+    /// message.make_mut().content.insert(0, ToolResult::text("call_1", "done").into());
+    /// assert_eq!(message.typed_blocks().collect::<Vec<_>>(), [1]);
+    /// ```
     pub fn typed_blocks(&self) -> impl Iterator<Item = usize> {
         let typed = |block: &ContentBlock| {
             matches!(

@@ -129,6 +129,13 @@ impl Request {
     }
 
     /// Returns the request with this system prompt behind those that it has.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request};
+    ///
+    /// let request = Request::new(vec![Message::user("hi")]).with_system("Be brief.");
+    /// assert_eq!(request.system[..], [Message::system("Be brief.")]);
+    /// ```
     #[must_use]
     pub fn with_system(mut self, text: impl Into<Text>) -> Self {
         self.system.make_mut().push(Message::system(text));

@@ -158,6 +158,14 @@ impl ToolInput {
 
     /// Returns the input as a JSON object. An empty text stands for no arguments, `{}`.
     ///
+    /// ```
+    /// use threadfold::message::ToolInput;
+    ///
+    /// assert_eq!(ToolInput::from_text("").json()?.as_str(), "{}");
+    /// assert!(ToolInput::from_text("{\"path\": \"a.rs").json().is_err());
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JsonError`] if a text is not JSON, or if the JSON is not an object.

@@ -32,6 +32,12 @@ pub struct Usage {
 
 impl Usage {
     /// Returns a usage without cache and reasoning.
+    ///
+    /// ```
+    /// use threadfold::Usage;
+    ///
+    /// assert_eq!(Usage::new(1_000, 50).context_tokens(), 1_050);
+    /// ```
     #[must_use]
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }

@@ -123,6 +123,16 @@ impl ModelAgent {
     }
 
     /// Returns the agent with this thread.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, ModelAgent, ProviderThread, Thread, testing::ScriptedModel};
+    ///
+    /// let mut thread = Thread::default();
+    /// thread.push(Message::user("hi"));
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
+    /// assert_eq!(agent.messages().len(), 1);
+    /// ```
     #[must_use]
     pub fn with_thread(self, thread: Thread) -> Self {
         Self { thread, ..self }

@@ -83,6 +83,12 @@ impl<'a> ToolContext<'a> {
 
 impl ToolOutput {
     /// Returns the account of a failure, in words for the model.
+    ///
+    /// ```
+    /// use threadfold::model::ToolOutput;
+    ///
+    /// assert!(ToolOutput::error("no such file").is_error);
+    /// ```
     #[must_use]
     pub fn error(words: impl Into<Text>) -> Self {
         Self { content: vec![ContentBlock::text(words)], is_error: true, usage: None }

@@ -39,6 +39,15 @@ impl<'a> Recall<'a> {
     }
 
     /// Returns it with answers of at most so many bytes, of [`MIN_BYTES`] at least.
+    ///
+    /// ```
+    /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// let recalled = Recall::of(&log).within(4_000).answer(&RecallRequest::default())?;
+    /// assert!(recalled.passages.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn within(self, max_bytes: usize) -> Self {
         Self { max_bytes: max_bytes.max(MIN_BYTES), ..self }
     }

@@ -48,6 +48,15 @@ impl Rendered {
     }
 
     /// The text of a message.
+    ///
+    /// ```
+    /// use threadfold::{Message, render::{RenderOptions, render}};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let rendered = render(&thread, &RenderOptions::default());
+    /// assert!(rendered.message(1).is_some_and(|text| text.contains("hello")));
+    /// assert_eq!(rendered.message(2), None);
+    /// ```
     #[must_use]
     pub fn message(&self, message: usize) -> Option<&str> {
         self.text.get(self.message_range(message)?)

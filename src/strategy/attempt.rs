@@ -44,6 +44,14 @@ where
 
 /// Returns the summary in an answer: its texts, joined.
 ///
+/// ```
+/// use threadfold::{Message, message::{StopReason, Turn}, strategy::attempt};
+///
+/// let cut = Turn::new(Message::assistant("They read"), StopReason::MaxTokens, None);
+/// let error = attempt::summary_of(&cut).unwrap_err();
+/// assert_eq!(error.to_string(), "the summary is incomplete: the model stopped with max_tokens");
+/// ```
+///
 /// # Errors
 ///
 /// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the model stopped for another

@@ -83,6 +83,17 @@ impl Breaker {
 
     /// As [`allows`](Self::allows), with the reason.
     ///
+    /// ```
+    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
+    ///
+    /// let mut breaker = Breaker::new(BreakerOptions { most_failures: 2, ..BreakerOptions::default() });
+    /// breaker.failed(Timestamp(0));
+    /// assert!(breaker.check(Timestamp(1)).is_ok());
+    /// breaker.failed(Timestamp(2));
+    /// let open = breaker.check(Timestamp(3)).unwrap_err();
+    /// assert!(breaker.allows(open.until));
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`BreakerOpen`], with the time at which the pause ends.

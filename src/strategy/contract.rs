@@ -226,6 +226,13 @@ impl Proposal {
 
 impl StrategyError {
     /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    ///
+    /// ```
+    /// use threadfold::strategy::StrategyError;
+    ///
+    /// assert!(StrategyError::NothingToCompact { reason: "one message".into() }.is_nothing_to_compact());
+    /// assert!(!StrategyError::NeedsModel.is_nothing_to_compact());
+    /// ```
     #[must_use]
     pub fn is_nothing_to_compact(&self) -> bool {
         let idle = |rung: &Rung| {

@@ -140,6 +140,16 @@ impl StrategyRegistry {
 
     /// Returns the strategy of a setting. See [`StrategyConfig`].
     ///
+    /// ```
+    /// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
+    ///
+    /// let registry = StrategyRegistry::default();
+    /// let config: StrategyConfig = serde_json::from_str(r#"{"keep-recent": {"mesages": 4}}"#)?;
+    /// let error = registry.build(&config).unwrap_err().to_string();
+    /// assert!(error.starts_with("the options of strategy \"keep-recent\": unknown field `mesages`"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`RegistryError::Unknown`], which lists what there is; [`RegistryError::NoOptions`] and

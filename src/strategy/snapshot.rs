@@ -108,6 +108,14 @@ impl Snapshot {
     }
 
     /// Returns a snapshot of a request: its thread, system prompt and tools.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, strategy::Snapshot};
+    ///
+    /// let request = Request::new(vec![Message::user("hi")]).with_system("Be brief.");
+    /// let snapshot = Snapshot::of_request(&request);
+    /// assert_eq!((snapshot.messages().len(), snapshot.system().len()), (1, 1));
+    /// ```
     #[must_use]
     pub fn of_request(request: &Request) -> Self {
         Self {
@@ -271,6 +279,19 @@ impl Snapshot {
     /// something, nothing illegal that was not there before, no blank summary, fewer tokens than
     /// before, no more than the target if there is one, and what the user typed last, unless the
     /// next prompt follows anyway.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
+    ///
+    /// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello")]);
+    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
+    /// let refused = thread.accept(&plan, &Brief::default());
+    /// assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
+    /// // The next prompt brings something that the user typed.
+    /// let brief = Brief { next_prompt: Some(Message::user("bye")), ..Brief::default() };
+    /// assert_eq!(thread.accept(&plan, &brief)?.len(), 1);
+    /// # Ok::<(), Rejection>(())
+    /// ```
     ///
     /// # Errors
     ///

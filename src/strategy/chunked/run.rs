@@ -234,6 +234,18 @@ impl CompactionRun {
 
     /// Takes the failure of a call: the run asks again later, halves the chunk, or fails.
     ///
+    /// ```
+    /// use threadfold::message::{Message, ModelError, ModelErrorKind};
+    /// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+    ///
+    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
+    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default()).unwrap();
+    /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
+    /// run.handle_error(busy)?;
+    /// assert!(matches!(run.step(), RunStep::Call { after, .. } if !after.is_zero()));
+    /// # Ok::<(), threadfold::strategy::NotAsked>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`NotAsked`] if the run has ended.

@@ -68,6 +68,14 @@ impl Default for Scoring {
 
 impl Scoring {
     /// Returns the score of a message, the `index`-th of `total` that could go.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::Scoring};
+    ///
+    /// let scoring = Scoring::default();
+    /// let score = |text: &str| scoring.score(&Message::user(text), 0, 10);
+    /// assert!(score("Which port?") > score("The port."));
+    /// ```
     #[must_use]
     pub fn score(&self, message: &Message, index: usize, total: usize) -> f64 {
         let text = text(message);
