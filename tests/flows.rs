@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::{StreamExt, executor::block_on};
 use threadfold::{
-    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Usage,
+    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
     drive::{DriveError, DriveEvent, Driven, Models, propose},
     legality,
-    message::{Delta, ModelErrorKind, Summary, ToolChoice, ToolSpec},
+    message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
     model::{AgentModel, ModelError, turn_of},
     strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot, StrategyError, Summarize},
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, notation},
@@ -90,17 +90,23 @@ fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
 
 #[test]
 fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
-    let model = ScriptedModel::new(["Summary."]);
+    let call = ToolUse::new("t1", "read", serde_json::json!({}));
+    let call = Message::new(Role::Assistant, vec![call.into()]);
+    let call = Turn::new(call, StopReason::ToolUse, Some(Usage::new(900, 7)));
+    let model = ScriptedModel::new([Answer::from(call), Answer::from("Summary.")]);
     let tools = vec![ToolSpec::new("read", "Reads.", serde_json::json!({"type": "object"}))];
     let system = vec![Message::system("You mend parsers.")];
     let thread =
         Snapshot::new(conversation()).with_context(system.clone().into(), tools.clone().into());
-    run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
-    let request = model.requests().remove(0);
+    let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
+    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are told");
+    let [request, again] = <[Request; 2]>::try_from(model.requests()).unwrap();
     assert_eq!(request.system[..], system[..]);
     assert_eq!(request.tools[..], tools[..]);
-    assert_eq!(request.tool_choice, Some(ToolChoice::None));
     assert_eq!(legality::violations(&request.messages), []);
+    // At first as the conversation asks, for the sake of its cache.
+    assert_eq!(request.tool_choice, None);
+    assert_eq!(again, Request { tool_choice: Some(ToolChoice::None), ..request });
 }
 
 #[test]

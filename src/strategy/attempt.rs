@@ -5,7 +5,9 @@ use std::{fmt, time::Duration};
 use super::contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError};
 use crate::{
     compact::Plan,
-    message::{ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, Turn},
+    message::{
+        ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn,
+    },
 };
 
 /// Returns an attempt that needs no model: it has its plan, or the reason why there is none.
@@ -39,7 +41,18 @@ pub fn ask<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    Box::new(Asking::Waiting { model, request: Box::new(request), plan: Some(Box::new(plan)) })
+    let plan: Option<MakePlan> = Some(Box::new(plan));
+    Box::new(Asking::Waiting { model, request: Box::new(request), forbid: false, plan })
+}
+
+/// The same, but that a model which calls a tool is asked once more, with calls forbidden. That is
+/// not done at first because Anthropic keeps its cache of messages for one choice of tools.
+pub(super) fn ask_without_calls<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
+where
+    F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
+{
+    let plan: Option<MakePlan> = Some(Box::new(plan));
+    Box::new(Asking::Waiting { model, request: Box::new(request), forbid: true, plan })
 }
 
 /// Returns the summary in an answer: its texts, joined.
@@ -95,10 +108,11 @@ impl Attempt for Ended {
 
 type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 
-/// An attempt of one call.
+/// An attempt of one call, or of two.
 enum Asking {
-    /// For its answer. The closure is there until the answer is.
-    Waiting { model: ModelRole, request: Box<Request>, plan: Option<MakePlan> },
+    /// For its answer. The closure is there until the answer is; `forbid` is whether a call of a
+    /// tool is answered by forbidding them.
+    Waiting { model: ModelRole, request: Box<Request>, forbid: bool, plan: Option<MakePlan> },
     /// No longer.
     Done(Ended),
 }
@@ -115,7 +129,13 @@ impl Attempt for Asking {
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let Self::Waiting { plan, .. } = self else { return };
+        let Self::Waiting { request, forbid, plan, .. } = self else { return };
+        let calls = |turn: &Turn| turn.message.tool_uses().next().is_some();
+        let may_call = std::mem::take(forbid) && !request.tools.is_empty();
+        if may_call && answer.as_ref().is_ok_and(calls) {
+            request.tool_choice = Some(ToolChoice::None);
+            return;
+        }
         let Some(plan) = plan.take() else { return };
         let outcome = answer.map_err(StrategyError::from_model).and_then(plan);
         *self = Self::Done(Ended(outcome.map(Proposal::new)));

@@ -1,13 +1,14 @@
 //! `summarize`: the conversation's own model sums the old part up.
 //!
 //! The request is the old part of the thread itself, under the system prompt and tools that the
-//! model knows it by, so that the provider's cache still holds it, and behind it one message that
-//! asks for the summary. Or it is the old part as text, for a model that need not know the tools;
-//! never both, because that would send the longest part of the thread twice. An earlier summary
-//! stands in the old part like everything else there, with the batches that it does not show, so it
-//! is folded into the new one. The end of the thread stays as it is; of the summarised part, what
-//! the user typed last stays word for word. The summary is a user message in its tag: no provider
-//! drops it, and the thread still begins with the user.
+//! model knows it by, so that the provider's cache may serve it, and behind it one message that asks
+//! for the summary. A model that calls a tool instead is asked once more with calls forbidden. Or it
+//! is the old part as text, for a model that need not know the tools; never both, because that would
+//! send the longest part of the thread twice. An earlier summary stands in the old part like
+//! everything else there, with the batches that it does not show, so it is folded into the new one.
+//! The end of the thread stays as it is; of the summarised part, what the user typed last stays word
+//! for word. The summary is a user message in its tag: no provider drops it, and the thread still
+//! begins with the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +24,7 @@ use super::{
 };
 use crate::{
     compact::{CompactOptions, Plan},
-    message::{
-        CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary, ToolChoice,
-    },
+    message::{CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary},
     render::{RenderOptions, render},
 };
 
@@ -70,7 +69,7 @@ pub struct Summarize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RangeForm {
-    /// As the messages that it is, by the conversation's own model. Its cache still holds them.
+    /// As the messages that it is, by the conversation's own model. Its cache may serve them.
     #[default]
     Messages,
     /// As text, by the fast model, which is told nothing of system prompt and tools.
@@ -105,7 +104,7 @@ impl CompactionStrategy for Summarize {
             RangeForm::Text => ModelRole::Fast,
         };
         let (strategy, thread, compaction) = (*self, thread.clone(), brief.compaction);
-        attempt::ask(model, request, move |turn| {
+        attempt::ask_without_calls(model, request, move |turn| {
             let summary = Summary { compaction, ..Summary::new(attempt::summary_of(&turn)?) };
             strategy.plan(&thread, cut, summary)
         })
@@ -146,7 +145,6 @@ impl Summarize {
         Request {
             system: thread.system().clone(),
             tools: thread.tools().clone(),
-            tool_choice: (!thread.tools().is_empty()).then_some(ToolChoice::None),
             max_output: Some(self.summary_tokens),
             cache: CacheMarks::Off,
             ..Request::new(messages)
