@@ -1,0 +1,92 @@
+//! What types can do that a signature does not show, and a change could take from them.
+
+use std::fmt::Debug;
+
+use threadfold::{
+    Agent, Archive, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
+    ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter, Turn,
+    WireFormat,
+    auto::AutoCompactor,
+    drive::CompactionError,
+    message::{Redactor, Text},
+    model::{Clock, ModelError, Sleeper, Tool},
+    retention::{Facts, Retention},
+    session::{CompactionJob, PreparedCompaction, SessionError, SessionEvent, SessionHandle},
+    store::{Journal, JsonlStore, MemoryStore},
+    strategy::{Attempt, Brief, CompactionRun, Ladder, Snapshot},
+    turn::TurnMachine,
+    wire::TurnBuilder,
+};
+
+fn goes_anywhere<T: Send + Sync + Debug + 'static>() {}
+
+#[test]
+fn values_and_machines_go_between_threads_and_show_themselves() {
+    goes_anywhere::<AutoCompactor>();
+    goes_anywhere::<Brief>();
+    goes_anywhere::<Compacted>();
+    goes_anywhere::<CompactionRun>();
+    goes_anywhere::<EventLog>();
+    goes_anywhere::<Facts>();
+    goes_anywhere::<Journal>();
+    goes_anywhere::<JsonlStore>();
+    goes_anywhere::<Ladder>();
+    goes_anywhere::<MemoryStore>();
+    goes_anywhere::<Message>();
+    goes_anywhere::<ModelAgent>();
+    goes_anywhere::<Plan>();
+    goes_anywhere::<PreparedCompaction>();
+    goes_anywhere::<Request>();
+    goes_anywhere::<Retention>();
+    goes_anywhere::<SessionEvent>();
+    goes_anywhere::<SessionHandle>();
+    goes_anywhere::<Snapshot>();
+    goes_anywhere::<StrategyRegistry>();
+    goes_anywhere::<Text>();
+    goes_anywhere::<Thread>();
+    goes_anywhere::<Turn>();
+    goes_anywhere::<TurnMachine>();
+}
+
+#[test]
+fn errors_can_be_boxed_and_sent() {
+    fn is_error<T: std::error::Error + Send + Sync + 'static>() {}
+    is_error::<CompactionError>();
+    is_error::<ModelError>();
+    is_error::<SessionError>();
+}
+
+#[test]
+fn a_session_and_its_futures_can_be_spawned() {
+    fn spawns<T: Send>(_: &T) {}
+    fn send(session: &mut Session) {
+        let stream = session.send("Hello.");
+        spawns(&stream);
+        spawns(&stream.into_future());
+    }
+    fn job(job: CompactionJob) {
+        spawns(&job.run());
+    }
+    let _: (fn(&mut Session), fn(CompactionJob)) = (send, job);
+    goes_anywhere::<Box<dyn Model>>();
+}
+
+#[test]
+fn what_hosts_implement_can_be_a_trait_object() {
+    fn is_object<T: ?Sized + Send + Sync>() {}
+    is_object::<dyn Agent>();
+    is_object::<dyn Archive>();
+    is_object::<dyn Clock>();
+    is_object::<dyn CompactionStrategy>();
+    is_object::<dyn Model>();
+    is_object::<dyn ProviderThread>();
+    is_object::<dyn Redactor>();
+    is_object::<dyn Sleeper>();
+    is_object::<dyn ThreadStore>();
+    is_object::<dyn TokenCounter>();
+    is_object::<dyn Tool>();
+    is_object::<dyn WireFormat>();
+    fn moves<T: ?Sized + Send>() {}
+    moves::<dyn Attempt>();
+    moves::<dyn TurnBuilder>();
+}
