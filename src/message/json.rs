@@ -6,8 +6,17 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{
+        self,
+        value::{BorrowedStrDeserializer, MapDeserializer},
+    },
+    ser,
+};
 use serde_json::{Value, value::RawValue};
+
+use super::json_text::compacted;
 
 /// A piece of valid JSON: shared, compact, with the key order and the number text it came with.
 ///
@@ -23,7 +32,7 @@ use serde_json::{Value, value::RawValue};
 /// In serde it is the JSON itself. Formats other than `serde_json`, and containers that buffer
 /// (`#[serde(untagged)]`, `#[serde(flatten)]`), give a `Value` first, so there the keys are sorted.
 #[derive(Clone)]
-pub struct Json(Arc<RawValue>);
+pub struct Json(Arc<str>);
 
 /// Why a text is not JSON that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,20 +68,23 @@ impl Json {
 
     /// Returns a raw value of `serde_json` as JSON, without the white space between tokens.
     pub(crate) fn from_raw(raw: &RawValue) -> Self {
-        let compacted = compact(raw.get());
-        let boxed = compacted.and_then(|text| RawValue::from_string(text).ok());
-        Self(boxed.unwrap_or_else(|| raw.to_owned()).into())
+        Self::from_valid(raw.get())
     }
 
-    /// Returns JSON text that has no white space between its tokens, as we write it ourselves.
-    pub(crate) fn from_compact(text: String) -> Result<Self, JsonError> {
-        Ok(Self(RawValue::from_string(text)?.into()))
+    /// Returns what is known to be JSON text, without the white space between its tokens.
+    pub(crate) fn from_valid(text: &str) -> Self {
+        Self(compacted(text).map_or_else(|| text.into(), Arc::from))
+    }
+
+    /// Returns what is known to be JSON text without white space between its tokens.
+    pub(crate) fn from_compact(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
     }
 
     /// The JSON text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        &self.0
     }
 
     /// Whether it is a JSON object.
@@ -90,34 +102,17 @@ impl Json {
     pub fn to_value(&self) -> Result<Value, JsonError> {
         Ok(serde_json::from_str(self.as_str())?)
     }
-
-    /// The raw value, for the readers of a codec.
-    pub(crate) fn as_raw(&self) -> &RawValue {
-        &self.0
-    }
 }
 
-/// Returns the JSON text without white space between tokens, or `None` if there is none.
-fn compact(text: &str) -> Option<String> {
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-    let mut in_string = false;
-    let mut escaped = false;
-    let mut keep = |byte: &u8| {
-        if in_string {
-            let closes = *byte == b'"' && !escaped;
-            escaped = *byte == b'\\' && !escaped;
-            in_string = !closes;
-            return true;
-        }
-        in_string = *byte == b'"';
-        !is_space(byte)
-    };
-    let first = text.bytes().position(|byte| !keep(&byte))?;
-    let mut kept = Vec::with_capacity(text.len());
-    kept.extend_from_slice(text.as_bytes().get(..first)?);
-    kept.extend(text.bytes().skip(first + 1).filter(keep));
-    // Only ASCII was left out, so what stays is still UTF-8.
-    String::from_utf8(kept).ok()
+/// Returns JSON text as the raw value of `serde_json`, which writes it as it is.
+///
+/// `serde_json` reads a text to its end before it takes it for a raw value. Ours is known to be
+/// JSON, so it is handed over in the form in which `serde_json` hands raw values to itself; that
+/// spares a walk over every text that is written. Should a later version refuse it, it is read.
+fn raw(text: &str) -> Option<&RawValue> {
+    let entry = (RAW_VALUE, BorrowedStrDeserializer::<de::value::Error>::new(text));
+    let handed = MapDeserializer::new(std::iter::once(entry));
+    Deserialize::deserialize(handed).ok().or_else(|| serde_json::from_str(text).ok())
 }
 
 impl From<Value> for Json {
@@ -128,16 +123,15 @@ impl From<Value> for Json {
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        // `Value` displays as compact JSON, so this cannot fail; `null` stands for the impossible.
-        let raw = RawValue::from_string(value.to_string()).unwrap_or_default();
-        Self(raw.into())
+        // `Value` displays as compact JSON.
+        Self(value.to_string().into())
     }
 }
 
 impl Default for Json {
     /// `null`.
     fn default() -> Self {
-        Self(Box::<RawValue>::default().into())
+        Self("null".into())
     }
 }
 
@@ -169,7 +163,10 @@ impl From<serde_json::Error> for JsonError {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.as_ref().serialize(serializer)
+        match raw(&self.0) {
+            Some(raw) => raw.serialize(serializer),
+            None => Err(ser::Error::custom("JSON that cannot be read again")),
+        }
     }
 }
 

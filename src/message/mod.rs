@@ -36,6 +36,7 @@ mod content;
 mod extra;
 mod failure;
 mod json;
+mod json_text;
 pub(crate) mod markup;
 mod media;
 #[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
@@ -59,6 +60,7 @@ pub use content::{
 pub use extra::Extra;
 pub use failure::{ModelError, ModelErrorKind};
 pub use json::{Json, JsonError};
+pub(crate) use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
 pub use message::{Message, MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;

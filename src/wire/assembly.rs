@@ -145,7 +145,7 @@ impl Merged {
             // Most pieces repeat most fields.
             let known = self.get(key).is_some_and(|before| before.as_str() == raw.get());
             if !known && (raw.get() != "null" || !self.places.contains_key(key)) {
-                self.set(key, Json::from_raw(raw));
+                self.set(key, raw.json());
             }
         }
     }

@@ -5,11 +5,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     fields::Fields,
     notes::{FORM, Notes, is_form},
+    raw::Raw,
     tree::{Object, Tree},
 };
 use crate::message::{ContentBlock, Extra, Json, Opaque, Text};
@@ -36,8 +37,8 @@ impl Forms {
     }
 
     /// Notes a form in its raw text, if there is one.
-    pub(super) fn note_raw(&mut self, name: &'static str, raw: Option<&RawValue>) {
-        self.notes.extend(raw.map(|raw| (name, Json::from_raw(raw))));
+    pub(super) fn note_raw(&mut self, name: &'static str, raw: Option<Raw<'_>>) {
+        self.notes.extend(raw.map(|raw| (name, raw.json())));
     }
 
     /// The notes and the fields that nobody took, as extra fields.
@@ -57,7 +58,7 @@ pub(super) fn keep<'f>(
     let rest = rest.map(|(key, raw)| {
         let key =
             if key.starts_with(FORM) { format!("{FORM}{key}").into() } else { Text::from(key) };
-        (key, Json::from_raw(raw))
+        (key, raw.json())
     });
     Extra::new(codec, own.chain(rest))
 }
@@ -65,14 +66,14 @@ pub(super) fn keep<'f>(
 /// Reads an item of a content with this reader. What that cannot read is opaque whole.
 pub(super) fn read_item<'a>(
     codec: &'static str,
-    item: Result<Fields<'a>, &RawValue>,
+    item: Raw<'a>,
     read: impl FnOnce(Fields<'a>) -> Option<ContentBlock>,
 ) -> ContentBlock {
-    let opaque = |value: Json| Opaque::new(codec, value).into();
-    match item {
-        Ok(fields) => read(fields.clone()).unwrap_or_else(|| opaque(raw_object(&fields))),
-        Err(raw) => opaque(Json::from_raw(raw)),
-    }
+    let whole = || match Fields::of(item) {
+        Some(fields) => raw_object(&fields),
+        None => item.json(),
+    };
+    Fields::of(item).and_then(read).unwrap_or_else(|| Opaque::new(codec, whole()).into())
 }
 
 /// Returns a mark.
@@ -125,7 +126,7 @@ pub(super) fn reopen(json: Option<&Json>) -> Object {
 pub(super) fn object(rest: &Fields<'_>) -> Object {
     let mut object = Object::default();
     for (key, raw) in rest.rest() {
-        object.push(key.to_owned(), Json::from_raw(raw));
+        object.push(key.to_owned(), raw.json());
     }
     object
 }

@@ -6,10 +6,12 @@
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, de};
-use serde_json::value::RawValue;
 
-use super::contract::WireError;
-use crate::message::{Json, Text};
+use super::{
+    contract::WireError,
+    raw::{Raw, Scanned},
+};
+use crate::message::{Json, Text, unescaped};
 
 /// Where in a body something stands. Written out only when an error needs it.
 #[derive(Clone, Copy, Debug)]
@@ -24,31 +26,47 @@ pub(super) enum Path<'p> {
 
 /// The fields of one JSON object, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'a> Fields<'a> {
     /// Reads an object, one level deep. A key that comes twice counts once, with its last value.
-    pub(super) fn read(raw: &'a RawValue, path: Path<'_>) -> Result<Self, WireError> {
-        Self::parse(raw.get()).ok_or_else(|| path.mismatch("an object", raw))
+    pub(super) fn read(raw: Raw<'a>, path: Path<'_>) -> Result<Self, WireError> {
+        Self::of(raw).ok_or_else(|| path.mismatch("an object", raw))
     }
 
     /// Reads an object, one level deep; `None` if it is something else.
+    pub(super) fn of(raw: Raw<'a>) -> Option<Self> {
+        let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
+        if !raw.get().starts_with('{') {
+            return None;
+        }
+        let mut fields = Self(Vec::with_capacity(USUAL));
+        while let Some(key) = parts.next() {
+            fields.push(word(key)?, parts.next()?);
+        }
+        Some(fields)
+    }
+
+    /// Reads the text of an object, one level deep; `None` if it is something else.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
     /// Reads a whole body.
-    pub(super) fn body(body: &'a [u8]) -> Result<Self, WireError> {
-        if let Ok(fields) = serde_json::from_slice(body) {
+    pub(super) fn body(body: &'a Scanned<'_>) -> Result<Self, WireError> {
+        if let Some(whole) = body.whole() {
+            return Self::read(whole, Path::Body);
+        }
+        if let Ok(fields) = serde_json::from_slice(body.body) {
             return Ok(fields);
         }
-        let raw: &RawValue = serde_json::from_slice(body)
+        let raw: Raw<'_> = serde_json::from_slice(body.body)
             .map_err(|error| WireError::NotJson { reason: error.to_string() })?;
         Self::read(raw, Path::Body)
     }
 
     /// Reads a whole response body, which says no error.
-    pub(super) fn answer(body: &'a [u8]) -> Result<Self, WireError> {
+    pub(super) fn answer(body: &'a Scanned<'_>) -> Result<Self, WireError> {
         let fields = Self::body(body)?;
         match fields.get("error").filter(|error| error.get() != "null") {
             Some(error) => {
@@ -60,12 +78,12 @@ impl<'a> Fields<'a> {
     }
 
     /// The raw value of a field.
-    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
+    pub(super) fn get(&self, key: &str) -> Option<Raw<'a>> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
     }
 
     /// Takes the raw value of a field out.
-    pub(super) fn take(&mut self, key: &str) -> Option<&'a RawValue> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(index).1)
     }
@@ -80,50 +98,79 @@ impl<'a> Fields<'a> {
 
     /// Takes a text out. Of another shape, or `null`, it stays.
     pub(super) fn take_text(&mut self, key: &str) -> Option<Text> {
-        self.get(key).filter(|raw| is_text(raw))?;
-        self.take_as(key)
+        let text = text(self.get(key).filter(|raw| is_text(*raw))?)?;
+        self.take(key);
+        Some(text)
+    }
+
+    /// Takes a text out that is looked at and not kept. Of another shape it stays.
+    pub(super) fn take_word(&mut self, key: &str) -> Option<Cow<'a, str>> {
+        let word = word(self.get(key).filter(|raw| is_text(*raw))?)?;
+        self.take(key);
+        Some(word)
     }
 
     /// Takes a field of any shape out, as JSON.
     pub(super) fn take_json(&mut self, key: &str) -> Option<Json> {
-        self.take(key).map(Json::from_raw)
+        self.take(key).map(Raw::json)
+    }
+
+    /// Adds a field; in the place of an earlier one of this name.
+    fn push(&mut self, key: Cow<'a, str>, raw: Raw<'a>) {
+        // Objects of a wire format have a dozen keys at most, but hostile ones may have many: only
+        // short ones are searched for a key that comes twice.
+        let searched = if self.0.len() < 64 { self.0.as_mut_slice() } else { &mut [] };
+        match searched.iter_mut().find(|(name, _)| *name == key) {
+            Some(earlier) => earlier.1 = raw,
+            None => self.0.push((key, raw)),
+        }
     }
 
     /// What nobody took.
-    pub(super) fn rest(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub(super) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
 }
 
+/// How many fields an object has at most, but for rare ones.
+const USUAL: usize = 6;
+
+/// Reads a JSON string that is looked at and not kept; `None` if it is something else.
+pub(super) fn word(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    match raw.plain_text() {
+        Some(word) => Some(Cow::Borrowed(word)),
+        None => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+    }
+}
+
 /// Whether a raw value is a JSON string.
-pub(super) fn is_text(raw: &RawValue) -> bool {
+pub(super) fn is_text(raw: Raw<'_>) -> bool {
     raw.get().starts_with('"')
 }
 
 /// Reads a JSON string; `None` if it is something else.
-pub(super) fn text(raw: &RawValue) -> Option<Text> {
-    serde_json::from_str(raw.get()).ok()
+pub(super) fn text(raw: Raw<'_>) -> Option<Text> {
+    match raw.plain_text() {
+        Some(text) => Some(text.into()),
+        None if raw.is_scanned() => {
+            let text = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+            Some(unescaped(text)?.into())
+        }
+        None => serde_json::from_str(raw.get()).ok(),
+    }
 }
 
 /// Reads an array, one level deep; `None` if it is something else.
-pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-/// Reads an array of objects, each one level deep; what is no object comes raw. `None` if it is
-/// something else.
-pub(super) fn objects(raw: &RawValue) -> Option<Vec<Result<Fields<'_>, &RawValue>>> {
-    // In one pass where all of them are objects: every pass reads all of the text again.
-    if let Ok(objects) = serde_json::from_str::<Vec<Fields<'_>>>(raw.get()) {
-        return Some(objects.into_iter().map(Ok).collect());
+pub(super) fn items(raw: Raw<'_>) -> Option<Vec<Raw<'_>>> {
+    match raw.parts() {
+        Some(parts) => raw.get().starts_with('[').then(|| parts.collect()),
+        None => serde_json::from_str(raw.get()).ok(),
     }
-    let read = |raw| Fields::parse(RawValue::get(raw)).ok_or(raw);
-    Some(items(raw)?.into_iter().map(read).collect())
 }
 
 impl Path<'_> {
     /// Says that something else was expected here.
-    pub(super) fn mismatch(self, expected: &'static str, found: &RawValue) -> WireError {
+    pub(super) fn mismatch(self, expected: &'static str, found: Raw<'_>) -> WireError {
         WireError::Shape { path: self.to_string(), expected, found: abridged(found.get()) }
     }
 
@@ -169,17 +216,11 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
-        while let Some((Key(key), raw)) = map.next_entry::<Key<'de>, _>()? {
-            // Objects of a wire format have a dozen keys at most, but hostile ones may have many:
-            // only short ones are searched for a key that comes twice.
-            let searched = if fields.len() < 64 { fields.as_mut_slice() } else { &mut [] };
-            match searched.iter_mut().find(|(name, _)| *name == key) {
-                Some(earlier) => earlier.1 = raw,
-                None => fields.push((key, raw)),
-            }
+        let mut fields = Fields::default();
+        while let Some((Key(key), raw)) = map.next_entry()? {
+            fields.push(key, raw);
         }
-        Ok(Fields(fields))
+        Ok(fields)
     }
 }
 
@@ -225,7 +266,7 @@ mod tests {
     #[test]
     fn an_error_says_where_and_what() {
         let messages = Path::Field(&Path::Body, "messages");
-        let raw: &RawValue = serde_json::from_str("5").unwrap();
+        let raw = serde_json::from_str("5").unwrap();
         let error = Fields::read(raw, Path::Item(&messages, 3)).unwrap_err();
         assert_eq!(error.to_string(), "messages[3]: expected an object, found 5");
     }

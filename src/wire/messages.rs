@@ -1,12 +1,11 @@
 //! Reading the messages of the dialects whose messages have a role and blocks.
 
-use serde_json::value::RawValue;
-
 use super::{
     contract::WireError,
     fields::{self, Fields, Path},
+    raw::Raw,
 };
-use crate::message::{Message, Role, Text};
+use crate::message::{Message, Role};
 
 /// Takes the messages out of a body, each read by this reader.
 pub(super) fn take_all(
@@ -16,10 +15,10 @@ pub(super) fn take_all(
     const MESSAGES: &str = "an array of messages";
     let path = Path::Field(&Path::Body, "messages");
     let raw = body.take("messages").ok_or_else(|| path.missing(MESSAGES))?;
-    let items = fields::objects(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
-    let read = |(index, item): (usize, Result<_, &RawValue>)| {
+    let items = fields::items(raw).ok_or_else(|| path.mismatch(MESSAGES, raw))?;
+    let read = |(index, item): (usize, Raw<'_>)| {
         let path = Path::Item(&path, index);
-        read(item.map_err(|raw| path.mismatch("an object", raw))?, path)
+        read(Fields::read(item, path)?, path)
     };
     items.into_iter().enumerate().map(read).collect()
 }
@@ -29,7 +28,7 @@ pub(super) fn take_role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role,
     const ROLE: &str = "`user`, `assistant` or `system`";
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLE))?;
-    match fields::text(raw).as_ref().map(Text::as_str) {
+    match fields::word(raw).as_deref() {
         Some("user") => Ok(Role::User),
         Some("assistant") => Ok(Role::Assistant),
         Some("system") => Ok(Role::System),

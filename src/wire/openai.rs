@@ -1,13 +1,14 @@
 //! What both dialects of OpenAI have: data URIs, inputs that are texts, failures that are texts,
 //! and parameters.
 
-use serde_json::{Number, value::RawValue};
+use serde_json::Number;
 
 use super::{
     contract::{Change, EncodeOptions},
     extras::Field,
     fields::{Fields, text},
     notes::Notes,
+    raw::Raw,
     schemas::no_parameters,
     tree::{Object, Tree},
 };
@@ -127,7 +128,7 @@ pub(super) fn possible_choice<'r>(
 
 /// Reads a choice among the tools: a word, or an object of a type that names a tool.
 pub(super) fn choice(
-    raw: Option<&RawValue>,
+    raw: Option<Raw<'_>>,
     name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
 ) -> Option<ToolChoice> {
     let raw = raw?;
@@ -139,7 +140,7 @@ pub(super) fn choice(
             _ => None,
         };
     }
-    let fields = Fields::parse(raw.get())?;
+    let fields = Fields::of(raw)?;
     let kind = fields.get("type").and_then(text)?;
     name(&fields, &kind).map(ToolChoice::Tool)
 }
@@ -166,7 +167,7 @@ pub(super) fn write_temperature(
     notes: &mut Notes,
 ) {
     let Some(value) = request.temperature else { return };
-    let came = came.filter(|came| temperature(Some(came.as_raw())) == Some(value));
+    let came = came.filter(|came| temperature(Some(Raw::of(came))) == Some(value));
     match came.cloned().map(Tree::from).or_else(|| number(value)) {
         Some(written) => body.set("temperature", written),
         None => notes.note(Change::ParameterDropped { name: "temperature".into() }),
@@ -174,12 +175,12 @@ pub(super) fn write_temperature(
 }
 
 /// Reads a temperature.
-pub(super) fn temperature(raw: Option<&RawValue>) -> Option<f64> {
+pub(super) fn temperature(raw: Option<Raw<'_>>) -> Option<f64> {
     serde_json::from_str(raw?.get()).ok()
 }
 
 /// Reads a limit in tokens.
-pub(super) fn limit(raw: Option<&RawValue>) -> Option<u64> {
+pub(super) fn limit(raw: Option<Raw<'_>>) -> Option<u64> {
     serde_json::from_str(raw?.get()).ok()
 }
 

@@ -3,20 +3,21 @@
 use super::{
     extras,
     fields::Fields,
+    raw::Raw,
     tree::{Object, Tree},
 };
 use crate::message::{Json, ToolSpec};
 
 /// Whether a schema says what type it is of.
-pub(super) fn is_typed(schema: &Json) -> bool {
-    Fields::parse(schema.as_str()).is_some_and(|fields| fields.get("type").is_some())
+pub(super) fn is_typed(schema: Raw<'_>) -> bool {
+    Fields::of(schema).is_some_and(|fields| fields.get("type").is_some())
 }
 
 /// The schema of a tool, for providers that demand that it says `object`. One that came without, as
 /// the codec noted under this name, goes back so.
 pub(super) fn typed_schema(tool: &ToolSpec, codec: &str, note: &str) -> Tree {
     let schema = &tool.input_schema;
-    if is_typed(schema) || tool.extra.get(codec, note) == Some(schema) {
+    if is_typed(Raw::of(schema)) || tool.extra.get(codec, note) == Some(schema) {
         return schema.clone().into();
     }
     let mut object = Object::typed("object");

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer, ser::SerializeMap};
-
-use crate::message::{Json, Text};
+use crate::message::{Json, Text, push_string};
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,34 +102,48 @@ impl Object {
 impl Tree {
     /// Returns the value as JSON.
     pub(super) fn into_json(self) -> Json {
-        // A tree always serialises; `null` stands for the impossible.
-        let text = serde_json::to_string(&self).unwrap_or_default();
-        Json::from_compact(text).unwrap_or_default()
+        let mut json = String::new();
+        self.write(&mut json);
+        Json::from_compact(json)
     }
 }
 
-impl Serialize for Tree {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Tree {
+    /// Adds the value to a text. By hand, because `serde_json` looks at every byte of a string by
+    /// itself, and strings are most of a body.
+    fn write(&self, json: &mut String) {
         match self {
-            Self::Null => serializer.serialize_unit(),
-            Self::Bool(value) => serializer.serialize_bool(*value),
-            Self::Number(number) => number.serialize(serializer),
-            Self::Text(text) => text.serialize(serializer),
-            Self::Word(word) => serializer.serialize_str(word),
-            Self::Raw(json) => json.serialize(serializer),
-            Self::Array(items) => items.serialize(serializer),
-            Self::Object(object) => object.serialize(serializer),
+            Self::Null => json.push_str("null"),
+            Self::Bool(value) => json.push_str(if *value { "true" } else { "false" }),
+            Self::Number(number) => json.push_str(&number.to_string()),
+            Self::Text(text) => push_string(json, text),
+            Self::Word(word) => push_string(json, word),
+            Self::Raw(raw) => json.push_str(raw.as_str()),
+            Self::Array(items) => {
+                json.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    separate(json, index);
+                    item.write(json);
+                }
+                json.push(']');
+            }
+            Self::Object(Object(fields)) => {
+                json.push('{');
+                for (index, (key, value)) in fields.iter().enumerate() {
+                    separate(json, index);
+                    push_string(json, key);
+                    json.push(':');
+                    value.write(json);
+                }
+                json.push('}');
+            }
         }
     }
 }
 
-impl Serialize for Object {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+fn separate(json: &mut String, index: usize) {
+    if index > 0 {
+        json.push(',');
     }
 }
 
@@ -168,5 +180,30 @@ impl IntoIterator for Object {
 impl FromIterator<Object> for Tree {
     fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {
         Self::Array(objects.into_iter().map(Tree::Object).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Number, json};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_written_as_serde_json_writes_it() {
+        let number = |float| Tree::Number(Number::from_f64(float).unwrap());
+        let numbers = vec![number(1.0), number(-0.1), number(1e300), u64::MAX.into()];
+        let object = Object::default()
+            .with("a\"", Tree::Text("\n\u{1f}é\u{7f}".into()))
+            .with("b", Tree::Raw(Json::from(json!({"z": [1.50]}))))
+            .with("c", numbers)
+            .with("d", Tree::Array(vec![true.into(), Tree::Null, Object::default().into()]));
+        let expected = json!({
+            "a\"": "\n\u{1f}é\u{7f}",
+            "b": {"z": [1.50]},
+            "c": [1.0, -0.1, 1e300, u64::MAX],
+            "d": [true, null, {}],
+        });
+        assert_eq!(Tree::from(object).into_json().as_str(), expected.to_string());
     }
 }

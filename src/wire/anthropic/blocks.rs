@@ -3,8 +3,6 @@
 //! Reading a block never fails: one of an unknown type, or with a field of another shape than the
 //! dialect has, is kept whole as an opaque block and goes back as it came.
 
-use serde_json::value::RawValue;
-
 use super::{
     forms::{self, Forms, NAME},
     media::{self, Medium},
@@ -17,13 +15,14 @@ use crate::{
     wire::{
         extras::read_item,
         fields::{self, Fields},
+        raw::Raw,
         texts::Speaker,
     },
 };
 
 /// Reads the blocks of a message; `None` if it is no array.
-pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let items = fields::objects(raw)?;
+pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+    let items = fields::items(raw)?;
     let last = items.len().saturating_sub(1);
     let read =
         |(index, item)| read_item(NAME, item, |fields| read_known(fields, speaker, index == last));
@@ -36,15 +35,15 @@ pub(super) fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
 }
 
 fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
-    let kind = fields.take_text("type")?;
-    match kind.as_str() {
+    let kind = fields.take_word("type")?;
+    match kind.as_ref() {
         "text" => read_text(fields, speaker, last),
         "thinking" => read_thinking(fields),
         "redacted_thinking" => read_redacted(fields),
         "tool_use" => read_tool_use(fields),
         "tool_result" => read_tool_result(fields),
         "server_tool_use" | "mcp_tool_use" => read_server_tool_use(&kind, fields),
-        server if server.ends_with("_tool_result") => read_server_result(kind.clone(), fields),
+        server if server.ends_with("_tool_result") => read_server_result(server.into(), fields),
         medium => read_medium(medium, fields),
     }
 }
@@ -52,7 +51,7 @@ fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Co
 /// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
 /// only, whatever the body.
 fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    match fields.take_text("type")?.as_str() {
+    match fields.take_word("type")?.as_ref() {
         "text" => Some(read_plain(fields)?.into()),
         medium => read_medium(medium, fields),
     }
@@ -115,12 +114,11 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
             forms::note_string(&mut forms);
             vec![ContentBlock::text(fields::text(raw)?)]
         }
-        Some(raw) => fields::objects(raw)?
-            .into_iter()
-            .map(|item| read_item(NAME, item, read_nested))
-            .collect(),
+        Some(raw) => {
+            fields::items(raw)?.into_iter().map(|item| read_item(NAME, item, read_nested)).collect()
+        }
     };
-    let is_error = match fields.take("is_error").map(RawValue::get) {
+    let is_error = match fields.take("is_error").map(Raw::get) {
         None => false,
         Some("true") => true,
         Some("false") => {
@@ -137,12 +135,12 @@ fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
 }
 
-fn read_server_tool_use(kind: &Text, mut fields: Fields<'_>) -> Option<ContentBlock> {
+fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always noted, because it also says whose server the call is for.
     let mut forms = Forms::of(NAME);
-    forms.note(forms::TYPE, serde_json::Value::from(kind.as_str()));
+    forms.note(forms::TYPE, serde_json::Value::from(kind));
     Some(ServerToolUse { id, name, input, extra: forms.into_extra(&fields) }.into())
 }
 
@@ -164,7 +162,7 @@ pub(super) fn take_optional(
     note: &'static str,
     forms: &mut Forms,
 ) -> Option<Option<Text>> {
-    match fields.get(key).map(RawValue::get) {
+    match fields.get(key).map(Raw::get) {
         None => Some(None),
         Some("null") => {
             fields.take(key);

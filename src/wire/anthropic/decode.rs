@@ -1,7 +1,5 @@
 //! Reading request bodies.
 
-use serde_json::value::RawValue;
-
 use super::{
     blocks,
     forms::{self, Forms, NAME},
@@ -13,6 +11,7 @@ use crate::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
         messages,
+        raw::{Raw, Scanned},
         schemas::is_typed,
         texts::Speaker,
     },
@@ -20,7 +19,8 @@ use crate::{
 
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request);
@@ -59,7 +59,7 @@ fn read_message(
 const CONTENT: &str = "a string or an array of blocks";
 
 /// Reads a content in either form; `None` if it is in neither.
-fn read_content(raw: &RawValue, speaker: Speaker, forms: &mut Forms) -> Option<Vec<ContentBlock>> {
+fn read_content(raw: Raw<'_>, speaker: Speaker, forms: &mut Forms) -> Option<Vec<ContentBlock>> {
     if !fields::is_text(raw) {
         return blocks::read_all(raw, speaker);
     }
@@ -78,7 +78,7 @@ fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Mess
             .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(CONTENT, raw))?,
     };
     if content.is_empty() {
-        forms.note(forms::SYSTEM, Json::from_raw(raw));
+        forms.note(forms::SYSTEM, raw.json());
         return Ok(None);
     }
     let mut message = Message::new(Role::System, content);
@@ -94,7 +94,7 @@ fn read_tools(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Vec<ToolSpec
         _ => fields::items(raw).ok_or_else(|| path.mismatch("an array of tools", raw))?,
     };
     if items.is_empty() {
-        forms.note(forms::TOOLS, Json::from_raw(raw));
+        forms.note(forms::TOOLS, raw.json());
     }
     let read = |(index, raw)| read_tool(raw, Path::Item(&path, index));
     items.into_iter().enumerate().map(read).collect()
@@ -102,9 +102,9 @@ fn read_tools(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Vec<ToolSpec
 
 /// Reads a tool. One of the provider's own, without a schema, keeps its whole shape as extra
 /// fields; its name is a copy for those who look tools up.
-fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
+fn read_tool(raw: Raw<'_>, path: Path<'_>) -> Result<ToolSpec, WireError> {
     let fields = Fields::read(raw, path)?;
-    if let Some(tool) = Fields::parse(raw.get()).and_then(read_own_tool) {
+    if let Some(tool) = Fields::of(raw).and_then(read_own_tool) {
         return Ok(tool);
     }
     let named = ["name", "type"].into_iter().find_map(|key| fields.get(key));
@@ -117,9 +117,10 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let mut forms = Forms::of(NAME);
     let name = fields.take_text("name")?;
-    let input_schema = fields.take_json("input_schema").filter(Json::is_object)?;
+    let schema = fields.take("input_schema")?;
+    let input_schema = Some(schema.json()).filter(Json::is_object)?;
     let note = forms::DESCRIPTION;
-    if !is_typed(&input_schema) {
+    if !is_typed(schema) {
         forms.note(forms::INPUT_SCHEMA, input_schema.clone());
     }
     let description = blocks::take_optional(&mut fields, "description", note, &mut forms)?;

@@ -1,12 +1,11 @@
 //! Where pictures and documents come from, both ways.
 
-use serde_json::value::RawValue;
-
 use super::forms::NAME;
 use crate::{
-    message::{Json, MediaSource, Text},
+    message::{MediaSource, Text},
     wire::{
         fields::Fields,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -20,9 +19,9 @@ pub(super) enum Medium {
 
 /// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
 /// no object.
-pub(super) fn read(raw: &RawValue, medium: Medium) -> Option<MediaSource> {
-    let fields = Fields::parse(raw.get())?;
-    let opaque = || MediaSource::Opaque { codec: NAME.into(), value: Json::from_raw(raw) };
+pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
+    let fields = Fields::of(raw)?;
+    let opaque = || MediaSource::Opaque { codec: NAME.into(), value: raw.json() };
     Some(read_known(fields, medium).unwrap_or_else(opaque))
 }
 
@@ -115,6 +114,7 @@ fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Json;
 
     fn read_text(text: &str, medium: Medium) -> MediaSource {
         read(serde_json::from_str(text).unwrap(), medium).unwrap()

@@ -6,7 +6,7 @@
 
 use super::forms::{self, Forms, NAME};
 use crate::{
-    message::{Extra, Json, Request, Text, ToolChoice},
+    message::{Extra, Request, Text, ToolChoice},
     wire::{
         fields::Fields,
         tree::{Object, Tree},
@@ -131,7 +131,7 @@ fn take<T>(fields: &mut Fields<'_>, forms: &mut Forms, param: &Param<T>) -> Opti
     let raw = fields.get(param.key)?;
     let value = (param.decode)(raw.get())?;
     fields.take(param.key);
-    let text = Json::from_raw(raw);
+    let text = raw.json();
     if (param.encode)(&value).is_none_or(|ours| ours.into_json() != text) {
         forms.note(param.kept_as, text);
     }

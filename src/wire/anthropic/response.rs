@@ -1,7 +1,5 @@
 //! Reading answers.
 
-use serde_json::value::RawValue;
-
 use super::{
     blocks,
     forms::{self, Forms, NAME},
@@ -11,13 +9,15 @@ use crate::{
     wire::{
         contract::{Recognise, WireError},
         fields::{self, Fields, Path},
+        raw::{Raw, Scanned},
         texts::Speaker,
     },
 };
 
 /// Reads a response body.
 pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
@@ -61,17 +61,16 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
 }
 
 /// Reads what was spent. The provider counts the cached part of the prompt apart.
-pub(super) fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let mut fields = Fields::parse(raw.get())?;
+pub(super) fn read_usage(raw: Raw<'_>) -> Option<Usage> {
+    let mut fields = Fields::of(raw)?;
     let mut count = |key: &str| fields.take_as::<u64>(key).unwrap_or_default();
     let fresh = count("input_tokens");
     let (cache_write, cache_read) =
         (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
     let output = count("output_tokens");
     let details = fields.get("output_tokens_details");
-    let reasoning = details
-        .and_then(|raw| Fields::parse(raw.get())?.take_as("thinking_tokens"))
-        .unwrap_or_default();
+    let reasoning =
+        details.and_then(|raw| Fields::of(raw)?.take_as("thinking_tokens")).unwrap_or_default();
     let input = fresh.saturating_add(cache_write).saturating_add(cache_read);
     Some(Usage { input, output, cache_read, cache_write, reasoning })
 }

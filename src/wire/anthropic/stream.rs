@@ -14,14 +14,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::value::RawValue;
-
 use super::{response, stream_block::Block};
 use crate::{
     message::{Delta, Json, ModelError, Usage},
     wire::{
         assembly::{Assembly, Merged, said, unreadable},
         fields::{Fields, text},
+        raw::{Raw, Scanned},
         stream::StreamEvent,
         tree::{Object, Tree},
     },
@@ -39,7 +38,8 @@ pub(super) struct Response {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let Some(fields) = Fields::parse(event.data) else { return not_an_object(event) };
+        let scanned = Scanned::new(event.data.as_bytes());
+        let Ok(fields) = Fields::body(&scanned) else { return not_an_object(event) };
         let kind = fields.get("type").and_then(text);
         match kind.as_deref().unwrap_or(event.name) {
             "message_start" => self.start(&fields)?,
@@ -83,7 +83,7 @@ impl Assembly for Response {
 
     fn usage(&self) -> Option<Usage> {
         let usage = Tree::from(self.usage.object()?).into_json();
-        response::read_usage(usage.as_raw())
+        response::read_usage(Raw::of(&usage))
     }
 }
 
@@ -129,8 +129,8 @@ impl Response {
     }
 
     /// Takes counts, each of which is that of the whole answer so far.
-    fn count(&mut self, usage: Option<&RawValue>) {
-        if let Some(usage) = usage.and_then(|raw| Fields::parse(raw.get())) {
+    fn count(&mut self, usage: Option<Raw<'_>>) {
+        if let Some(usage) = usage.and_then(Fields::of) {
             self.usage.merge(&usage);
         }
     }
@@ -172,6 +172,6 @@ fn index(fields: &Fields<'_>) -> Result<u64, ModelError> {
 }
 
 fn object<'a>(fields: &Fields<'a>, key: &str) -> Result<Fields<'a>, ModelError> {
-    let object = fields.get(key).and_then(|raw| Fields::parse(raw.get()));
+    let object = fields.get(key).and_then(Fields::of);
     object.ok_or_else(|| unreadable(&format!("an event has no {key}")))
 }

@@ -5,6 +5,7 @@ use crate::{
     wire::{
         assembly::{Merged, unreadable},
         fields::{Fields, items, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -71,7 +72,7 @@ impl Block {
                 None
             }
             "citations_delta" => {
-                self.citations.extend(fields.get("citation").map(Json::from_raw));
+                self.citations.extend(fields.get("citation").map(Raw::json));
                 None
             }
             "compaction_delta" => {
@@ -121,8 +122,8 @@ impl Block {
                 Some(input.map_or_else(|_| self.input.clone().into(), Tree::from))
             }
             "citations" if !self.citations.is_empty() => {
-                let begun = self.begun.get("citations").and_then(|json| items(json.as_raw()));
-                let begun = begun.into_iter().flatten().map(Json::from_raw);
+                let begun = self.begun.get("citations").and_then(|json| items(Raw::of(json)));
+                let begun = begun.into_iter().flatten().map(Raw::json);
                 Some(Tree::Array(
                     begun.chain(self.citations.iter().cloned()).map(Tree::from).collect(),
                 ))
@@ -158,6 +159,6 @@ impl Block {
 
     /// A field of the beginning that is a text.
     fn field(&self, key: &str) -> Option<Text> {
-        text(self.begun.get(key)?.as_raw())
+        text(Raw::of(self.begun.get(key)?))
     }
 }

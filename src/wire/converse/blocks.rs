@@ -3,8 +3,6 @@
 //! Reading a block never fails: one of an unknown key, of several, or with a field of another shape
 //! than the dialect has, is kept whole as an opaque block and goes back as it came.
 
-use serde_json::value::RawValue;
-
 use super::{
     forms::{self, Forms, NAME},
     media::{self, Medium},
@@ -17,6 +15,7 @@ use crate::{
     wire::{
         extras::read_item,
         fields::{self, Fields},
+        raw::Raw,
         texts::Speaker,
     },
 };
@@ -46,11 +45,10 @@ pub(super) const CACHE_POINT: &str = "cachePoint";
 pub(super) const RESULT: &str = "toolResult";
 
 /// Reads the blocks of a message; `None` if it is no array.
-pub(super) fn read_all(raw: &RawValue, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let items = fields::objects(raw)?;
-    let is_point = |item: &Result<Fields<'_>, &RawValue>| {
-        item.as_ref().is_ok_and(|fields| key(fields) == Some(CACHE_POINT))
-    };
+pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
+    let items = fields::items(raw)?;
+    let is_point =
+        |item: &Raw<'_>| Fields::of(*item).is_some_and(|item| key(&item) == Some(CACHE_POINT));
     // A checkpoint is the last thing that is said; marks for the cache say nothing.
     let last = items.iter().rposition(|item| !is_point(item));
     let read = |(index, item)| {
@@ -76,12 +74,12 @@ fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Co
         }
         "citationsContent" | "guardContent" => {
             let mut forms = Forms::of(NAME);
-            forms.note(key, Json::from_raw(raw));
+            forms.note(key, raw.json());
             let extra = forms.into_extra(&fields);
             Some(TextBlock { text: media::wrapped_text(key, raw)?, extra }.into())
         }
         _ => {
-            let (inner, forms) = (Fields::parse(raw.get())?, forms::beside(&fields));
+            let (inner, forms) = (Fields::of(raw)?, forms::beside(&fields));
             match key {
                 "reasoningContent" => read_reasoning(inner, forms),
                 "toolUse" => read_tool_use(inner, forms, speaker.role),
@@ -108,10 +106,10 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
         "json" => {
             let mut forms = Forms::of(NAME);
             forms.note(forms::JSON, serde_json::Value::from(""));
-            let text = Json::from_raw(raw).as_str().into();
+            let text = raw.json().as_str().into();
             Some(TextBlock { text, extra: forms.into_extra(&fields) }.into())
         }
-        medium => read_medium(medium, Fields::parse(raw.get())?, forms::beside(&fields)),
+        medium => read_medium(medium, Fields::of(raw)?, forms::beside(&fields)),
     }
 }
 
@@ -137,7 +135,7 @@ fn read_reasoning(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBloc
         let extra = forms.into_extra(&inner);
         return alone.then(|| RedactedThinking { data, extra }.into());
     }
-    let mut parts = Fields::parse(inner.take("reasoningText")?.get())?;
+    let mut parts = Fields::of(inner.take("reasoningText")?)?;
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
     // What else is said there stands under the name of the object itself.
@@ -150,9 +148,9 @@ fn read_reasoning(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBloc
 fn read_tool_use(mut inner: Fields<'_>, mut forms: Forms, role: Role) -> Option<ContentBlock> {
     let (id, name) = (inner.take_text("toolUseId")?, inner.take_text("name")?);
     let input = inner.take_json("input")?;
-    let server = inner.get("type").filter(|raw| fields::is_text(raw) && role == Role::Assistant);
+    let server = inner.get("type").filter(|raw| fields::is_text(*raw) && role == Role::Assistant);
     if let Some(kind) = server {
-        forms.note(forms::TYPE, Json::from_raw(kind));
+        forms.note(forms::TYPE, Raw::json(kind));
         inner.take("type");
         return Some(ServerToolUse { id, name, input, extra: forms.into_extra(&inner) }.into());
     }
@@ -162,7 +160,7 @@ fn read_tool_use(mut inner: Fields<'_>, mut forms: Forms, role: Role) -> Option<
 
 fn read_tool_result(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
-    let items = fields::objects(inner.take("content")?)?;
+    let items = fields::items(inner.take("content")?)?;
     if items.is_empty() {
         forms.note(forms::CONTENT, Json::parse("[]").ok()?);
     }

@@ -1,7 +1,5 @@
 //! Reading request bodies.
 
-use serde_json::value::RawValue;
-
 use super::{
     blocks,
     forms::{self, Forms, NAME},
@@ -13,6 +11,7 @@ use crate::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
         messages,
+        raw::{Raw, Scanned},
         schemas::is_typed,
         texts::Speaker,
     },
@@ -20,7 +19,8 @@ use crate::{
 
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let mut forms = Forms::of(NAME);
     let mut request = Request::default();
     params::read(&mut fields, &mut forms, &mut request)?;
@@ -68,7 +68,7 @@ fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Mess
             .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(BLOCKS, raw))?,
     };
     if content.is_empty() {
-        forms.note(forms::SYSTEM, Json::from_raw(raw));
+        forms.note(forms::SYSTEM, raw.json());
         return Ok(None);
     }
     Ok(Some(Message::new(Role::System, content)))
@@ -102,13 +102,13 @@ fn read_tools(
 /// Reads a tool. One of the provider's own, without a schema, keeps its whole shape as extra
 /// fields, and so does a cache point among the tools; its name is a copy for those who look
 /// tools up.
-fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
+fn read_tool(raw: Raw<'_>, path: Path<'_>) -> Result<ToolSpec, WireError> {
     let fields = Fields::read(raw, path)?;
-    if let Some(tool) = Fields::parse(raw.get()).and_then(read_own_tool) {
+    if let Some(tool) = Fields::of(raw).and_then(read_own_tool) {
         return Ok(tool);
     }
     let inner = fields.rest().next().map(|(key, raw)| {
-        let name = Fields::parse(raw.get()).and_then(|mut inner| inner.take_text("name"));
+        let name = Fields::of(raw).and_then(|mut inner| inner.take_text("name"));
         name.unwrap_or_else(|| key.into())
     });
     let extra = Forms::of(NAME).into_extra(&fields);
@@ -118,15 +118,16 @@ fn read_tool(raw: &RawValue, path: Path<'_>) -> Result<ToolSpec, WireError> {
 /// Reads a tool of the host; `None` if it is not one.
 fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let raw = fields.take("toolSpec")?;
-    let mut inner = Fields::parse(raw.get())?;
+    let mut inner = Fields::of(raw)?;
     let mut forms = forms::beside(&fields);
     let name = inner.take_text("name")?;
-    let mut schema = Fields::parse(inner.take("inputSchema")?.get())?;
-    let input_schema = schema.take_json("json").filter(Json::is_object)?;
-    if schema.rest().next().is_some() {
+    let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
+    let schema = wrapped.take("json")?;
+    let input_schema = Some(schema.json()).filter(Json::is_object)?;
+    if wrapped.rest().next().is_some() {
         return None;
     }
-    if !is_typed(&input_schema) {
+    if !is_typed(schema) {
         forms.note(forms::SCHEMA, input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();

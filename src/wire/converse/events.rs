@@ -115,7 +115,7 @@ impl Builder {
     }
 
     fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, Broken> {
-        let delta = event.get("delta").and_then(|raw| Fields::parse(raw.get()));
+        let delta = event.get("delta").and_then(Fields::of);
         let delta = delta.ok_or(Unreadable("a piece that is no object"))?;
         let index = index(event)?;
         if let Some(part) = self.parts.get_mut(&index) {

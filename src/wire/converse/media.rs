@@ -1,12 +1,11 @@
 //! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
 
-use serde_json::value::RawValue;
-
 use super::forms::{self, Forms, NAME};
 use crate::{
     message::{Extra, Json, MediaSource, Text},
     wire::{
         fields::{self, Fields},
+        raw::Raw,
         tree::Object,
     },
 };
@@ -66,14 +65,9 @@ pub(super) fn read(
     forms: &mut Forms,
 ) -> Option<MediaSource> {
     let raw = block.take("source")?;
-    let source = Fields::parse(raw.get())?;
+    let source = Fields::of(raw)?;
     let known = read_known(source, block, medium, forms);
-    Some(
-        known.unwrap_or_else(|| MediaSource::Opaque {
-            codec: NAME.into(),
-            value: Json::from_raw(raw),
-        }),
-    )
+    Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
 /// Reads a source that [`write`] gives back exactly.
@@ -179,14 +173,14 @@ fn data_uri(uri: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads the text of a raw field that wraps a text: `citationsContent` and `guardContent`.
-pub(super) fn wrapped_text(key: &str, raw: &RawValue) -> Option<Text> {
-    let mut fields = Fields::parse(raw.get())?;
+pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
+    let mut fields = Fields::of(raw)?;
     let text = if key == "guardContent" {
-        Fields::parse(fields.take("text")?.get())?.take_text("text")?
+        Fields::of(fields.take("text")?)?.take_text("text")?
     } else {
-        let pieces = fields::objects(fields.take("content")?)?;
+        let pieces = fields::items(fields.take("content")?)?;
         let texts: Option<Vec<Text>> =
-            pieces.into_iter().map(|piece| piece.ok()?.take_text("text")).collect();
+            pieces.into_iter().map(|piece| Fields::of(piece)?.take_text("text")).collect();
         texts?.iter().map(Text::as_str).collect::<String>().into()
     };
     Some(text).filter(|text| !text.is_blank())

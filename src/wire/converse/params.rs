@@ -11,6 +11,7 @@ use crate::{
         contract::{Change, WireError},
         fields::{Fields, Path},
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -23,7 +24,7 @@ pub(super) fn read(
 ) -> Result<(), WireError> {
     let Some(raw) = fields.take("inferenceConfig") else { return Ok(()) };
     if matches!(raw.get(), "null" | "{}") {
-        forms.note(forms::INFERENCE, Json::from_raw(raw));
+        forms.note(forms::INFERENCE, raw.json());
         return Ok(());
     }
     let mut config = Fields::read(raw, Path::Field(&Path::Body, "inferenceConfig"))?;
@@ -31,7 +32,7 @@ pub(super) fn read(
     let temperature = config.get("temperature");
     request.temperature = config.take_as("temperature");
     let ours = request.temperature.and_then(temperature_form).map(Tree::into_json);
-    let came = temperature.filter(|_| request.temperature.is_some()).map(Json::from_raw);
+    let came = temperature.filter(|_| request.temperature.is_some()).map(Raw::json);
     if let Some(came) = came.filter(|came| ours.as_ref() != Some(came)) {
         forms.note(forms::TEMPERATURE, came);
     }
@@ -46,7 +47,7 @@ pub(super) fn read_choice(config: &mut Fields<'_>, forms: &mut Forms, request: &
     let Some(raw) = config.get("toolChoice") else { return };
     let Some(choice) = choice(raw.get()) else { return };
     config.take("toolChoice");
-    let came = Json::from_raw(raw);
+    let came = raw.json();
     if choice_form(&choice).map(Tree::into_json).as_ref() != Some(&came) {
         forms.note(forms::TOOL_CHOICE, came);
     }
@@ -144,7 +145,7 @@ pub(super) fn does_not_think(extra: &Extra) -> bool {
 fn thinking_type(extra: &Extra) -> Option<Text> {
     let fields = Fields::parse(extra.get(NAME, MODEL_FIELDS)?.as_str())?;
     let thinking = THINKING.into_iter().find_map(|key| fields.get(key))?;
-    Fields::parse(thinking.get())?.take_text("type")
+    Fields::of(thinking)?.take_text("type")
 }
 
 /// The temperature in its wire form; `None` if it goes further than this provider.
@@ -168,7 +169,7 @@ fn choice(text: &str) -> Option<ToolChoice> {
     let fields = Fields::parse(text)?;
     let mut kinds = fields.rest();
     let (kind, raw) = kinds.next()?;
-    let mut inner = Fields::parse(raw.get()).filter(|_| kinds.next().is_none())?;
+    let mut inner = Fields::of(raw).filter(|_| kinds.next().is_none())?;
     match kind {
         "auto" => Some(ToolChoice::Auto),
         "any" => Some(ToolChoice::Required),

@@ -1,12 +1,11 @@
 //! The blocks of an answer, as they grow with the events of its stream.
 
-use serde_json::value::RawValue;
-
 use super::{blobs, forms};
 use crate::{
     message::{Delta, Json, Text},
     wire::{
         fields::{self, Fields},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -54,11 +53,11 @@ pub(super) struct Unreadable(pub(super) &'static str);
 impl Part {
     /// Begins a block that announces itself; texts and reasoning do not. The second is what that
     /// adds to the answer.
-    pub(super) fn begin(start: &RawValue) -> Result<(Self, Option<Delta>), Unreadable> {
+    pub(super) fn begin(start: Raw<'_>) -> Result<(Self, Option<Delta>), Unreadable> {
         const START: Unreadable = Unreadable("a block that does not say what it is");
-        let fields = Fields::parse(start.get()).ok_or(START)?;
+        let fields = Fields::of(start).ok_or(START)?;
         let (kind, raw) = fields.rest().next().ok_or(START)?;
-        let inner = Fields::parse(raw.get());
+        let inner = Fields::of(raw);
         let start = inner.as_ref().map(forms::object).unwrap_or_default();
         let part = match (kind, inner) {
             ("toolUse", Some(mut inner)) => {
@@ -72,16 +71,16 @@ impl Part {
             }
             ("toolResult", Some(_)) => Self::ToolResult { start, items: Vec::new() },
             ("image", Some(_)) => Self::Image { start, bytes: None, rest: Object::default() },
-            _ => Self::Other { kind: kind.to_owned(), start: Json::from_raw(raw) },
+            _ => Self::Other { kind: kind.to_owned(), start: raw.json() },
         };
         Ok((part, None))
     }
 
     /// Begins a block of the kind that a piece belongs to; `None` for one of an unknown kind.
     pub(super) fn for_delta(delta: &Fields<'_>) -> Result<Option<Self>, Unreadable> {
-        let reasoning = |raw: &RawValue| {
-            let redacts = Fields::parse(raw.get())
-                .is_some_and(|fields| fields.get("redactedContent").is_some());
+        let reasoning = |raw: Raw<'_>| {
+            let redacts =
+                Fields::of(raw).is_some_and(|fields| fields.get("redactedContent").is_some());
             if redacts {
                 Self::Redacted { data: String::new() }
             } else {
@@ -112,7 +111,7 @@ impl Part {
                 Ok(told(piece, |text| Delta::Text { text }))
             }
             (Self::Text { citations, .. }, "citation") => {
-                citations.push(Json::from_raw(raw).into());
+                citations.push(raw.json().into());
                 Ok(None)
             }
             (Self::ToolUse { id, input, is_own, .. }, "toolUse") => {
@@ -123,7 +122,7 @@ impl Part {
             }
             (Self::ToolResult { items, .. }, "toolResult") => {
                 let pieces = fields::items(raw).ok_or(OTHER)?;
-                items.extend(pieces.into_iter().map(|piece| Tree::from(Json::from_raw(piece))));
+                items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
                 Ok(None)
             }
             (Self::Image { bytes, rest, .. }, "image") => add_picture(bytes, rest, inner(raw)?),
@@ -195,7 +194,7 @@ fn add_picture(
     rest: &mut Object,
     mut piece: Fields<'_>,
 ) -> Result<Option<Delta>, Unreadable> {
-    let mut source = piece.get("source").and_then(|raw| Fields::parse(raw.get()));
+    let mut source = piece.get("source").and_then(Fields::of);
     if let Some(more) = source.as_mut().and_then(|source| source.take_text("bytes")) {
         piece.take("source");
         let added = blobs::append(bytes.get_or_insert_default(), &more);
@@ -213,11 +212,11 @@ fn read_input(input: String) -> Tree {
     Json::parse(&input).map_or_else(|_| input.into(), Tree::Raw)
 }
 
-fn inner(raw: &RawValue) -> Result<Fields<'_>, Unreadable> {
-    Fields::parse(raw.get()).ok_or(Unreadable("a piece that is no object"))
+fn inner(raw: Raw<'_>) -> Result<Fields<'_>, Unreadable> {
+    Fields::of(raw).ok_or(Unreadable("a piece that is no object"))
 }
 
-fn text_of(raw: &RawValue) -> Result<Text, Unreadable> {
+fn text_of(raw: Raw<'_>) -> Result<Text, Unreadable> {
     fields::text(raw).ok_or(Unreadable("a piece that is no text"))
 }
 

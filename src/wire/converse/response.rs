@@ -1,7 +1,5 @@
 //! Reading answers.
 
-use serde_json::value::RawValue;
-
 use super::{
     decode,
     forms::{self, NAME},
@@ -11,6 +9,7 @@ use crate::{
     wire::{
         contract::{Recognise, WireError},
         fields::{Fields, Path},
+        raw::{Raw, Scanned},
     },
 };
 
@@ -18,7 +17,8 @@ use crate::{
 pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     const OUTPUT: &str = "an answer with its `output`";
     const MESSAGE: &str = "a message";
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let path = Path::Field(&Path::Body, "output");
     let mut output = match (fields.take("output"), fields.get("message")) {
         (Some(raw), _) => Fields::read(raw, path)?,
@@ -56,8 +56,8 @@ fn stop_reason(reason: Option<Text>) -> StopReason {
 }
 
 /// Reads what was spent. The provider counts the cached part of the prompt apart.
-pub(super) fn read_usage(raw: &RawValue) -> Option<Usage> {
-    let mut fields = Fields::parse(raw.get())?;
+pub(super) fn read_usage(raw: Raw<'_>) -> Option<Usage> {
+    let mut fields = Fields::of(raw)?;
     let mut count = |key: &str| fields.take_as::<u64>(key).unwrap_or_default();
     let fresh = count("inputTokens");
     let (cache_read, cache_write) = (count("cacheReadInputTokens"), count("cacheWriteInputTokens"));

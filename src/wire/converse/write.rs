@@ -20,6 +20,7 @@ use crate::{
         contract::Change,
         foreign::{check_reasoning, check_server_call, write_opaque},
         notes::{Notes, input_object},
+        raw::Raw,
         texts::wire_text,
         tree::{Object, Tree},
     },
@@ -132,7 +133,7 @@ impl Writer<'_> {
         // A text that came with its citations, or guarded, goes back with them while it is the same.
         let wrapped = WRAPS.into_iter().find_map(|key| {
             let raw = extra.get(NAME, key)?;
-            let is_same = media::wrapped_text(key, raw.as_raw()).as_ref() == Some(&text);
+            let is_same = media::wrapped_text(key, Raw::of(raw)).as_ref() == Some(&text);
             is_same.then_some((key, raw))
         });
         match wrapped {

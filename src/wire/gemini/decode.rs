@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::value::RawValue;
-
 use super::{
     calls::Calls,
     marks::{self, CODEC, Field, Spelling, flag, has_mark, keep, mark},
@@ -13,19 +11,21 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Json, Message, MessageParts, Origin, Request, Role, ServerToolResult,
+        ContentBlock, Message, MessageParts, Origin, Request, Role, ServerToolResult,
         ServerToolUse, Text,
     },
     wire::{
         contract::{DecodeOptions, WireError},
-        fields::{Fields, Path, items, text},
+        fields::{Fields, Path, items, text, word},
+        raw::{Raw, Scanned},
         texts::recognise,
     },
 };
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let path = Path::Field(&Path::Body, "contents");
     let raw = fields.take("contents").ok_or_else(|| path.missing("an array of contents"))?;
     let contents = items(raw).ok_or_else(|| path.mismatch("an array of contents", raw))?;
@@ -49,7 +49,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
     let key = marks::SYSTEM.in_fields(fields)?;
-    let mut content = Fields::parse(fields.get(key)?.get())?;
+    let mut content = Fields::of(fields.get(key)?)?;
     let parts = content.get("parts").and_then(items).filter(|parts| !parts.is_empty())?;
     let mut spelling = Spelling::default();
     spelling.take(fields, marks::SYSTEM);
@@ -65,13 +65,13 @@ fn system(fields: &mut Fields<'_>) -> Option<Message> {
 
 /// Reads the parts of one content of the model. The calls are added to those that wait.
 pub(super) fn answer(
-    parts: &[&RawValue],
+    parts: Vec<Raw<'_>>,
     calls: &mut Calls,
     made_up: impl Fn(usize) -> Text,
 ) -> Vec<ContentBlock> {
     let mut servers = Servers::default();
     let mut number = 0;
-    let mut read = |raw: &&RawValue| {
+    let mut read = |raw: Raw<'_>| {
         let part = Part::read(raw)?;
         if part.data == marks::FUNCTION_CALL {
             let call = part.call(|| made_up(number))?;
@@ -85,7 +85,7 @@ pub(super) fn answer(
         }
         part.block()
     };
-    parts.iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect()
+    parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect()
 }
 
 /// What was read so far.
@@ -96,7 +96,7 @@ struct Reader<'o> {
 }
 
 impl Reader<'_> {
-    fn content(&mut self, raw: &RawValue, index: usize, path: Path<'_>) -> Result<(), WireError> {
+    fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<(), WireError> {
         let mut fields = Fields::read(raw, path)?;
         let mut own = Vec::new();
         let role = role(&mut fields, &mut own, path)?;
@@ -111,9 +111,9 @@ impl Reader<'_> {
             if !beside {
                 self.calls = Calls::default();
             }
-            answer(&parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
+            answer(parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
         } else {
-            let blocks = self.user(&parts);
+            let blocks = self.user(parts);
             own.extend(self.placed(&blocks).then(|| flag("~placed")));
             blocks
         };
@@ -124,8 +124,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn user(&mut self, parts: &[&RawValue]) -> Vec<ContentBlock> {
-        let mut read = |raw: &&RawValue| {
+    fn user(&mut self, parts: Vec<Raw<'_>>) -> Vec<ContentBlock> {
+        let mut read = |raw: Raw<'_>| {
             let part = Part::read(raw)?;
             if part.data == marks::FUNCTION_RESPONSE {
                 return Some(read_results::result(part, &mut self.calls)?.into());
@@ -134,7 +134,7 @@ impl Reader<'_> {
             part.block().filter(|block| !block.is_reasoning())
         };
         let mut blocks: Vec<ContentBlock> =
-            parts.iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect();
+            parts.into_iter().map(|raw| read(raw).unwrap_or_else(|| part::opaque(raw))).collect();
         recognise(&mut blocks, self.options.recognise);
         blocks
     }
@@ -171,7 +171,7 @@ fn role(fields: &mut Fields<'_>, own: &mut Vec<Field>, path: Path<'_>) -> Result
         own.push(mark("~role", "null"));
         return Ok(Role::User);
     }
-    match text(raw).as_deref() {
+    match word(raw).as_deref() {
         Some("user") => Ok(Role::User),
         Some("model") => Ok(Role::Assistant),
         // Empty is what an unset text reads as in this dialect.
@@ -200,7 +200,7 @@ impl Servers {
         let inner = part.inner()?;
         let field = |key: &str| inner.get(key).and_then(text);
         let came = field("id").filter(|id| !id.is_empty());
-        let value = Json::from_raw(part.value);
+        let value = Raw::json(part.value);
         let own = vec![mark("~as", part.data.camel)];
         let extra = keep(&part.rest, &part.spelling, own);
         let is_code = [marks::EXECUTABLE_CODE, marks::CODE_RESULT].contains(&part.data);

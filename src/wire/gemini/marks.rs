@@ -24,17 +24,17 @@
 //! | `~generationConfig`, `~toolConfig` | request | the whole of it, where the fields of the request say all of it |
 //! | `~response` | answer | what the response body says beside the answer |
 
-use serde_json::{Value, value::RawValue};
-
 pub(super) use crate::wire::extras::{Field, inner, mark, reopen, wire_fields};
 use crate::{
     message::{Extra, Json, Text},
     wire::{
         extras,
         fields::Fields,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
+use serde_json::Value;
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "gemini";
@@ -112,7 +112,7 @@ impl Spelling {
     }
 
     /// Takes a field out, and notes how it was spelled.
-    pub(super) fn take<'a>(&mut self, fields: &mut Fields<'a>, name: Name) -> Option<&'a RawValue> {
+    pub(super) fn take<'a>(&mut self, fields: &mut Fields<'a>, name: Name) -> Option<Raw<'a>> {
         let key = name.in_fields(fields)?;
         self.note(name, key);
         fields.take(key)

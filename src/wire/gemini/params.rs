@@ -4,8 +4,6 @@
 //! them. What was changed there is written into them; nothing else is touched. Where the request
 //! says all that one of them says, it is kept under a mark: then nothing of it is lost elsewhere.
 
-use serde_json::{Number, value::RawValue};
-
 use super::marks::{
     ALLOWED_NAMES, CODEC, FUNCTION_CALLING, Field, GENERATION_CONFIG, MAX_OUTPUT, Name, Spelling,
     TEMPERATURE, TOOL_CONFIG, keep, reopen, wire_fields,
@@ -16,9 +14,11 @@ use crate::{
         contract::{Change, EncodeOptions},
         fields::{Fields, items, text},
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
+use serde_json::Number;
 
 /// Returns the request with the parameters of the body.
 pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
@@ -34,7 +34,7 @@ pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
     if let Some(mut config) = open(&fields, TOOL_CONFIG) {
         let calling = field(&config, FUNCTION_CALLING);
         request.tool_choice = calling.and_then(choice);
-        let all = calling.and_then(|raw| Fields::parse(raw.get()));
+        let all = calling.and_then(Fields::of);
         let known = |key: &str| key == "mode" || ALLOWED_NAMES.is(key);
         let whole = all.is_some_and(|all| all.rest().all(|(key, _)| known(key)));
         take_known(&mut config, FUNCTION_CALLING, request.tool_choice.is_some() && whole);
@@ -149,7 +149,7 @@ fn open<'a>(fields: &Fields<'a>, name: Name) -> Option<Fields<'a>> {
     Fields::parse(fields.get(name.in_fields(fields)?)?.get())
 }
 
-fn field<'a>(fields: &Fields<'a>, name: Name) -> Option<&'a RawValue> {
+fn field<'a>(fields: &Fields<'a>, name: Name) -> Option<Raw<'a>> {
     fields.get(name.in_fields(fields)?)
 }
 
@@ -170,7 +170,7 @@ fn hide(
     if rest.rest().next().is_none()
         && let Some(raw) = spelling.take(fields, name)
     {
-        own.push((mark_of(name), Json::from_raw(raw)));
+        own.push((mark_of(name), raw.json()));
     }
 }
 
@@ -182,23 +182,23 @@ fn patch(object: &mut Object, name: Name, value: Option<Tree>) {
     }
 }
 
-fn whole_number(raw: &RawValue) -> Option<u64> {
+fn whole_number(raw: Raw<'_>) -> Option<u64> {
     serde_json::from_str(raw.get()).ok()
 }
 
-fn float(raw: &RawValue) -> Option<f64> {
+fn float(raw: Raw<'_>) -> Option<f64> {
     serde_json::from_str(raw.get()).ok()
 }
 
-fn choice(raw: &RawValue) -> Option<ToolChoice> {
-    let fields = Fields::parse(raw.get())?;
+fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
+    let fields = Fields::of(raw)?;
     let names = field(&fields, ALLOWED_NAMES).map(|raw| items(raw).unwrap_or_default());
     let names = names.unwrap_or_default();
     match (fields.get("mode").and_then(text)?.as_str(), names.as_slice()) {
         ("AUTO", []) => Some(ToolChoice::Auto),
         ("NONE", []) => Some(ToolChoice::None),
         ("ANY", []) => Some(ToolChoice::Required),
-        ("ANY", [one]) => text(one).map(ToolChoice::Tool),
+        ("ANY", [one]) => text(*one).map(ToolChoice::Tool),
         _ => None,
     }
 }

@@ -1,12 +1,11 @@
 //! One part of a content: its data field, and the metadata beside it.
 
-use serde_json::value::RawValue;
-
 use super::marks::{self, CODEC, Field, Name, Spelling, inner, keep};
 use crate::{
     message::{ContentBlock, Extra, Json, Opaque},
     wire::{
         fields::Fields,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -17,7 +16,7 @@ pub(super) struct Part<'a> {
     /// The name of the data field.
     pub(super) data: Name,
     /// Its value.
-    pub(super) value: &'a RawValue,
+    pub(super) value: Raw<'a>,
     /// Everything beside it.
     pub(super) rest: Fields<'a>,
     pub(super) spelling: Spelling,
@@ -37,8 +36,8 @@ const DATA: [Name; 9] = [
 
 impl<'a> Part<'a> {
     /// Reads a part that has exactly one data field, and one that is known.
-    pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
-        let mut rest = Fields::parse(raw.get())?;
+    pub(super) fn read(raw: Raw<'a>) -> Option<Self> {
+        let mut rest = Fields::of(raw)?;
         let known = |key: &str| DATA.into_iter().find(|name| name.is(key));
         let mut found = rest.rest().filter_map(|(key, _)| known(key));
         let data = found.next().filter(|_| found.next().is_none())?;
@@ -66,6 +65,6 @@ pub(super) fn no_args() -> Json {
 }
 
 /// Returns a part that is kept whole.
-pub(super) fn opaque(raw: &RawValue) -> ContentBlock {
-    Opaque::new(CODEC, Json::from_raw(raw)).into()
+pub(super) fn opaque(raw: Raw<'_>) -> ContentBlock {
+    Opaque::new(CODEC, raw.json()).into()
 }

@@ -10,14 +10,13 @@
 //! {"functionCall": {}}
 //! ```
 
-use serde_json::value::RawValue;
-
 use super::{marks::FUNCTION_CALL, part::Part, path::Step, value::Node};
 use crate::{
     message::{Json, Text},
     wire::{
         assembly::Merged,
         fields::{Fields, items, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -47,13 +46,13 @@ impl Partial {
         let mut inner = part.inner().ok_or("a call is no object")?;
         let continues = take(&mut inner, CONTINUES).is_some_and(|raw| raw.get() == "true");
         let pieces = take(&mut inner, PARTIAL).and_then(items).unwrap_or_default();
-        if let Some(args) = inner.take(ARGS).and_then(|raw| Fields::parse(raw.get())) {
+        if let Some(args) = inner.take(ARGS).and_then(Fields::of) {
             for (key, raw) in args.rest() {
-                self.args.at(&[Step::Key(key.to_owned())])?.set(Json::from_raw(raw))?;
+                self.args.at(&[Step::Key(key.to_owned())])?.set(raw.json())?;
             }
         }
         for raw in pieces {
-            self.piece(&Fields::parse(raw.get()).ok_or("a piece of an argument is no object")?)?;
+            self.piece(&Fields::of(raw).ok_or("a piece of an argument is no object")?)?;
         }
         self.call.merge(&inner);
         self.beside.merge(&part.rest);
@@ -69,7 +68,7 @@ impl Partial {
         }
         let plain = get(["numberValue", "number_value"]).or(get(["boolValue", "bool_value"]));
         let null = get(["nullValue", "null_value"]).map(|_| Json::default());
-        match plain.map(Json::from_raw).or(null) {
+        match plain.map(Raw::json).or(null) {
             Some(value) => self.args.at(&path)?.set(value),
             None => Ok(()),
         }
@@ -100,7 +99,7 @@ pub(super) fn is_named(inner: &Fields<'_>) -> bool {
     inner.get("name").and_then(text).is_some_and(|name| !name.is_empty())
 }
 
-fn take<'a>(fields: &mut Fields<'a>, names: [&str; 2]) -> Option<&'a RawValue> {
+fn take<'a>(fields: &mut Fields<'a>, names: [&str; 2]) -> Option<Raw<'a>> {
     let [camel, snake] = names;
     fields.take(camel).or_else(|| fields.take(snake))
 }

@@ -1,15 +1,16 @@
 //! Reading `functionResponse` parts.
 
-use serde_json::value::RawValue;
-
 use super::{
     calls::Calls,
     marks::{self, Field, flag, mark},
     part::{self, Part},
 };
 use crate::{
-    message::{ContentBlock, Json, Text, ToolResult},
-    wire::fields::{Fields, is_text, items, text},
+    message::{ContentBlock, Text, ToolResult},
+    wire::{
+        fields::{Fields, is_text, items, text},
+        raw::Raw,
+    },
 };
 
 /// Reads a result. Where it names no call, the calls of the turn before say which one it answers.
@@ -48,8 +49,8 @@ pub(super) fn result(part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
 }
 
 /// Reads a response: the text under `output` or `error`, or else the whole of it as JSON text.
-fn response(raw: &RawValue, own: &mut Vec<Field>) -> Option<(Vec<ContentBlock>, bool)> {
-    let fields = Fields::parse(raw.get())?;
+fn response(raw: Raw<'_>, own: &mut Vec<Field>) -> Option<(Vec<ContentBlock>, bool)> {
+    let fields = Fields::of(raw)?;
     let mut all = fields.rest();
     if let (Some((key, value)), None) = (all.next(), all.next())
         && let Some(said) = text(value).filter(|_| ["output", "error"].contains(&key))
@@ -59,7 +60,7 @@ fn response(raw: &RawValue, own: &mut Vec<Field>) -> Option<(Vec<ContentBlock>, 
         return Some((content, key == "error"));
     }
     own.push(mark("~as", "response"));
-    let whole = Json::from_raw(raw);
+    let whole = raw.json();
     Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
 }
 
@@ -68,11 +69,11 @@ pub(super) fn says_error(fields: &Fields<'_>) -> bool {
     fields.get("error").is_some_and(|raw| raw.get() != "null")
 }
 
-fn parts(raw: &RawValue) -> Option<Vec<ContentBlock>> {
+fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
     let parts = items(raw).filter(|parts| !parts.is_empty())?;
-    let read = |raw: &&RawValue| {
+    let read = |raw: Raw<'_>| {
         let part = Part::read(raw).filter(|part| part.data != marks::TEXT);
         part.and_then(Part::block).unwrap_or_else(|| part::opaque(raw))
     };
-    Some(parts.iter().map(read).collect())
+    Some(parts.into_iter().map(read).collect())
 }

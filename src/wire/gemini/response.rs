@@ -1,8 +1,5 @@
 //! Reading answers.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{
     calls::Calls,
     decode,
@@ -14,13 +11,16 @@ use crate::{
         contract::WireError,
         extras::object,
         fields::{Fields, Path, items, text},
+        raw::{Raw, Scanned},
         tree::Tree,
     },
 };
+use serde::Deserialize;
 
 /// Reads a response body: its first candidate.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::answer(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = match fields.take("candidates") {
@@ -28,9 +28,9 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
         None => Vec::new(),
     };
     let path = Path::Item(&path, 0);
-    let first = candidates.iter().find(|raw| is_first(raw)).or_else(|| candidates.first());
+    let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
     let mut candidate = match first {
-        Some(raw) => Fields::read(raw, path)?,
+        Some(raw) => Fields::read(*raw, path)?,
         None if refused => Fields::default(),
         None => return Err(path.missing("a candidate")),
     };
@@ -57,21 +57,21 @@ pub(super) fn made_up_id(response: &str, number: usize) -> Text {
 }
 
 /// Whether a candidate is the one that is read: number 0, which may be left out.
-pub(super) fn is_first(candidate: &RawValue) -> bool {
-    let index = Fields::parse(candidate.get()).and_then(|fields| fields.get("index"));
+pub(super) fn is_first(candidate: Raw<'_>) -> bool {
+    let index = Fields::of(candidate).and_then(|fields| fields.get("index"));
     index.is_none_or(|index| matches!(index.get(), "0" | "null"))
 }
 
 /// Whether the prompt was refused.
 pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
-    let feedback = fields.get("promptFeedback").and_then(|raw| Fields::parse(raw.get()));
+    let feedback = fields.get("promptFeedback").and_then(Fields::of);
     let reason = feedback.and_then(|feedback| feedback.get("blockReason").and_then(text));
     reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
 }
 
 /// Reads what was spent. The provider counts thoughts apart from the answer, and what its own tools
 /// gave the model apart from the prompt.
-pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let reported: Reported = serde_json::from_str(raw.get()).ok()?;
     let count = |tokens: Option<u64>| tokens.unwrap_or(0);
     let reasoning = count(reported.thoughts_token_count);
@@ -111,7 +111,7 @@ fn content<'a>(
         Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of parts", raw))?,
         None => Vec::new(),
     };
-    let mut blocks = decode::answer(&parts, &mut Calls::default(), |number| made_up_id(id, number));
+    let mut blocks = decode::answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
     blocks.retain(says_something);
     Ok((blocks, content))
 }

@@ -6,8 +6,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::value::RawValue;
-
 use super::{
     marks::{FUNCTION_CALL, TEXT},
     part::Part,
@@ -20,6 +18,7 @@ use crate::{
         classify::classify_error,
         contract::WireError,
         fields::{Fields, items, text},
+        raw::{Raw, Scanned},
         stream::{StreamEvent, TurnBuilder},
         tree::{Object, Tree},
     },
@@ -58,7 +57,8 @@ impl TurnBuilder for Builder {
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        let fields = match Fields::body(data.as_bytes()) {
+        let scanned = Scanned::new(data.as_bytes());
+        let fields = match Fields::body(&scanned) {
             Ok(fields) => fields,
             Err(WireError::Shape { .. }) => return Ok(Vec::new()),
             Err(error @ WireError::NotJson { .. }) => {
@@ -107,15 +107,15 @@ impl Builder {
         self.body.extend(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
         let all = items(raw).ok_or_else(|| self.broken("the candidates are no list"))?;
-        let first = all.into_iter().find(|candidate| response::is_first(candidate));
+        let first = all.into_iter().find(|candidate| response::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
 
-    fn candidate(&mut self, raw: &RawValue) -> Result<Vec<Delta>, ModelError> {
-        let Some(mut fields) = Fields::parse(raw.get()) else {
+    fn candidate(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
+        let Some(mut fields) = Fields::of(raw) else {
             return Err(self.broken("a candidate is no object"));
         };
-        let content = fields.take("content").and_then(|raw| Fields::parse(raw.get()));
+        let content = fields.take("content").and_then(Fields::of);
         let reason = fields.get("finishReason").and_then(text);
         self.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
@@ -143,9 +143,9 @@ impl Builder {
     }
 
     /// Takes a part in, and returns what it adds.
-    fn part(&mut self, raw: &RawValue) -> Result<Vec<Delta>, ModelError> {
+    fn part(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
         let Some(part) = Part::read(raw) else {
-            self.parts.push(Piece::Whole(Json::from_raw(raw)));
+            self.parts.push(Piece::Whole(raw.json()));
             return Ok(Vec::new());
         };
         if part.data == TEXT {
@@ -163,16 +163,16 @@ impl Builder {
             };
             return Ok(before.into_iter().chain(call).collect());
         }
-        self.parts.push(Piece::Whole(Json::from_raw(raw)));
+        self.parts.push(Piece::Whole(raw.json()));
         Ok(Vec::new())
     }
 
     /// Takes the first piece of a call.
-    fn begin(&mut self, raw: &RawValue, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
+    fn begin(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
         let id = self.id.clone().unwrap_or_default();
         let made_up = || response::made_up_id(&id, self.calls);
         let Some(call) = Part::read(raw).and_then(|part| part.call(made_up)) else {
-            self.parts.push(Piece::Whole(Json::from_raw(raw)));
+            self.parts.push(Piece::Whole(raw.json()));
             return Ok(Vec::new());
         };
         self.calls += 1;
@@ -199,7 +199,7 @@ impl Builder {
         Some(Delta::ToolInput { id: call.id.clone(), text: input })
     }
 
-    fn text(&mut self, raw: &RawValue, part: &Part<'_>) -> Option<Delta> {
+    fn text(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Option<Delta> {
         let said = text(part.value);
         let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);
@@ -213,15 +213,15 @@ impl Builder {
             (_, Some(said)) if plain => {
                 self.parts.push(Piece::Text { thought, text: said.to_string() });
             }
-            _ => self.parts.push(Piece::Whole(Json::from_raw(raw))),
+            _ => self.parts.push(Piece::Whole(raw.json())),
         }
         let text = said.filter(|said| !said.is_empty())?;
         Some(if thought { Delta::Thinking { text } } else { Delta::Text { text } })
     }
 
     /// Takes a call that came whole.
-    fn call(&mut self, raw: &RawValue, part: Part<'_>) -> Vec<Delta> {
-        self.parts.push(Piece::Whole(Json::from_raw(raw)));
+    fn call(&mut self, raw: Raw<'_>, part: Part<'_>) -> Vec<Delta> {
+        self.parts.push(Piece::Whole(raw.json()));
         let id = self.id.clone().unwrap_or_default();
         let Some(call) = part.call(|| response::made_up_id(&id, self.calls)) else {
             return Vec::new();
@@ -279,8 +279,8 @@ impl Merged {
         fields.rest().for_each(|(key, raw)| self.set(key, raw));
     }
 
-    fn set(&mut self, key: &str, raw: &RawValue) {
-        let value = Json::from_raw(raw);
+    fn set(&mut self, key: &str, raw: Raw<'_>) {
+        let value = raw.json();
         let place = self.places.get(key).and_then(|place| self.fields.get_mut(*place));
         match place {
             Some(place) => place.1 = value,

@@ -6,8 +6,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, value::RawValue};
-
 use super::marks::{
     CODEC, DECLARATIONS, Field, JSON_SCHEMA, PARAMETERS, Spelling, is_own, keep, mark, marked,
     wire_fields,
@@ -17,16 +15,18 @@ use crate::{
     wire::{
         fields::{Fields, items},
         notes::Notes,
+        raw::Raw,
         schemas::no_parameters,
         tree::{Object, Tree},
     },
 };
+use serde_json::Value;
 
 /// Reads `tools`; `None` if it is not an array of objects, or empty.
-pub(super) fn read_all(raw: &RawValue) -> Option<Vec<ToolSpec>> {
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let mut tools = Vec::new();
     for (number, raw) in items(raw)?.into_iter().enumerate() {
-        let mut fields = Fields::parse(raw.get())?;
+        let mut fields = Fields::of(raw)?;
         let mut spelling = Spelling::default();
         let declared = DECLARATIONS.in_fields(&fields).and_then(|key| fields.get(key));
         let declared = declared.and_then(|raw| declarations(raw, number));
@@ -116,14 +116,14 @@ impl Group {
     }
 }
 
-fn declarations(raw: &RawValue, group: usize) -> Option<Vec<ToolSpec>> {
+fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
     let read: Option<Vec<ToolSpec>> =
         items(raw)?.into_iter().map(|raw| read_declaration(raw, group)).collect();
     read.filter(|tools| !tools.is_empty())
 }
 
-fn read_declaration(raw: &RawValue, group: usize) -> Option<ToolSpec> {
-    let mut fields = Fields::parse(raw.get())?;
+fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
+    let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let mut spelling = Spelling::default();
     let mut own = vec![number(group)];
@@ -132,7 +132,7 @@ fn read_declaration(raw: &RawValue, group: usize) -> Option<ToolSpec> {
         let key = name.in_fields(&fields).filter(is_schema)?;
         Some((name, key))
     });
-    let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Json::from_raw);
+    let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Raw::json);
     own.push(mark("~schema", key.map_or("absent", |(name, _)| name.camel)));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(came)) = (&ours, &schema) {
@@ -226,8 +226,8 @@ mod tests {
     use crate::wire::notes;
 
     fn again(tools: &str, change: impl FnOnce(&mut Vec<ToolSpec>)) -> Value {
-        let raw: Box<RawValue> = serde_json::from_str(tools).unwrap();
-        let mut read = read_all(&raw).unwrap();
+        let raw = serde_json::from_str(tools).unwrap();
+        let mut read = read_all(raw).unwrap();
         change(&mut read);
         let (_, mut notes) = notes::prepare(&[], CODEC);
         Tree::from(write_all(&read, &mut notes)).into_json().to_value().unwrap()

@@ -7,6 +7,7 @@ use crate::{
     message::Json,
     wire::{
         fields::{Fields, is_text, items, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -69,16 +70,15 @@ impl Node {
             (Self::Whole(json), Step::Key(_)) => {
                 let Some(fields) = Fields::parse(json.as_str()) else { return };
                 let fields = fields.rest();
-                let fields: Vec<_> = fields
-                    .map(|(key, raw)| (key.to_owned(), Self::Whole(Json::from_raw(raw))))
-                    .collect();
+                let fields: Vec<_> =
+                    fields.map(|(key, raw)| (key.to_owned(), Self::Whole(raw.json()))).collect();
                 let keys = fields.iter().enumerate();
                 let places = keys.map(|(place, (key, _))| (key.clone(), place)).collect();
                 Self::Object(fields, places)
             }
             (Self::Whole(json), Step::Index(_)) => {
-                let Some(items) = items(json.as_raw()) else { return };
-                let whole = |raw| Self::Whole(Json::from_raw(raw));
+                let Some(items) = items(Raw::of(json)) else { return };
+                let whole = |raw: Raw<'_>| Self::Whole(raw.json());
                 Self::Array(items.into_iter().map(whole).collect())
             }
             (Self::Text(_) | Self::Array(_) | Self::Object(..), _) => return,
@@ -91,8 +91,8 @@ impl Node {
         match self {
             Self::Nothing => *self = Self::Text(piece.to_owned()),
             Self::Text(before) => before.push_str(piece),
-            Self::Whole(json) if is_text(json.as_raw()) => {
-                let before = text(json.as_raw()).unwrap_or_default();
+            Self::Whole(json) if is_text(Raw::of(json)) => {
+                let before = text(Raw::of(json)).unwrap_or_default();
                 *self = Self::Text(format!("{before}{piece}"));
             }
             Self::Whole(_) | Self::Array(_) | Self::Object(..) => return Err(OTHER),

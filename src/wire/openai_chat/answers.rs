@@ -10,6 +10,7 @@ use crate::{
         fields::items,
         ids::Ids,
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -131,8 +132,8 @@ impl Joined {
 fn append(before: &mut Tree, value: &Tree) -> bool {
     let items = |tree: &Tree| {
         let Tree::Raw(json) = tree else { return None };
-        let items = items(json.as_raw())?;
-        Some(items.into_iter().map(|raw| Tree::Raw(crate::message::Json::from_raw(raw))).collect())
+        let items = items(Raw::of(json))?;
+        Some(items.into_iter().map(|raw| Tree::Raw(raw.json())).collect())
     };
     let Some(more) = items(value) else { return false };
     let more: Vec<Tree> = more;

@@ -1,7 +1,5 @@
 //! Tool calls, both ways.
 
-use serde_json::value::RawValue;
-
 use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
 use crate::{
     message::{Extra, Json, Text, ToolInput, ToolUse},
@@ -9,20 +7,21 @@ use crate::{
         fields::{Fields, items, text},
         notes::Notes,
         openai::input_text,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
 
 /// Reads `tool_calls`; `None` if it is not an array of objects, or empty.
-pub(super) fn read_all(raw: &RawValue) -> Option<Vec<ToolUse>> {
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolUse>> {
     let calls: Option<Vec<ToolUse>> =
         items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_unknown(raw))).collect();
     calls.filter(|calls| !calls.is_empty())
 }
 
 /// Reads the deprecated `function_call`, which has no id: it gets this one.
-pub(super) fn read_deprecated(raw: &RawValue, id: Text) -> Option<ToolUse> {
-    let mut fields = Fields::parse(raw.get())?;
+pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
+    let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let input = ToolInput::Text(fields.take_text("arguments")?);
     Some(ToolUse { id, name, input, extra: keep(&fields, vec![mark("~as", "function_call")]) })
@@ -57,15 +56,15 @@ pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
 }
 
 /// Reads a call of one of the two known forms.
-fn read(raw: &RawValue) -> Option<ToolUse> {
-    let mut fields = Fields::parse(raw.get())?;
+fn read(raw: Raw<'_>) -> Option<ToolUse> {
+    let mut fields = Fields::of(raw)?;
     let id = fields.take_text("id")?;
     let (kind, input, mut own) = match fields.take_text("type")?.as_str() {
         "function" => ("function", "arguments", Vec::new()),
         "custom" => ("custom", "input", vec![mark("~as", "custom")]),
         _ => return None,
     };
-    let mut body = Fields::parse(fields.take(kind)?.get())?;
+    let mut body = Fields::of(fields.take(kind)?)?;
     let name = body.take_text("name")?;
     let input = ToolInput::Text(body.take_text(input)?);
     own.extend(inner(kind, &body));
@@ -75,11 +74,11 @@ fn read(raw: &RawValue) -> Option<ToolUse> {
 /// Reads a call of a form that nobody here knows: no type or another one, no id, arguments that are
 /// JSON. It is kept whole, and its id, name and input are looked for as well as can be, so that its
 /// result finds it.
-fn read_unknown(raw: &RawValue) -> Option<ToolUse> {
-    let fields = Fields::parse(raw.get())?;
+fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
+    let fields = Fields::of(raw)?;
     let field = |key: &str| fields.get(key).and_then(text);
     let kind = field("type").unwrap_or_else(|| "function".into());
-    let body = fields.get(&kind).and_then(|body| Fields::parse(body.get()));
+    let body = fields.get(&kind).and_then(Fields::of);
     let body = body.as_ref();
     let name = body.and_then(|body| body.get("name")).and_then(text);
     let input = body.and_then(|body| body.get("arguments").or_else(|| body.get("input")));
@@ -87,13 +86,13 @@ fn read_unknown(raw: &RawValue) -> Option<ToolUse> {
         id: field("id").unwrap_or_default(),
         name: name.unwrap_or(kind),
         input: input.map_or_else(|| ToolInput::Json(empty_object()), read_input),
-        extra: Extra::new(CODEC, [("~raw", Json::from_raw(raw))]),
+        extra: Extra::new(CODEC, [("~raw", raw.json())]),
     })
 }
 
 /// Returns the call as it came, with the id that it has now; `None` if it was changed otherwise.
 fn write_unknown(call: &ToolUse, id: &Text, raw: &Json) -> Option<Object> {
-    let came = read_unknown(raw.as_raw())?;
+    let came = read_unknown(Raw::of(raw))?;
     if came.name != call.name || came.input != call.input {
         return None;
     }
@@ -104,8 +103,8 @@ fn write_unknown(call: &ToolUse, id: &Text, raw: &Json) -> Option<Object> {
     Some(object)
 }
 
-fn read_input(raw: &RawValue) -> ToolInput {
-    text(raw).map_or_else(|| ToolInput::Json(Json::from_raw(raw)), ToolInput::Text)
+fn read_input(raw: Raw<'_>) -> ToolInput {
+    text(raw).map_or_else(|| ToolInput::Json(raw.json()), ToolInput::Text)
 }
 
 fn empty_object() -> Json {
@@ -123,8 +122,8 @@ mod tests {
     }
 
     fn read_one(item: &str) -> ToolUse {
-        let raw: Box<RawValue> = serde_json::from_str(&format!("[{item}]")).unwrap();
-        read_all(&raw).unwrap().remove(0)
+        let list = format!("[{item}]");
+        read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0)
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Reading request bodies: the roles, and what each message becomes.
 
-use serde_json::value::RawValue;
-
 use super::{
     calls,
     marks::{Field, REASONING, keep, mark, opaque_field},
@@ -15,19 +13,21 @@ use crate::{
     wire::{
         contract::{DecodeOptions, WireError},
         fields::{Fields, Path, items, text},
+        raw::{Raw, Scanned},
         texts::recognise,
     },
 };
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let path = Path::Field(&Path::Body, "messages");
     let raw = fields.take("messages").ok_or_else(|| path.missing("an array of messages"))?;
     let messages = items(raw).ok_or_else(|| path.mismatch("an array of messages", raw))?;
     let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), asked: None };
     for (index, raw) in messages.iter().enumerate() {
-        reader.message(raw, messages.get(index + 1), Path::Item(&path, index))?;
+        reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
     }
     Ok(params::read(fields, reader.system, reader.thread))
 }
@@ -85,8 +85,8 @@ enum Asked {
 impl Reader<'_> {
     fn message(
         &mut self,
-        raw: &RawValue,
-        next: Option<&&RawValue>,
+        raw: Raw<'_>,
+        next: Option<Raw<'_>>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
         let mut fields = Fields::read(raw, path)?;
@@ -134,13 +134,13 @@ impl Reader<'_> {
     fn assistant(
         &mut self,
         fields: Fields<'_>,
-        next: Option<&&RawValue>,
+        next: Option<Raw<'_>>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
         // A call without an id can only be paired with a `function` message right behind it.
         let calls = fields.get("function_call").is_some_and(|raw| raw.get().starts_with('{'));
         let id = Text::from(format!("function_call_{}", self.thread.len()));
-        let id = Some(id).filter(|_| calls && next.is_none_or(|next| is_function(next)));
+        let id = Some(id).filter(|_| calls && next.is_none_or(is_function));
         let message = assistant(fields, id.clone(), Vec::new(), path)?;
         let paired = message.tool_uses().any(calls::is_deprecated);
         self.asked = id.filter(|_| paired).map(Asked::Function);
@@ -172,7 +172,7 @@ impl Reader<'_> {
     /// The deprecated `function` message: a result where it follows its call, else kept whole.
     fn function(
         &mut self,
-        raw: &RawValue,
+        raw: Raw<'_>,
         fields: Fields<'_>,
         asked: Option<Asked>,
         path: Path<'_>,
@@ -194,8 +194,8 @@ fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Text, WireError> {
     text(raw).ok_or_else(|| path.mismatch(ROLES, raw))
 }
 
-fn is_function(raw: &RawValue) -> bool {
-    let fields = Fields::parse(raw.get());
+fn is_function(raw: Raw<'_>) -> bool {
+    let fields = Fields::of(raw);
     let role = fields.and_then(|fields| fields.get("role").and_then(text));
     role.is_some_and(|role| role == "function")
 }
@@ -226,7 +226,7 @@ fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
     thoughts
 }
 
-fn take_object<'a>(fields: &mut Fields<'a>, key: &str) -> Option<&'a RawValue> {
+fn take_object<'a>(fields: &mut Fields<'a>, key: &str) -> Option<Raw<'a>> {
     fields.get(key).filter(|raw| raw.get().starts_with('{'))?;
     fields.take(key)
 }

@@ -22,14 +22,13 @@
 //! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
 //! itself where `name` is `content`, and the message itself where it is `message`.
 
-use serde_json::value::RawValue;
-
 pub(super) use crate::wire::extras::{Field, inner, mark, reopen, wire_fields};
 use crate::{
     message::{ContentBlock, Extra, Json, Opaque, Text},
     wire::{
         extras,
         fields::{Fields, is_text, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -51,8 +50,8 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
 }
 
 /// Returns a part of the content that only this codec understands.
-pub(super) fn opaque_part(raw: &RawValue) -> ContentBlock {
-    let value = Json::from_raw(raw);
+pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
+    let value = raw.json();
     if value.as_str().starts_with(FIELD) || is_text(raw) {
         return opaque_field("content", raw);
     }
@@ -60,13 +59,13 @@ pub(super) fn opaque_part(raw: &RawValue) -> ContentBlock {
 }
 
 /// Returns a whole content that is a string which no text block can hold.
-pub(super) fn opaque_string(raw: &RawValue) -> ContentBlock {
-    Opaque::new(CODEC, Json::from_raw(raw)).into()
+pub(super) fn opaque_string(raw: Raw<'_>) -> ContentBlock {
+    Opaque::new(CODEC, raw.json()).into()
 }
 
 /// Returns a field of a message that only this codec understands.
-pub(super) fn opaque_field(name: &'static str, raw: &RawValue) -> ContentBlock {
-    let object = Object::default().with("~field", name).with("value", Json::from_raw(raw));
+pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
+    let object = Object::default().with("~field", name).with("value", raw.json());
     Opaque::new(CODEC, Tree::from(object).into_json()).into()
 }
 
@@ -100,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_part_that_looks_like_a_field_is_still_a_part() {
-        let raw: &RawValue = serde_json::from_str(r#"{"~field":"audio","value":1}"#).unwrap();
+        let raw: Raw<'_> = serde_json::from_str(r#"{"~field":"audio","value":1}"#).unwrap();
         let ContentBlock::Opaque(block) = opaque_part(raw) else { panic!("not opaque") };
         let (name, value) = read_field(&block.value).unwrap();
         assert_eq!((name.as_str(), value.as_str()), ("content", raw.get()));

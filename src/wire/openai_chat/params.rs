@@ -5,8 +5,6 @@
 //! among `allowed_tools`), the text is kept under a mark, and written for as long as it still means
 //! what the field says. A parameter that does not read stays an unknown field.
 
-use serde_json::value::RawValue;
-
 use super::{
     marks::{CODEC, keep, wire_fields},
     tools,
@@ -20,6 +18,7 @@ use crate::{
         openai::{
             self, limit, number, possible_choice, take, temperature, write_temperature, write_tools,
         },
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -78,14 +77,14 @@ fn write_limit(request: &Request, body: &mut Object) {
     let (new, old) =
         (own(&request.extra, "~max_completion_tokens"), own(&request.extra, "~max_tokens"));
     let key = if old.is_some() { OLD_LIMIT } else { NEW_LIMIT };
-    let came = new.or(old).filter(|came| limit(Some(came.as_raw())) == Some(tokens));
+    let came = new.or(old).filter(|came| limit(Some(Raw::of(came))) == Some(tokens));
     body.set(key, came.map_or_else(|| tokens.into(), Tree::from));
 }
 
 fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
     let Some(wanted) = possible_choice(request, dropped, body, notes) else { return };
     let came = own(&request.extra, "~tool_choice");
-    let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
+    let came = came.filter(|came| choice(Some(Raw::of(came))).as_ref() == Some(wanted));
     body.set("tool_choice", came.map_or_else(|| write_choice(wanted.clone()), Tree::from));
 }
 
@@ -93,9 +92,9 @@ fn own(extra: &Extra, mark: &str) -> Option<Json> {
     extra.get(CODEC, mark).cloned()
 }
 
-fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
+fn choice(raw: Option<Raw<'_>>) -> Option<ToolChoice> {
     openai::choice(raw, |fields, kind| {
-        let named = Fields::parse(fields.get(kind)?.get())?;
+        let named = Fields::of(fields.get(kind)?)?;
         named.get("name").and_then(text)
     })
 }

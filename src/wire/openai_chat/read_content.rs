@@ -1,7 +1,5 @@
 //! Reading the content of messages and results.
 
-use serde_json::value::RawValue;
-
 use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
     message::{ContentBlock, Document, Image, MediaSource, TextBlock},
@@ -9,6 +7,7 @@ use crate::{
         contract::WireError,
         fields::{Fields, Path, is_text, items, text},
         openai::data_uri,
+        raw::Raw,
     },
 };
 
@@ -29,7 +28,7 @@ pub(super) struct Content {
 
 /// Reads a content: a string, an array of parts, or nothing where that is allowed.
 pub(super) fn content(
-    raw: Option<&RawValue>,
+    raw: Option<Raw<'_>>,
     speaker: Speaker,
     path: Path<'_>,
 ) -> Result<Content, WireError> {
@@ -44,7 +43,7 @@ pub(super) fn content(
         Some(raw) if is_text(raw) => Ok(string(raw, speaker)),
         Some(raw) => {
             let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
-            Ok(array(&parts, speaker))
+            Ok(array(parts, speaker))
         }
     }
 }
@@ -57,7 +56,7 @@ impl Content {
 
 /// Blank text is no text block, because other providers refuse those and repairs take them out.
 /// Here it is valid, so it is kept as an opaque part.
-fn string(raw: &RawValue, speaker: Speaker) -> Content {
+fn string(raw: Raw<'_>, speaker: Speaker) -> Content {
     match (speaker, text(raw)) {
         (Speaker::Assistant, Some(text)) if text.is_empty() => Content::empty(Some("empty")),
         (Speaker::Tool, Some(text)) if text.is_empty() => Content::empty(None),
@@ -68,21 +67,21 @@ fn string(raw: &RawValue, speaker: Speaker) -> Content {
     }
 }
 
-fn array(parts: &[&RawValue], speaker: Speaker) -> Content {
-    let part = |raw: &&RawValue| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
-    match parts {
+fn array(parts: Vec<Raw<'_>>, speaker: Speaker) -> Content {
+    let part = |raw: Raw<'_>| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
+    match parts.as_slice() {
         [] => Content::empty(Some("empty_array")),
-        [one] => Content { blocks: vec![part(one)], form: Some(mark("~content", "array")) },
-        many => Content { blocks: many.iter().map(part).collect(), form: None },
+        [one] => Content { blocks: vec![part(*one)], form: Some(mark("~content", "array")) },
+        _ => Content { blocks: parts.into_iter().map(part).collect(), form: None },
     }
 }
 
 /// Reads a part; `None` if it is not one that is known here.
-fn part(raw: &RawValue, speaker: Speaker) -> Option<ContentBlock> {
-    let mut fields = Fields::parse(raw.get())?;
-    let kind = fields.take_text("type")?;
+fn part(raw: Raw<'_>, speaker: Speaker) -> Option<ContentBlock> {
+    let mut fields = Fields::of(raw)?;
+    let kind = fields.take_word("type")?;
     let media = matches!(speaker, Speaker::User | Speaker::Tool);
-    match kind.as_str() {
+    match kind.as_ref() {
         "text" => {
             let text = fields.take_text("text")?;
             let kept = speaker == Speaker::Tool || !text.is_blank();
@@ -100,7 +99,7 @@ fn part(raw: &RawValue, speaker: Speaker) -> Option<ContentBlock> {
 }
 
 fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut image = Fields::parse(fields.take("image_url")?.get())?;
+    let mut image = Fields::of(fields.take("image_url")?)?;
     let url = image.take_text("url")?;
     let source = data_uri(&url).unwrap_or(MediaSource::Url { url });
     let own = inner("image_url", &image).into_iter().collect();
@@ -108,7 +107,7 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
 }
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut file = Fields::parse(fields.take("file")?.get())?;
+    let mut file = Fields::of(fields.take("file")?)?;
     let source = match file.take_text("file_data") {
         Some(data) => data_uri(&data)?,
         None => MediaSource::File { id: file.take_text("file_id")? },

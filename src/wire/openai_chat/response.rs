@@ -1,8 +1,5 @@
 //! Reading answers.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{
     decode,
     marks::{CODEC, Field},
@@ -14,19 +11,22 @@ use crate::{
         contract::WireError,
         extras::object,
         fields::{Fields, Path, items, text},
+        raw::{Raw, Scanned},
         tree::Tree,
     },
 };
+use serde::Deserialize;
 
 /// Reads a `chat.completion` body: its first choice.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::answer(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
     let raw = fields.take("choices").ok_or_else(|| choices.missing("an array of choices"))?;
     let all = items(raw).ok_or_else(|| choices.mismatch("an array of choices", raw))?;
     let first = all.first().ok_or_else(|| path.missing("a choice"))?;
-    let mut choice = Fields::read(first, path)?;
+    let mut choice = Fields::read(*first, path)?;
     let path = Path::Field(&path, "message");
     let raw = choice.take("message").ok_or_else(|| path.missing("a message"))?;
     let mut message = Fields::read(raw, path)?;
@@ -68,7 +68,7 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
 }
 
 /// Reads what was spent.
-pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let reported: Reported = serde_json::from_str(raw.get()).ok()?;
     let prompt = reported.prompt_tokens_details.unwrap_or_default();
     let completion = reported.completion_tokens_details.unwrap_or_default();

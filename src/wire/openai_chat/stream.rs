@@ -11,18 +11,18 @@
 //! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a reason why
 //! it finished is whole too when the stream ends.
 
-use serde_json::{Value, value::RawValue};
-
 use super::{response, stream_message::Message};
 use crate::{
     message::{Delta, Json, ModelError, Usage},
     wire::{
         assembly::{Assembly, Merged, said, unreadable},
         fields::{Fields, items, text},
+        raw::{Raw, Scanned},
         stream::StreamEvent,
         tree::{Object, Tree},
     },
 };
+use serde_json::Value;
 
 /// A response in the making.
 #[derive(Debug, Default)]
@@ -42,7 +42,8 @@ impl Assembly for Response {
             self.done = true;
             return Ok(Vec::new());
         }
-        let Some(mut fields) = Fields::parse(data) else { return not_an_object(event) };
+        let scanned = Scanned::new(data.as_bytes());
+        let Ok(mut fields) = Fields::body(&scanned) else { return not_an_object(event) };
         if event.name == "error" || is_error(&fields) {
             return Err(said(data));
         }
@@ -54,7 +55,7 @@ impl Assembly for Response {
         fields.take("obfuscation");
         self.count(usage);
         self.head(fields);
-        let choices = choices.into_iter().flatten().filter_map(|raw| Fields::parse(raw.get()));
+        let choices = choices.into_iter().flatten().filter_map(Fields::of);
         let mut deltas = Vec::new();
         for choice in choices.filter(is_first) {
             deltas.extend(self.choice(choice)?);
@@ -85,14 +86,14 @@ impl Assembly for Response {
 
     fn usage(&self) -> Option<Usage> {
         let usage = Tree::from(self.usage.object()?).into_json();
-        response::usage(usage.as_raw())
+        response::usage(Raw::of(&usage))
     }
 }
 
 impl Response {
     /// Takes what a chunk says beside its choices.
     fn head(&mut self, mut fields: Fields<'_>) {
-        if let Some(groq) = fields.get("x_groq").and_then(|raw| Fields::parse(raw.get()))
+        if let Some(groq) = fields.get("x_groq").and_then(Fields::of)
             && let Some(usage) = groq.get("usage")
         {
             fields.take("x_groq");
@@ -103,7 +104,7 @@ impl Response {
 
     fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         self.count(choice.take("usage"));
-        let logprobs = choice.get("logprobs").and_then(|raw| Fields::parse(raw.get()));
+        let logprobs = choice.get("logprobs").and_then(Fields::of);
         if let Some(logprobs) = logprobs {
             choice.take("logprobs");
             self.add_logprobs(&logprobs);
@@ -111,16 +112,16 @@ impl Response {
         let delta = choice.take("delta").filter(|raw| raw.get() != "null");
         self.choice.merge(&choice);
         let Some(delta) = delta else { return Ok(Vec::new()) };
-        let delta = Fields::parse(delta.get());
+        let delta = Fields::of(delta);
         let delta = delta.ok_or_else(|| unreadable("a delta is no JSON object"))?;
-        let id = self.head.get("id").and_then(|id| text(id.as_raw())).unwrap_or_default();
+        let id = self.head.get("id").and_then(|id| text(Raw::of(id))).unwrap_or_default();
         Ok(self.message.get_or_insert_default().add(delta, &id))
     }
 
     fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
         // Two lists in every known form; a hostile stream makes no more work by many.
         for (key, raw) in logprobs.rest().take(8) {
-            let more = items(raw).into_iter().flatten().map(Json::from_raw);
+            let more = items(raw).into_iter().flatten().map(Raw::json);
             let full = self.logprobs.len() >= 8;
             match self.logprobs.iter_mut().find(|(name, _)| name == key) {
                 Some((_, list)) => list.extend(more),
@@ -143,8 +144,8 @@ impl Response {
     }
 
     /// Takes counts, each of which is that of the whole answer so far.
-    fn count(&mut self, usage: Option<&RawValue>) {
-        if let Some(usage) = usage.and_then(|raw| Fields::parse(raw.get())) {
+    fn count(&mut self, usage: Option<Raw<'_>>) {
+        if let Some(usage) = usage.and_then(Fields::of) {
             self.usage.merge(&usage);
         }
     }

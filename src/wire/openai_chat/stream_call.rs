@@ -113,7 +113,7 @@ impl Call {
         }
         let mut deltas = self.tell(Text::default());
         for form in ["function", "custom"] {
-            if let Some(body) = item.get(form).and_then(|raw| Fields::parse(raw.get())) {
+            if let Some(body) = item.get(form).and_then(Fields::of) {
                 item.take(form);
                 deltas.extend(self.add_body(form, body));
             }
@@ -146,8 +146,7 @@ impl Call {
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id;
         }
-        let named =
-            item.get("function").and_then(|raw| Fields::parse(raw.get())?.take_text("name"));
+        let named = item.get("function").and_then(|raw| Fields::of(raw)?.take_text("name"));
         index.is_some() || self.name.is_empty() || named.is_none_or(|name| name.is_empty())
     }
 

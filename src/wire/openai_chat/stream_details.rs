@@ -3,13 +3,12 @@
 //! Texts and summaries come piece by piece. Pieces next to each other belong together if they are
 //! of one type, one index and, where both have one, one id. What is encrypted comes whole.
 
-use serde_json::value::RawValue;
-
 use crate::{
     message::{Json, Text},
     wire::{
         assembly::Merged,
         fields::{Fields, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -27,11 +26,11 @@ enum Detail {
 
 impl Details {
     /// Takes more entries, or pieces of them.
-    pub(super) fn add(&mut self, items: &[&RawValue]) {
+    pub(super) fn add(&mut self, items: &[Raw<'_>]) {
         for raw in items {
-            let piece = Fields::parse(raw.get()).and_then(Piece::read);
+            let piece = Fields::of(*raw).and_then(Piece::read);
             let Some(Piece { fields, key, text }) = piece else {
-                self.0.push(Detail::Whole(Json::from_raw(raw)));
+                self.0.push(Detail::Whole(raw.json()));
                 continue;
             };
             match self.0.last_mut() {
@@ -102,7 +101,7 @@ impl<'a> Piece<'a> {
 /// Whether a piece goes on with an entry.
 fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
     let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
-    let other = |key| piece.get(key).map(RawValue::get).filter(|text| *text != "null");
+    let other = |key| piece.get(key).map(Raw::get).filter(|text| *text != "null");
     let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");
     id && one("index") == other("index")
 }

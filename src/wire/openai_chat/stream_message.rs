@@ -11,8 +11,6 @@
 //! | `audio` | one object, its `data` and `transcript` joined |
 //! | any other field | the last that came |
 
-use serde_json::value::RawValue;
-
 use super::{
     marks::REASONING,
     stream_call::{Call, Calls},
@@ -23,6 +21,7 @@ use crate::{
     wire::{
         assembly::Merged,
         fields::{Fields, items, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -82,7 +81,7 @@ impl Message {
         }
         if let Some(calls) = fields.get("tool_calls").and_then(items) {
             fields.take("tool_calls");
-            for call in calls.into_iter().filter_map(|raw| Fields::parse(raw.get())) {
+            for call in calls.into_iter().filter_map(Fields::of) {
                 deltas.extend(self.calls.add(call));
             }
         }
@@ -157,7 +156,7 @@ impl Message {
         for raw in items(raw).into_iter().flatten() {
             match plain_text(raw) {
                 Some(piece) => deltas.extend(self.say(&piece)),
-                None => self.content.push(Piece::Part(Json::from_raw(raw))),
+                None => self.content.push(Piece::Part(raw.json())),
             }
         }
     }
@@ -178,7 +177,7 @@ impl Message {
     fn lists(&mut self, fields: &mut Fields<'_>) {
         if let Some(more) = fields.get("annotations").and_then(items) {
             fields.take("annotations");
-            let more = more.into_iter().map(|raw| Tree::Raw(Json::from_raw(raw)));
+            let more = more.into_iter().map(|raw| Tree::Raw(raw.json()));
             self.annotations.get_or_insert_default().extend(more);
         }
         if let Some(more) = fields.get("reasoning_details").and_then(items) {
@@ -240,14 +239,14 @@ fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
 }
 
 fn take_object<'a>(fields: &mut Fields<'a>, key: &str) -> Option<Fields<'a>> {
-    let object = Fields::parse(fields.get(key)?.get())?;
+    let object = Fields::of(fields.get(key)?)?;
     fields.take(key);
     Some(object)
 }
 
 /// The text of a part that has nothing else.
-fn plain_text(raw: &RawValue) -> Option<Text> {
-    let mut fields = Fields::parse(raw.get())?;
+fn plain_text(raw: Raw<'_>) -> Option<Text> {
+    let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
     (plain && fields.rest().next().is_none()).then_some(text)

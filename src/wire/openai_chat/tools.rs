@@ -1,7 +1,5 @@
 //! Tool declarations, both ways.
 
-use serde_json::value::RawValue;
-
 use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
 use crate::{
     message::{Json, Text, ToolSpec},
@@ -9,12 +7,13 @@ use crate::{
         fields::{Fields, items, text},
         notes::Notes,
         openai::{set_parameters, take_described},
+        raw::Raw,
         tree::Object,
     },
 };
 
 /// Reads `tools`; `None` if it is not an array of objects, or empty.
-pub(super) fn read_all(raw: &RawValue) -> Option<Vec<ToolSpec>> {
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let tools: Option<Vec<ToolSpec>> =
         items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_native(raw))).collect();
     tools.filter(|tools| !tools.is_empty())
@@ -39,12 +38,12 @@ pub(super) fn write(tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
 }
 
 /// Reads a function.
-fn read(raw: &RawValue) -> Option<ToolSpec> {
-    let mut fields = Fields::parse(raw.get())?;
+fn read(raw: Raw<'_>) -> Option<ToolSpec> {
+    let mut fields = Fields::of(raw)?;
     if fields.take_text("type")? != "function" {
         return None;
     }
-    let mut function = Fields::parse(fields.take("function")?.get())?;
+    let mut function = Fields::of(fields.take("function")?)?;
     let name = function.take_text("name")?;
     let mut own = Vec::new();
     if function.get("parameters").is_none() {
@@ -56,10 +55,10 @@ fn read(raw: &RawValue) -> Option<ToolSpec> {
 }
 
 /// Reads a tool of another type. It is kept whole, and has no schema.
-fn read_native(raw: &RawValue) -> Option<ToolSpec> {
-    let fields = Fields::parse(raw.get())?;
+fn read_native(raw: Raw<'_>) -> Option<ToolSpec> {
+    let fields = Fields::of(raw)?;
     let kind = fields.get("type").and_then(text).unwrap_or_default();
-    let body = fields.get(&kind).and_then(|body| Fields::parse(body.get()));
+    let body = fields.get(&kind).and_then(Fields::of);
     let field = |key: &str| body.as_ref()?.get(key).or_else(|| fields.get(key)).and_then(text);
     let (name, description) = (field("name"), field("description"));
     Some(ToolSpec {
@@ -98,9 +97,9 @@ mod tests {
             r#"{"type":"function","function":{"name":7}}"#,
             r#"{"type":"custom","custom":{"name":"c","format":{"type":"text"}}}"#,
         ] {
-            let raw: Box<RawValue> = serde_json::from_str(&format!("[{tool}]")).unwrap();
+            let list = format!("[{tool}]");
             let (_, mut notes) = notes::prepare(&[], CODEC);
-            let read = read_all(&raw).unwrap().remove(0);
+            let read = read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0);
             let written = Tree::from(write(&read, &mut notes).unwrap()).into_json();
             assert_eq!(
                 written.to_value().unwrap(),

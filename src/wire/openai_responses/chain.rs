@@ -15,6 +15,7 @@ use crate::{
         contract::Change,
         fields::{Fields, text},
         notes::Notes,
+        raw::Raw,
         tree::Object,
     },
 };
@@ -59,5 +60,5 @@ fn holds_answer(request: &Request, name: &str, json: &Json) -> bool {
 
 /// Reads an id that stands alone or in an object.
 fn id_of(json: &Json) -> Option<Text> {
-    text(json.as_raw()).or_else(|| Fields::parse(json.as_str())?.take_text("id"))
+    text(Raw::of(json)).or_else(|| Fields::parse(json.as_str())?.take_text("id"))
 }

@@ -1,7 +1,5 @@
 //! Reading request bodies: which items become which messages.
 
-use serde_json::value::RawValue;
-
 use super::{
     marks::{CODEC, Field, mark},
     params,
@@ -13,15 +11,17 @@ use crate::{
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{Fields, Path, is_text, items},
+        raw::{Raw, Scanned},
         texts::recognise,
     },
 };
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-    let mut fields = Fields::body(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::body(&scanned)?;
     let mut reader = Reader { recognise: options.recognise, ..Reader::default() };
-    reader.context.is_chained = params::is_chained(|key| fields.get(key).map(RawValue::get));
+    reader.context.is_chained = params::is_chained(|key| fields.get(key).map(Raw::get));
     reader.instructions(&mut fields);
     let mut own = Vec::new();
     let path = Path::Field(&Path::Body, "input");
@@ -57,7 +57,7 @@ struct Reader {
 
 impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
-        let Some(raw) = fields.get("instructions").filter(|raw| is_text(raw)) else { return };
+        let Some(raw) = fields.get("instructions").filter(|raw| is_text(*raw)) else { return };
         let Some(text) = crate::wire::fields::text(raw).filter(|text: &Text| !text.is_blank())
         else {
             return;
@@ -67,18 +67,18 @@ impl Reader {
     }
 
     /// The input that is one text.
-    fn text(&mut self, raw: &RawValue) {
+    fn text(&mut self, raw: Raw<'_>) {
         let blocks = said(raw).map(|content| content.blocks).unwrap_or_default();
         let message = with_mark(Message::new(Role::User, blocks), mark("~input", "string"));
         self.said(message);
     }
 
-    fn items(&mut self, items: &[&RawValue], path: Path<'_>) -> Result<(), WireError> {
+    fn items(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<(), WireError> {
         for (index, raw) in items.iter().enumerate() {
             if !raw.get().starts_with('{') {
-                return Err(Path::Item(&path, index).mismatch("an object", raw));
+                return Err(Path::Item(&path, index).mismatch("an object", *raw));
             }
-            match self.context.read(raw, items.get(index + 1).copied()) {
+            match self.context.read(*raw, items.get(index + 1).copied()) {
                 Item::Said(message) => self.said(message),
                 Item::Answered(blocks) => self.join(Role::Assistant, blocks),
                 Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),

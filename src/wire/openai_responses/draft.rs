@@ -3,7 +3,10 @@
 use super::kinds::Label;
 use crate::{
     message::{Json, Text},
-    wire::tree::{Object, Tree},
+    wire::{
+        raw::Raw,
+        tree::{Object, Tree},
+    },
 };
 
 /// One item in the making.
@@ -50,7 +53,7 @@ impl Item {
 
     /// Returns an item that goes back as it came.
     pub(super) fn whole(at: usize, json: Json, led: Option<Text>) -> Self {
-        let label = Label::read(json.as_raw());
+        let label = Label::read(Raw::of(&json));
         let id = label.id.clone();
         Self { at, kind: Kind::Whole(label), body: json.into(), id, led }
     }

@@ -1,10 +1,11 @@
 //! The types of items, and which of them belong together.
 
-use serde_json::value::RawValue;
-
 use crate::{
     message::Text,
-    wire::fields::{Fields, text},
+    wire::{
+        fields::{Fields, text},
+        raw::Raw,
+    },
 };
 
 /// Calls that the host answers in a form of their own, and the type of the answer.
@@ -72,8 +73,8 @@ pub(super) struct Label {
 
 impl Label {
     /// Reads the label of an item.
-    pub(super) fn read(raw: &RawValue) -> Self {
-        Fields::parse(raw.get()).as_ref().map(Self::of).unwrap_or_default()
+    pub(super) fn read(raw: Raw<'_>) -> Self {
+        Fields::of(raw).as_ref().map(Self::of).unwrap_or_default()
     }
 
     /// Reads the label of an item of these fields.

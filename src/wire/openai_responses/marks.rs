@@ -28,8 +28,6 @@
 //! An opaque block is an item as it came, except that `{"~item": .., "~led": ..}` is an item with
 //! the reasoning that led to it, and `{"~part": ..}` is a part of a content.
 
-use serde_json::value::RawValue;
-
 pub(super) use crate::wire::extras::{Field, mark, reopen, wire_fields};
 use crate::{
     message::{ContentBlock, Extra, Json, Opaque, Text},
@@ -37,6 +35,7 @@ use crate::{
         extras,
         fields::{Fields, text},
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -80,8 +79,8 @@ pub(super) enum Kept {
 }
 
 /// Returns an item that only this codec understands.
-pub(super) fn opaque_item(raw: &RawValue, led: Option<&Text>) -> ContentBlock {
-    let value = Json::from_raw(raw);
+pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
+    let value = raw.json();
     if led.is_none() && !value.as_str().starts_with(WRAPPED) {
         return Opaque::new(CODEC, value).into();
     }
@@ -91,8 +90,8 @@ pub(super) fn opaque_item(raw: &RawValue, led: Option<&Text>) -> ContentBlock {
 }
 
 /// Returns a part of a content, or a whole content, that only this codec understands.
-pub(super) fn opaque_part(raw: &RawValue) -> ContentBlock {
-    let object = Object::default().with("~part", Json::from_raw(raw));
+pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
+    let object = Object::default().with("~part", raw.json());
     Opaque::new(CODEC, Tree::from(object).into_json()).into()
 }
 
@@ -116,7 +115,7 @@ const WRAPPED: &str = "{\"~";
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> &RawValue {
+    fn raw(text: &str) -> Raw<'_> {
         serde_json::from_str(text).unwrap()
     }
 

@@ -5,8 +5,6 @@
 //! text is kept under a mark, and written for as long as it still means what the field says. A
 //! parameter that does not read stays an unknown field.
 
-use serde_json::value::RawValue;
-
 use super::{
     marks::{CODEC, Field, keep, wire_fields},
     tools,
@@ -20,6 +18,7 @@ use crate::{
         openai::{
             self, limit, number, possible_choice, take, temperature, write_temperature, write_tools,
         },
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -70,7 +69,7 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     body.set_some("model", options.model.clone());
     if let Some(tokens) = request.max_output {
         let came = own(request, "~max_output_tokens");
-        let came = came.filter(|came| limit(Some(came.as_raw())) == Some(tokens));
+        let came = came.filter(|came| limit(Some(Raw::of(came))) == Some(tokens));
         body.set(LIMIT, came.cloned().map_or_else(|| tokens.into(), Tree::from));
     }
     write_temperature(request, own(request, "~temperature"), &mut body, notes);
@@ -86,7 +85,7 @@ fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, not
     let custom = request.tools.iter().any(|tool| tools::is_custom(tool) && is_wanted(tool));
     let kind = if custom { "custom" } else { "function" };
     let came = own(request, "~tool_choice");
-    let came = came.filter(|came| choice(Some(came.as_raw())).as_ref() == Some(wanted));
+    let came = came.filter(|came| choice(Some(Raw::of(came))).as_ref() == Some(wanted));
     let written = || write_choice(wanted.clone(), kind);
     body.set("tool_choice", came.cloned().map_or_else(written, Tree::from));
 }
@@ -95,7 +94,7 @@ fn own<'r>(request: &'r Request, mark: &str) -> Option<&'r Json> {
     request.extra.get(CODEC, mark)
 }
 
-fn choice(raw: Option<&RawValue>) -> Option<ToolChoice> {
+fn choice(raw: Option<Raw<'_>>) -> Option<ToolChoice> {
     openai::choice(raw, |fields, kind| {
         let named = kind == "function" || kind == "custom";
         fields.get("name").and_then(text).filter(|_| named)

@@ -1,13 +1,12 @@
 //! Reading what the model says and thinks.
 
-use serde_json::value::RawValue;
-
 use super::marks::{Field, books, keep, mark};
 use crate::{
     message::{ContentBlock, Text, TextBlock, Thinking},
     wire::{
         extras::inner,
         fields::{Fields, is_text, items, text},
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -36,10 +35,10 @@ pub(super) fn message(mut fields: Fields<'_>, mut own: Vec<Field>) -> Vec<Conten
 }
 
 /// Reads a part of what the model says.
-fn part(raw: &RawValue, mut own: Vec<Field>) -> Option<TextBlock> {
-    let mut fields = Fields::parse(raw.get()).filter(|fields| fields.get("item").is_none())?;
-    let kind = fields.take_text("type")?;
-    let key = match kind.as_str() {
+fn part(raw: Raw<'_>, mut own: Vec<Field>) -> Option<TextBlock> {
+    let mut fields = Fields::of(raw).filter(|fields| fields.get("item").is_none())?;
+    let kind = fields.take_word("type")?;
+    let key = match kind.as_ref() {
         "output_text" | "input_text" => "text",
         "refusal" => "refusal",
         _ => return None,
@@ -66,9 +65,9 @@ pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<Co
 }
 
 /// What can be read of a reasoning item: its summary, else its content.
-pub(super) fn thought(summary: Option<&RawValue>, content: Option<&RawValue>) -> Option<Text> {
-    let texts = |raw: &RawValue| -> Option<Vec<Text>> {
-        let text = |raw: &RawValue| Fields::parse(raw.get())?.take_text("text");
+pub(super) fn thought(summary: Option<Raw<'_>>, content: Option<Raw<'_>>) -> Option<Text> {
+    let texts = |raw: Raw<'_>| -> Option<Vec<Text>> {
+        let text = |raw: Raw<'_>| Fields::of(raw)?.take_text("text");
         Some(items(raw)?.into_iter().filter_map(text).collect())
     };
     let mut read = texts(summary?)?;

@@ -1,13 +1,12 @@
 //! Reading what messages and results hold.
 
-use serde_json::value::RawValue;
-
 use super::marks::{Field, keep, mark, opaque_part};
 use crate::{
     message::{ContentBlock, Document, Image, MediaSource, Text, TextBlock},
     wire::{
         fields::{Fields, is_text, items, text},
         openai::data_uri,
+        raw::Raw,
     },
 };
 
@@ -22,10 +21,10 @@ pub(super) struct Content {
 ///
 /// Blank text is no text block, because other providers refuse those and repairs take them out.
 /// Here it is valid, so it is kept as an opaque part.
-pub(super) fn said(raw: &RawValue) -> Option<Content> {
+pub(super) fn said(raw: Raw<'_>) -> Option<Content> {
     if !is_text(raw) {
         let parts = items(raw).filter(|parts| !parts.is_empty())?;
-        return Some(array(&parts, |text| !text.is_blank()));
+        return Some(array(parts, |text| !text.is_blank()));
     }
     let block = match text(raw) {
         Some(text) if !text.is_blank() => ContentBlock::text(text),
@@ -35,7 +34,7 @@ pub(super) fn said(raw: &RawValue) -> Option<Content> {
 }
 
 /// Reads what a tool gave: a string, an array of parts, or another value, which is kept as it came.
-pub(super) fn output(raw: &RawValue) -> Content {
+pub(super) fn output(raw: Raw<'_>) -> Content {
     let empty = |form: Option<Field>| Content { blocks: Vec::new(), form };
     if let Some(text) = text(raw).filter(|_| is_text(raw)) {
         let blocks = Some(text).filter(|text| !text.is_empty()).map(ContentBlock::text);
@@ -43,8 +42,8 @@ pub(super) fn output(raw: &RawValue) -> Content {
     }
     match items(raw) {
         Some(parts) if parts.is_empty() => empty(Some(mark("~content", "empty_array"))),
-        Some(parts) if parts.iter().any(|raw| part(raw, |_| true).is_some()) => {
-            array(&parts, |_| true)
+        Some(parts) if parts.iter().any(|raw| part(*raw, |_| true).is_some()) => {
+            array(parts, |_| true)
         }
         Some(_) | None => {
             Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) }
@@ -52,16 +51,16 @@ pub(super) fn output(raw: &RawValue) -> Content {
     }
 }
 
-fn array(parts: &[&RawValue], stays: fn(&Text) -> bool) -> Content {
-    let part = |raw: &&RawValue| part(raw, stays).unwrap_or_else(|| opaque_part(raw));
+fn array(parts: Vec<Raw<'_>>, stays: fn(&Text) -> bool) -> Content {
+    let part = |raw: Raw<'_>| part(raw, stays).unwrap_or_else(|| opaque_part(raw));
     let form = (parts.len() == 1).then(|| mark("~content", "array"));
-    Content { blocks: parts.iter().map(part).collect(), form }
+    Content { blocks: parts.into_iter().map(part).collect(), form }
 }
 
 /// Reads a part; `None` if it is not one that is known here, or if its text may not stay.
-fn part(raw: &RawValue, stays: fn(&Text) -> bool) -> Option<ContentBlock> {
-    let mut fields = Fields::parse(raw.get())?;
-    match fields.take_text("type")?.as_str() {
+fn part(raw: Raw<'_>, stays: fn(&Text) -> bool) -> Option<ContentBlock> {
+    let mut fields = Fields::of(raw)?;
+    match fields.take_word("type")?.as_ref() {
         "input_text" => {
             let text = fields.take_text("text").filter(stays)?;
             Some(TextBlock { text, extra: keep(&fields, Vec::new()) }.into())

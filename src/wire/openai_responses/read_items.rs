@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::value::RawValue;
-
 use super::{
     kinds::{self, Label},
     marks::{Field, books, keep, mark, opaque_item},
@@ -12,10 +10,13 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Json, Message, MessageParts, Role, ServerToolUse, Text, ToolInput,
-        ToolResult, ToolUse,
+        ContentBlock, Message, MessageParts, Role, ServerToolUse, Text, ToolInput, ToolResult,
+        ToolUse,
     },
-    wire::fields::{Fields, text},
+    wire::{
+        fields::{Fields, text},
+        raw::Raw,
+    },
 };
 
 /// What an item is.
@@ -50,8 +51,8 @@ pub(super) struct Context {
 
 impl Context {
     /// Reads an item; the one behind it says what a reasoning led to.
-    pub(super) fn read(&mut self, raw: &RawValue, next: Option<&RawValue>) -> Item {
-        let Some(fields) = Fields::parse(raw.get()) else {
+    pub(super) fn read(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>) -> Item {
+        let Some(fields) = Fields::of(raw) else {
             return Item::Kept(opaque_item(raw, None));
         };
         let label = Label::of(&fields);
@@ -75,10 +76,10 @@ impl Context {
 
     fn answered(
         &mut self,
-        raw: &RawValue,
+        raw: Raw<'_>,
         fields: Fields<'_>,
         label: &Label,
-        next: Option<&RawValue>,
+        next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
         let mark_led = || led.iter().map(|id| mark("~led", id)).collect();
@@ -117,7 +118,7 @@ impl Context {
     /// Reads a call that the host answers; `None` if it cannot be read, or is answered already.
     fn call(
         &mut self,
-        raw: &RawValue,
+        raw: Raw<'_>,
         fields: Fields<'_>,
         label: &Label,
         own: Vec<Field>,
@@ -132,7 +133,7 @@ impl Context {
             kind => {
                 let own = [own, vec![mark("~as", kind)]].concat();
                 let extra = keep(&Fields::default(), own);
-                ToolUse { extra, ..ToolUse::new(id.clone(), kind, Json::from_raw(raw)) }
+                ToolUse { extra, ..ToolUse::new(id.clone(), kind, raw.json()) }
             }
         };
         self.called.insert(id, kinds::client_output(&label.kind).is_some());
@@ -151,12 +152,12 @@ fn function(id: Text, input: &str, mut fields: Fields<'_>, mut own: Vec<Field>) 
 }
 
 /// Reads a call that the provider answers itself. It is kept whole, so that it can be read.
-fn hosted(raw: &RawValue, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
+fn hosted(raw: Raw<'_>, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
     let id = label.id.clone()?;
     let mut own = vec![mark("~as", &label.kind)];
     own.extend(led.map(|led| mark("~led", led)));
     let extra = keep(&Fields::default(), own);
-    let call = ServerToolUse::new(id, label.kind.clone(), Json::from_raw(raw));
+    let call = ServerToolUse::new(id, label.kind.clone(), raw.json());
     Some(ServerToolUse { extra, ..call }.into())
 }
 

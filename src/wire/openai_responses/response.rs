@@ -1,21 +1,20 @@
 //! Reading answers.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::{
     kinds::{self, Label},
     marks::{CODEC, Field, keep, marked, opaque_item},
     read_items::{Context, Item},
 };
 use crate::{
-    message::{ContentBlock, Json, MessageParts, Origin, Role, StopReason, Text, Turn, Usage},
+    message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage},
     wire::{
         contract::WireError,
         fields::{Fields, Path, items, text},
+        raw::{Raw, Scanned},
         tree::{Object, Tree},
     },
 };
+use serde::Deserialize;
 
 /// What a response repeats of its request. It may be long, and the host has it.
 const ECHOES: [&str; 20] = [
@@ -43,7 +42,8 @@ const ECHOES: [&str; 20] = [
 
 /// Reads a `response` body.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
-    let mut fields = Fields::answer(body)?;
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
     let path = Path::Field(&Path::Body, "output");
     let raw = fields.take("output").ok_or_else(|| path.missing("an array of items"))?;
     let output = items(raw).ok_or_else(|| path.mismatch("an array of items", raw))?;
@@ -58,8 +58,8 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 }
 
 /// Reads the items. Calls that the provider answered in the same response are none for the host.
-fn blocks(output: &[&RawValue], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
-    let answers = output.iter().map(|raw| Label::read(raw));
+fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
+    let answers = output.iter().map(|raw| Label::read(*raw));
     let answers = answers.filter(|label| kinds::is_output(&label.kind));
     let settled = answers.filter_map(|label| label.call_id).collect();
     let mut context = Context::default();
@@ -67,11 +67,11 @@ fn blocks(output: &[&RawValue], path: Path<'_>) -> Result<Vec<ContentBlock>, Wir
     let mut blocks = Vec::new();
     for (index, raw) in output.iter().enumerate() {
         if !raw.get().starts_with('{') {
-            return Err(Path::Item(&path, index).mismatch("an object", raw));
+            return Err(Path::Item(&path, index).mismatch("an object", *raw));
         }
-        match context.read(raw, output.get(index + 1).copied()) {
+        match context.read(*raw, output.get(index + 1).copied()) {
             Item::Answered(answered) => blocks.extend(answered),
-            Item::Said(_) | Item::Result(_) | Item::Kept(_) => blocks.push(opaque_item(raw, None)),
+            Item::Said(_) | Item::Result(_) | Item::Kept(_) => blocks.push(opaque_item(*raw, None)),
         }
     }
     Ok(blocks)
@@ -81,7 +81,7 @@ fn blocks(output: &[&RawValue], path: Path<'_>) -> Result<Vec<ContentBlock>, Wir
 fn beside(body: &Fields<'_>) -> Field {
     let mut object = Object::default();
     for (key, raw) in body.rest().filter(|(key, _)| !ECHOES.contains(key)) {
-        object.push(key.to_owned(), Json::from_raw(raw));
+        object.push(key.to_owned(), raw.json());
     }
     ("~response", Tree::from(object).into_json())
 }
@@ -104,7 +104,7 @@ fn stop_reason(status: &str, body: &Fields<'_>, content: &[ContentBlock]) -> Sto
 }
 
 fn incomplete(body: &Fields<'_>) -> StopReason {
-    let details = body.get("incomplete_details").and_then(|raw| Fields::parse(raw.get()));
+    let details = body.get("incomplete_details").and_then(Fields::of);
     let reason: Option<Text> = details.and_then(|mut details| details.take_text("reason"));
     match reason.as_deref() {
         Some("max_output_tokens") => StopReason::MaxTokens,
@@ -115,7 +115,7 @@ fn incomplete(body: &Fields<'_>) -> StopReason {
 }
 
 /// Reads what a response cost.
-pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
     let reported: Reported = serde_json::from_str(raw.get()).ok()?;
     let input = reported.input_tokens_details.unwrap_or_default();
     let output = reported.output_tokens_details.unwrap_or_default();

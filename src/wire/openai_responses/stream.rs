@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::value::RawValue;
-
 use super::{
     kinds::{self, Label},
     marks::reopen,
@@ -19,6 +17,7 @@ use crate::{
     wire::{
         classify::classify_error,
         fields::{Fields, items, text},
+        raw::{Raw, Scanned},
         stream::{StreamEvent, TurnBuilder},
         tree::{Object, Tree},
     },
@@ -66,7 +65,8 @@ impl TurnBuilder for Builder {
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
-        let Some(fields) = Fields::parse(data) else { return self.no_object(event) };
+        let scanned = Scanned::new(data.as_bytes());
+        let Ok(fields) = Fields::body(&scanned) else { return self.no_object(event) };
         let kind = fields.get("type").and_then(text).unwrap_or_else(|| event.name.into());
         self.event(&kind, &fields, data)
     }
@@ -149,8 +149,8 @@ impl Builder {
     }
 
     /// Shows that a call begins, once.
-    fn show_call(&mut self, index: u64, raw: &RawValue) -> Option<Delta> {
-        let mut item = Fields::parse(raw.get())?;
+    fn show_call(&mut self, index: u64, raw: Raw<'_>) -> Option<Delta> {
+        let mut item = Fields::of(raw)?;
         let label = Label::of(&item);
         if label.kind != kinds::FUNCTION && label.kind != kinds::CUSTOM {
             return None;
@@ -173,7 +173,7 @@ impl Builder {
             shown.any = true;
             deltas.extend(whole(raw, shown.call_id.as_ref()));
         }
-        self.items.insert(index, Json::from_raw(raw));
+        self.items.insert(index, raw.json());
         deltas
     }
 
@@ -202,11 +202,11 @@ impl Builder {
 
     /// The stream ends with the response; the items that came whole are its output.
     fn complete(&mut self, fields: &Fields<'_>) {
-        let response = fields.get("response").map(Json::from_raw);
+        let response = fields.get("response").map(Raw::json);
         let mut body = reopen(response.as_ref());
         self.note_usage(&body);
         let listed = match body.get("output") {
-            Some(Tree::Raw(json)) => items(json.as_raw()).map_or(0, |items| items.len()),
+            Some(Tree::Raw(json)) => items(Raw::of(json)).map_or(0, |items| items.len()),
             Some(_) | None => 0,
         };
         // Some servers leave the output of the last event empty.
@@ -218,7 +218,7 @@ impl Builder {
     }
 
     fn failed(&mut self, fields: &Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
-        let response = fields.get("response").map(Json::from_raw);
+        let response = fields.get("response").map(Raw::json);
         let response = reopen(response.as_ref());
         self.note_usage(&response);
         let error = match response.get("error") {
@@ -233,7 +233,7 @@ impl Builder {
 
     fn note_usage(&mut self, response: &Object) {
         if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = response::usage(json.as_raw()).unwrap_or(self.usage);
+            self.usage = response::usage(Raw::of(json)).unwrap_or(self.usage);
         }
     }
 
@@ -245,8 +245,8 @@ impl Builder {
 }
 
 /// Shows a whole item of which no piece came.
-fn whole(raw: &RawValue, call_id: Option<&Text>) -> Vec<Delta> {
-    let Some(mut item) = Fields::parse(raw.get()) else { return Vec::new() };
+fn whole(raw: Raw<'_>, call_id: Option<&Text>) -> Vec<Delta> {
+    let Some(mut item) = Fields::of(raw) else { return Vec::new() };
     if let Some(id) = call_id {
         let input = item.take_text("arguments").or_else(|| item.take_text("input"));
         let input = input.filter(|text| !text.is_empty());
@@ -258,7 +258,7 @@ fn whole(raw: &RawValue, call_id: Option<&Text>) -> Vec<Delta> {
     }
     let parts = item.get("content").and_then(items).unwrap_or_default();
     let texts = parts.into_iter().filter_map(|raw| {
-        let mut part = Fields::parse(raw.get())?;
+        let mut part = Fields::of(raw)?;
         let text = part.take_text("text").or_else(|| part.take_text("refusal"))?;
         (!text.is_empty()).then_some(Delta::Text { text })
     });

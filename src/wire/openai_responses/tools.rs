@@ -1,7 +1,5 @@
 //! Tool declarations, both ways.
 
-use serde_json::value::RawValue;
-
 use super::marks::{CODEC, keep, mark, marked, wire_fields};
 use crate::{
     message::{Json, ToolSpec},
@@ -9,12 +7,13 @@ use crate::{
         fields::{Fields, items, text},
         notes::Notes,
         openai::{set_parameters, take_described},
+        raw::Raw,
         tree::Object,
     },
 };
 
 /// Reads `tools`; `None` if it is not an array of objects, or empty.
-pub(super) fn read_all(raw: &RawValue) -> Option<Vec<ToolSpec>> {
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let tools: Option<Vec<ToolSpec>> =
         items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_native(raw))).collect();
     tools.filter(|tools| !tools.is_empty())
@@ -51,13 +50,13 @@ pub(super) fn write(tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
 
 /// The name, if a tool is a custom one, whose input is text.
 pub(super) fn is_custom(tool: &ToolSpec) -> bool {
-    let kind = tool.extra.get(CODEC, "type").map(Json::as_raw).and_then(text);
+    let kind = tool.extra.get(CODEC, "type").map(Raw::of).and_then(text);
     kind.is_some_and(|kind| kind == "custom")
 }
 
 /// Reads a function.
-fn read(raw: &RawValue) -> Option<ToolSpec> {
-    let mut fields = Fields::parse(raw.get())?;
+fn read(raw: Raw<'_>) -> Option<ToolSpec> {
+    let mut fields = Fields::of(raw)?;
     if fields.take_text("type")? != "function" {
         return None;
     }
@@ -73,8 +72,8 @@ fn read(raw: &RawValue) -> Option<ToolSpec> {
 }
 
 /// Reads a tool of another type. It is kept whole, and has no schema.
-fn read_native(raw: &RawValue) -> Option<ToolSpec> {
-    let fields = Fields::parse(raw.get())?;
+fn read_native(raw: Raw<'_>) -> Option<ToolSpec> {
+    let fields = Fields::of(raw)?;
     let field = |key: &str| fields.get(key).and_then(text);
     let kind = field("type").unwrap_or_default();
     let name = field("name").or_else(|| field("server_label"));
@@ -102,9 +101,9 @@ mod tests {
             r#"{"type":"custom","name":"c","format":{"type":"text"}}"#,
             r#"{"type":"mcp","server_label":"s","server_url":"https://example.org"}"#,
         ] {
-            let raw: Box<RawValue> = serde_json::from_str(&format!("[{tool}]")).unwrap();
+            let list = format!("[{tool}]");
             let (_, mut notes) = notes::prepare(&[], CODEC);
-            let read = read_all(&raw).unwrap().remove(0);
+            let read = read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0);
             let written = Tree::from(write(&read, &mut notes).unwrap()).into_json();
             assert_eq!(
                 written.to_value().unwrap(),

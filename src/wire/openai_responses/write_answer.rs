@@ -12,12 +12,13 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Document, Extra, Json, MediaSource, Message, Role, ServerToolUse, Text,
-        Thinking, ToolInput, ToolUse,
+        ContentBlock, Document, Extra, MediaSource, Message, Role, ServerToolUse, Text, Thinking,
+        ToolInput, ToolUse,
     },
     wire::{
         contract::Change,
         openai::{document_text, input_text},
+        raw::Raw,
         texts::wire_text,
         tree::{Object, Tree},
     },
@@ -236,7 +237,7 @@ fn fault(thinking: &Thinking, message: &Message, binds: bool) -> Option<&'static
     if thinking.extra.codec() != Some(CODEC) || elsewhere {
         return Some("it comes from another provider");
     }
-    let field = |key: &str| thinking.extra.get(CODEC, key).map(Json::as_raw);
+    let field = |key: &str| thinking.extra.get(CODEC, key).map(Raw::of);
     let was_signed = marked(&thinking.extra, "~signed").is_some();
     let said = read_answer::thought(field("summary"), field("content"));
     if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {

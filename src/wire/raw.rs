@@ -1,0 +1,134 @@
+//! JSON that was not yet looked into.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::scan::{Node, scan};
+use crate::message::Json;
+
+/// A body, and where everything in it stands.
+#[derive(Debug)]
+pub(super) struct Scanned<'a> {
+    pub(super) body: &'a [u8],
+    text: &'a str,
+    nodes: Vec<Node>,
+}
+
+impl<'a> Scanned<'a> {
+    /// Scans a body, whatever it is.
+    pub(super) fn new(body: &'a [u8]) -> Self {
+        let text = str::from_utf8(body).unwrap_or_default();
+        Self { body, text, nodes: scan(text).unwrap_or_default() }
+    }
+
+    /// The whole body; `None` where the scan gave up. That does not say that it is no JSON.
+    pub(super) fn whole(&self) -> Option<Raw<'_>> {
+        let nodes = self.nodes.as_slice();
+        let whole = nodes.first()?;
+        Some(Raw { text: slice(self.text, whole, 0)?, nodes })
+    }
+}
+
+/// A JSON value as text.
+///
+/// One of a scanned body knows where everything in it stands. Any other one is read when it is
+/// asked: its parts are texts alone again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw<'a> {
+    text: &'a str,
+    /// The value and all within it; none where it was not scanned.
+    nodes: &'a [Node],
+}
+
+impl<'a> Raw<'a> {
+    /// Returns JSON that was kept as what it was.
+    pub(super) fn of(json: &'a Json) -> Self {
+        Self { text: json.as_str(), nodes: &[] }
+    }
+
+    /// The text.
+    pub(super) fn get(self) -> &'a str {
+        self.text
+    }
+
+    /// The value as it is kept.
+    pub(super) fn json(self) -> Json {
+        match self.nodes {
+            // Strings hold no white space that could go.
+            [Node { is_plain: true, .. }, ..] | [Node { span: 1, .. }] => {
+                Json::from_compact(self.text)
+            }
+            _ => Json::from_valid(self.text),
+        }
+    }
+
+    /// Whether it is known where everything in it stands.
+    pub(super) fn is_scanned(self) -> bool {
+        !self.nodes.is_empty()
+    }
+
+    /// What a string says, where it was scanned and has no escapes.
+    pub(super) fn plain_text(self) -> Option<&'a str> {
+        let is_plain = self.nodes.first()?.is_plain;
+        self.text.strip_prefix('"')?.strip_suffix('"').filter(|_| is_plain)
+    }
+
+    /// The items of an array, or the keys and values of an object in turns; `None` where it was not
+    /// scanned.
+    pub(super) fn parts(self) -> Option<impl Iterator<Item = Raw<'a>>> {
+        let (whole, mut rest) = self.nodes.split_first()?;
+        let offset = whole.start;
+        Some(std::iter::from_fn(move || {
+            let next = rest.first()?;
+            let (nodes, behind) = rest.split_at_checked(next.span as usize)?;
+            rest = behind;
+            Some(Raw { text: slice(self.text, next, offset)?, nodes })
+        }))
+    }
+}
+
+fn slice<'a>(text: &'a str, node: &Node, offset: u32) -> Option<&'a str> {
+    text.get((node.start - offset) as usize..(node.end - offset) as usize)
+}
+
+impl<'a> From<&'a RawValue> for Raw<'a> {
+    fn from(raw: &'a RawValue) -> Self {
+        Self { text: raw.get(), nodes: &[] }
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::fields::{Fields, items, text};
+
+    /// Everything that a reader sees of a value.
+    fn seen(raw: Raw<'_>) -> String {
+        let fields = Fields::of(raw).map(|fields| {
+            fields.rest().map(|(key, raw)| format!("{key}={}", seen(raw))).collect::<Vec<_>>()
+        });
+        let items = items(raw).map(|items| items.into_iter().map(seen).collect::<Vec<_>>());
+        format!("{} {:?} {fields:?} {items:?} {}", raw.get(), text(raw), raw.json())
+    }
+
+    #[test]
+    fn a_scanned_value_reads_as_one_that_was_not() {
+        for body in [
+            r#"{"a":1,"b":[{"c":"\n\"\u00e9\ud83d\ude00"}, [ ],{}],"a":"é", "d" : null}"#,
+            r#"[{"\u0061":1,"a":2},{"\ud800":1},{"a":"\udc00"},"", "\ud800x", -0.0, true]"#,
+            r#"{}"#,
+            " \"a b\" ",
+        ] {
+            let scanned = Scanned::new(body.as_bytes());
+            let unread: Raw<'_> = serde_json::from_str(body).unwrap();
+            assert!(unread.parts().is_none());
+            assert_eq!(seen(scanned.whole().unwrap()), seen(unread));
+        }
+    }
+}
