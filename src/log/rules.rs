@@ -1,12 +1,15 @@
 //! The standing rules of a logged thread: what the user typed and what the host changed, in order.
 
-use std::ops::Range;
+use std::{ops::Range, sync::OnceLock};
 
 use super::{
     event::{Event, RuleChange},
     event_log::EventLog,
 };
-use crate::{ledger::Ledger, message::Redactor};
+use crate::{
+    ledger::{Ledger, TITLE},
+    message::{Message, Redactor},
+};
 
 impl EventLog {
     /// Returns the standing rules: what the user typed in every message that was not dropped from
@@ -41,12 +44,23 @@ pub(crate) struct LoggedRules {
     next: u64,
     /// How many messages came before it.
     arrived: usize,
+    /// What the model is told of the rules, once it was asked for.
+    told: OnceLock<Option<Message>>,
 }
 
 impl LoggedRules {
     /// The rules, as far as the log was read.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// What the model is told of the rules; `None` if none holds. It is asked for several times a
+    /// turn, and the rules may be long, so it is made when they change and not each time.
+    pub(crate) fn told(&self) -> Option<&Message> {
+        let rules = &self.ledger;
+        let holds = || rules.active().next().is_some();
+        let told = || holds().then(|| Message::system(format!("{TITLE}\n{rules}")));
+        self.told.get_or_init(told).as_ref()
     }
 
     /// Reads what happened since the last time.
@@ -75,20 +89,24 @@ impl LoggedRules {
             Event::MessageAppended(message) => {
                 let number = self.arrived;
                 self.arrived = self.arrived.saturating_add(1);
-                if said.is_some_and(|said| !is_in(said, number)) {
+                let dropped = said.is_some_and(|said| !is_in(said, number));
+                if dropped || !message.is_typed() {
                     return;
                 }
+                self.told.take();
                 match redactor {
                     Some(redactor) => self.ledger.read(number, &message.redacted(redactor)),
                     None => self.ledger.read(number, message),
                 }
             }
             Event::RuleChanged(RuleChange::Added { text }) => {
+                self.told.take();
                 let text = redactor.map_or(text.as_str().into(), |redactor| redactor.redact(text));
                 // What is no rule by today's bounds is none.
                 let _ = self.ledger.add(&text);
             }
             Event::RuleChanged(RuleChange::Revoked { id }) => {
+                self.told.take();
                 let _ = self.ledger.revoke(*id);
             }
             Event::SystemPromptSet(_)
