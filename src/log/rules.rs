@@ -1,15 +1,12 @@
 //! The standing rules of a logged thread: what the user typed and what the host changed, in order.
 
-use std::{ops::Range, sync::OnceLock};
+use std::ops::Range;
 
 use super::{
     event::{Event, RuleChange},
     event_log::EventLog,
 };
-use crate::{
-    ledger::{Ledger, TITLE},
-    message::{Message, Redactor},
-};
+use crate::{ledger::Ledger, message::Redactor};
 
 impl EventLog {
     /// Returns the standing rules: what the user typed in every message that was not dropped from
@@ -44,23 +41,12 @@ pub(crate) struct LoggedRules {
     next: u64,
     /// How many messages came before it.
     arrived: usize,
-    /// What the model is told of the rules, once it was asked for.
-    told: OnceLock<Option<Message>>,
 }
 
 impl LoggedRules {
     /// The rules, as far as the log was read.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
-    }
-
-    /// What the model is told of the rules; `None` if none holds. It is asked for several times a
-    /// turn, and the rules may be long, so it is made when they change and not each time.
-    pub(crate) fn told(&self) -> Option<&Message> {
-        let rules = &self.ledger;
-        let holds = || rules.active().next().is_some();
-        let told = || holds().then(|| Message::system(format!("{TITLE}\n{rules}")));
-        self.told.get_or_init(told).as_ref()
     }
 
     /// Reads what happened since the last time.
@@ -90,23 +76,21 @@ impl LoggedRules {
                 let number = self.arrived;
                 self.arrived = self.arrived.saturating_add(1);
                 let dropped = said.is_some_and(|said| !is_in(said, number));
+                // Nor is anything redacted that holds no word of the user.
                 if dropped || !message.is_typed() {
                     return;
                 }
-                self.told.take();
                 match redactor {
                     Some(redactor) => self.ledger.read(number, &message.redacted(redactor)),
                     None => self.ledger.read(number, message),
                 }
             }
             Event::RuleChanged(RuleChange::Added { text }) => {
-                self.told.take();
                 let text = redactor.map_or(text.as_str().into(), |redactor| redactor.redact(text));
                 // What is no rule by today's bounds is none.
                 let _ = self.ledger.add(&text);
             }
             Event::RuleChanged(RuleChange::Revoked { id }) => {
-                self.told.take();
                 let _ = self.ledger.revoke(*id);
             }
             Event::SystemPromptSet(_)

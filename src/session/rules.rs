@@ -2,7 +2,7 @@
 
 use super::{error::SessionError, session::Session};
 use crate::{
-    ledger::{Ledger, RuleId},
+    ledger::{Ledger, RuleId, TITLE},
     log::{Event, RuleChange},
     message::{Message, Messages, Text},
 };
@@ -82,17 +82,18 @@ impl Session {
     /// The system prompt, with the rules where they are asked for in it.
     pub(super) fn system_prompt(&self) -> Messages {
         let Some(rules) = self.rules_to_send() else { return self.system.clone() };
-        self.system.iter().chain([rules]).cloned().collect()
+        self.system.iter().cloned().chain([rules]).collect()
     }
 
     /// Estimated tokens of system prompt and tools.
     pub(super) fn overhead(&self) -> u64 {
         let counter = self.agent.thread().counter();
-        let rules = self.rules_to_send().map_or(0, |rules| counter.message(rules));
+        let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));
         self.overhead.saturating_add(rules)
     }
 
-    fn rules_to_send(&self) -> Option<&Message> {
-        self.rules_in_system_prompt.then(|| self.rules.told()).flatten()
+    fn rules_to_send(&self) -> Option<Message> {
+        let asked = self.rules_in_system_prompt && self.rules().active().next().is_some();
+        asked.then(|| Message::system(format!("{TITLE}\n{}", self.rules())))
     }
 }
