@@ -1,10 +1,12 @@
 //! What a turn costs, counted and not timed: as much in a thread of 100,000 messages as in one of
-//! 1,000. Counted are the allocations and their bytes, what the counter of tokens is given, and
-//! whether the vector that holds the messages was copied, which its address tells.
+//! 1,000. Counted are the allocations and their bytes, what the counter of tokens is given, what a
+//! redactor is given, and whether the vector that holds the messages was copied, which its address
+//! tells.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -18,9 +20,10 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Messages, StopReason, ToolSpec, ToolUse},
+    message::{Delta, Json, Messages, Redactor, StopReason, ToolSpec, ToolUse},
     model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
-    store::{Journal, MemoryStore},
+    retention::RetentionPolicy,
+    store::{Journal, MemoryArchive, MemoryStore},
 };
 
 const SIZES: [usize; 2] = [1_000, 100_000];
@@ -54,6 +57,20 @@ struct Counting {
     bytes: AtomicU64,
 }
 
+/// A redactor that counts what it is given.
+#[derive(Debug, Default)]
+struct Reading(AtomicU64);
+
+/// What a session has beside its model.
+#[derive(Clone, Copy, Debug, Default)]
+struct With {
+    calls: bool,
+    stored: bool,
+    /// An archive, retention, a redactor, reminders, standing rules in the system prompt, and the
+    /// session's own tools.
+    everything: bool,
+}
+
 /// What a turn cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
@@ -61,22 +78,36 @@ struct Cost {
     bytes: u64,
     messages_counted: u64,
     bytes_counted: u64,
+    bytes_redacted: u64,
     vector_moved: bool,
 }
 
 #[test]
 fn a_turn_costs_the_same_at_every_length() {
     for (calls, stored) in [(false, false), (true, false), (false, true), (true, true)] {
-        let [small, large] = SIZES.map(|count| cost(count, calls, stored, Keeps::Nothing));
-        assert_eq!(small, large, "calls: {calls}, stored: {stored}");
-        assert!(!large.vector_moved, "calls: {calls}, stored: {stored}");
+        let with = With { calls, stored, everything: false };
+        let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
+        assert_eq!(small, large, "{with:?}");
+        assert!(!large.vector_moved, "{with:?}");
         assert!(large.bytes < 20_000, "{large:?}");
     }
 }
 
 #[test]
+fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have() {
+    let with = With { calls: true, stored: true, everything: true };
+    let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
+    assert_eq!(small, large);
+    assert!(!large.vector_moved);
+    assert!(large.bytes < 40_000, "{large:?}");
+    // What came: question, reminder, call, result, answer.
+    assert!((1..400).contains(&large.bytes_redacted), "{large:?}");
+}
+
+#[test]
 fn a_turn_counts_no_message_but_those_at_the_end() {
-    let [text, calls] = [false, true].map(|calls| cost(100_000, calls, false, Keeps::Nothing));
+    let [text, calls] =
+        [false, true].map(|calls| cost(100_000, With { calls, ..With::default() }, Keeps::Nothing));
     // What comes is counted when it comes; the prompt before, too, and what is newest at each look.
     assert!(text.messages_counted <= 6, "{text:?}");
     assert!(calls.messages_counted <= 12, "{calls:?}");
@@ -84,14 +115,15 @@ fn a_turn_counts_no_message_but_those_at_the_end() {
 
 #[test]
 fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
-    let [small, large] = SIZES.map(|count| cost(count, true, false, Keeps::WhileStreaming));
+    let [small, large] = SIZES
+        .map(|count| cost(count, With { calls: true, ..With::default() }, Keeps::WhileStreaming));
     assert_eq!(small, large);
     assert!(!large.vector_moved);
 }
 
 #[test]
 fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
-    let counts = SIZES.map(|count| cost(count, false, false, Keeps::UntilTheNext));
+    let counts = SIZES.map(|count| cost(count, With::default(), Keeps::UntilTheNext));
     assert!(counts.iter().all(|cost| cost.vector_moved), "{counts:?}");
     // A few words for each message, whatever it says. What is counted is the same.
     let grown = counts[1].bytes.saturating_sub(counts[0].bytes);
@@ -102,7 +134,7 @@ fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
 
 #[test]
 fn looking_costs_nothing() {
-    let (session, counter) = session(100_000, Caller::new(Keeps::Nothing), false, false);
+    let (session, (counter, _)) = session(100_000, Caller::new(Keeps::Nothing), With::default());
     let before = counter.given().0;
     let looked = measure(|| {
         assert!(session.context_tokens() > 0);
@@ -113,17 +145,19 @@ fn looking_costs_nothing() {
     assert_eq!(counter.given().0 - before, 1, "the newest message");
 }
 
-/// What a turn in the middle of some costs: now and then a vector grows.
-fn cost(count: usize, calls: bool, stored: bool, keeps: Keeps) -> Cost {
-    let (mut session, counter) = session(count, Caller::new(keeps), calls, stored);
-    let mut costs: Vec<Cost> = (0..9).map(|_| turn(&mut session, &counter)).collect();
+/// What a turn in the middle of some costs: now and then a vector or a map grows.
+fn cost(count: usize, with: With, keeps: Keeps) -> Cost {
+    let (mut session, counters) = session(count, Caller::new(keeps), with);
+    let mut costs: Vec<Cost> = (0..31).map(|_| turn(&mut session, &counters)).collect();
     costs.sort_unstable();
-    assert_eq!(session.log().len() as usize, session.messages().len());
-    costs[4]
+    let rules = usize::from(with.everything);
+    assert_eq!(session.log().len() as usize, session.messages().len() + rules);
+    costs[15]
 }
 
-fn turn(session: &mut Session, counter: &Counting) -> Cost {
+fn turn(session: &mut Session, (counter, redactor): &(Arc<Counting>, Arc<Reading>)) -> Cost {
     let (messages, bytes) = counter.given();
+    let redacted = redactor.0.load(Ordering::Relaxed);
     let before = session.messages().as_ptr();
     let allocated = measure(|| {
         let reply = block_on(async { session.send("And now?").await }).unwrap();
@@ -135,13 +169,14 @@ fn turn(session: &mut Session, counter: &Counting) -> Cost {
         bytes: allocated.bytes_total,
         messages_counted: after.0 - messages,
         bytes_counted: after.1 - bytes,
+        bytes_redacted: redactor.0.load(Ordering::Relaxed) - redacted,
         vector_moved: session.messages().as_ptr() != before,
     }
 }
 
 /// A session in the middle of a long thread, within a window that nothing fills.
-fn session(count: usize, model: Caller, calls: bool, stored: bool) -> (Session, Arc<Counting>) {
-    let counter = Arc::new(Counting::default());
+fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>, Arc<Reading>)) {
+    let (counter, redactor) = (Arc::new(Counting::default()), Arc::new(Reading::default()));
     let mut thread = Thread::new(Arc::<Counting>::clone(&counter));
     thread.extend((0..count).map(|number| match number % 2 {
         0 => Message::user(format!("Question {number}?")),
@@ -151,16 +186,29 @@ fn session(count: usize, model: Caller, calls: bool, stored: bool) -> (Session, 
         .with_thread(thread)
         .with_window(ContextWindow::new(1_000_000_000_000));
     let mut builder = Session::builder(agent).system("Be brief.");
-    if calls {
+    if with.calls {
         builder = builder.tool(Arc::new(Handing::default()));
     }
-    if stored {
+    if with.everything {
+        builder = builder
+            .archive(Arc::new(MemoryArchive::default()))
+            .retention(RetentionPolicy::default())
+            .redactor(Arc::<Reading>::clone(&redactor))
+            .reminder("Tests are to pass.")
+            .rule("Never send mails.")
+            .rules_in_system_prompt()
+            .compact_tool()
+            .compact_context_tool()
+            .recall_tool();
+    }
+    if with.stored {
         let opened = Journal::open(Arc::new(MemoryStore::default()), "main".parse().unwrap());
         builder = builder.journal(block_on(opened).unwrap());
     }
     let mut session = builder.build().unwrap();
-    turn(&mut session, &counter);
-    (session, counter)
+    let counters = (counter, redactor);
+    turn(&mut session, &counters);
+    (session, counters)
 }
 
 impl Caller {
@@ -225,6 +273,13 @@ impl Tool for Handing {
 impl Counting {
     fn given(&self) -> (u64, u64) {
         (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Redactor for Reading {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
+        text.into()
     }
 }
 

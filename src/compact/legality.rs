@@ -120,6 +120,20 @@ pub fn violations(messages: &[Message]) -> Vec<Violation> {
     found
 }
 
+/// Whether a message breaks no rule behind one of this role, where no call is open for it to answer.
+/// That takes no look at the thread. `false` says nothing, and [`violations`] tells: so it is for
+/// results, and where messages of one role meet.
+pub(crate) fn begins_turn(before: Option<Role>, message: &Message) -> bool {
+    let turns = match (before, message.role) {
+        (None, Role::User | Role::Assistant) => true,
+        (Some(Role::Assistant), Role::User) | (Some(Role::User), Role::Assistant) => true,
+        (Some(_), Role::User | Role::Assistant) | (_, Role::System) => false,
+    };
+    let content = &message.content;
+    let in_order = |block: &ContentBlock| stands_alone(message.role, block);
+    turns && !content.is_empty() && content.iter().all(in_order) && has_few_calls(message)
+}
+
 /// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
 /// before message `n`. Zero is always one; the length is one unless calls are open there.
 ///
@@ -222,6 +236,20 @@ pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     let mut run: Vec<&Message> = run.collect();
     run.reverse();
     run.iter().flat_map(|message| message.tool_uses()).map(|call| call.id.clone()).collect()
+}
+
+/// Whether a block is in order in a message of this role, whatever stands around it, but for its id.
+fn stands_alone(role: Role, block: &ContentBlock) -> bool {
+    let result = matches!(block, ContentBlock::ToolResult(_) | ContentBlock::ServerToolResult(_));
+    !result && turns::may_send(role, block) && !turns::is_blank(block)
+}
+
+/// Whether every call has an id of its own, and there are too few for a map to be worth it.
+fn has_few_calls(message: &Message) -> bool {
+    const FEW: usize = 8;
+    let mut calls = message.tool_uses().enumerate();
+    let own = |at: usize, id: &Text| message.tool_uses().take(at).all(|before| before.id != *id);
+    calls.all(|(at, call)| at < FEW && own(at, &call.id))
 }
 
 fn has_reasoning(messages: &[Message], start: usize) -> bool {

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use super::{
     attempt::{self, DriveError, DriveEvent, Driven, Models},
-    facts::LoggedFacts,
     span::{self, CompactionSpan},
 };
 use crate::{
     compact::{CompactReport, StalePlan},
-    log::{AppendError, CompactionFailure, CompactionRecord, Event, EventLog, ReplayError, Thread},
+    log::{
+        AppendError, CompactionFailure, CompactionRecord, Event, EventLog, LoggedFacts,
+        ReplayError, Thread,
+    },
     message::{CompactionId, ContextWindow, Messages, Redactor, SharedVec, ToolSpec, Usage},
     model::ProviderThread,
     store::{Archive, ArchiveError, Journal, StoreError},
@@ -199,11 +201,18 @@ pub async fn compact(
 impl Conversation<'_> {
     /// The snapshot with the standing rules, and with the facts of everything that was said if the
     /// brief asks for retention.
-    fn snapshot_for(&self, brief: &Brief) -> Snapshot {
-        let log = self.journal.log();
-        let snapshot = self.snapshot().with_rules(Arc::new(log.rules(self.redactor)));
+    fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+        // Behind a redactor nothing is kept for the next time, which may come with another one.
+        let rules = match self.redactor {
+            None => self.journal.rules().clone(),
+            redactor => self.journal.log().rules(redactor),
+        };
+        let snapshot = self.snapshot().with_rules(Arc::new(rules));
         let Some(policy) = &brief.retention else { return snapshot };
-        snapshot.with_facts(LoggedFacts::default().of(log, &policy.audit, self.redactor))
+        snapshot.with_facts(match self.redactor {
+            None => self.journal.facts(&policy.audit),
+            redactor => LoggedFacts::default().of(self.journal.log(), &policy.audit, redactor),
+        })
     }
 
     /// The number that the next compaction has.

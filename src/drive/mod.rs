@@ -8,7 +8,6 @@
 
 mod attempt;
 mod compact;
-mod facts;
 mod span;
 pub mod telemetry;
 
@@ -16,5 +15,4 @@ pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propos
 pub use compact::{CompactionError, Conversation, Done, compact};
 
 pub(crate) use compact::logged_snapshot;
-pub(crate) use facts::LoggedFacts;
 pub(crate) use span::CompactionSpan;

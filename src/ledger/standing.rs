@@ -57,11 +57,19 @@ const CODE: [&str; 8] = ["};", ");", "</", "==", "=>", "&&", "();", "::<"];
 pub(super) fn may_ask(sentence: &str) -> bool {
     let opens = sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '*'));
     let ends = sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']);
-    let code = CODE.iter().any(|sign| sentence.contains(sign));
+    // Every sentence that is typed comes by here, so what costs is asked last.
+    if !opens || ends || is_code(sentence) {
+        return false;
+    }
     let head: Vec<String> = words(sentence).take(40).collect();
     let level =
         head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
-    opens && !ends && !code && !level && !is_reported(&head)
+    !level && !is_reported(&head)
+}
+
+fn is_code(sentence: &str) -> bool {
+    let begins = |byte| matches!(byte, b'}' | b')' | b'<' | b'=' | b'&' | b'(' | b':');
+    sentence.bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
 }
 
 /// Whether somebody else is said to have said something before the sentence asks for anything.

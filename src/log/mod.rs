@@ -81,6 +81,7 @@ mod budget;
 mod covered;
 mod event;
 mod event_log;
+mod facts;
 mod form;
 mod lines;
 mod originals;
@@ -102,6 +103,7 @@ pub use event::{
     LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
 };
 pub use event_log::EventLog;
+pub(crate) use facts::LoggedFacts;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     event_log::EventLog,
-    pieces::{Maker, Piece},
+    taken::{arrivals, joined},
 };
 use crate::message::Message;
 
@@ -38,28 +38,8 @@ impl EventLog {
 
     /// The numbers of these messages, as ascending ranges that do not adjoin.
     pub(crate) fn said(&self) -> Vec<Range<usize>> {
-        let stands = self.state().thread.iter().filter_map(run);
-        let gone = self.gone().into_iter().map(|number| number..number + 1);
-        let mut runs: Vec<Range<usize>> = stands.chain(gone).collect();
-        runs.sort_by_key(|run| (run.start, run.end));
-        let mut said: Vec<Range<usize>> = Vec::new();
-        for run in runs {
-            match said.last_mut() {
-                Some(last) if run.start <= last.end => last.end = last.end.max(run.end),
-                Some(_) | None => said.push(run),
-            }
-        }
-        said
-    }
-}
-
-/// The messages that came of which a piece is made.
-fn run(piece: &Piece) -> Option<Range<usize>> {
-    match piece {
-        Piece::Run(run) => Some(run.clone()),
-        Piece::Made(made) => match made.source {
-            Maker::Arrival(number) => Some(number..number + 1),
-            Maker::Compaction { .. } => None,
-        },
+        let stands = self.state().thread.iter();
+        let stands = stands.filter_map(|piece| arrivals(piece, piece.len()));
+        joined(stands.chain(self.gone()).collect())
     }
 }

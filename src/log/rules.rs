@@ -75,7 +75,9 @@ impl LoggedRules {
             Event::MessageAppended(message) => {
                 let number = self.arrived;
                 self.arrived = self.arrived.saturating_add(1);
-                if said.is_some_and(|said| !is_in(said, number)) {
+                let dropped = said.is_some_and(|said| !is_in(said, number));
+                // Nor is anything redacted that holds no word of the user.
+                if dropped || !message.is_typed() {
                     return;
                 }
                 match redactor {

@@ -1,6 +1,6 @@
 //! What compactions took out of the thread, as it came.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use super::{
     event::Event,
@@ -64,11 +64,9 @@ impl EventLog {
         if let Some(seq) = self.state().unreadable {
             return Err(ReplayError::Message { seq });
         }
-        let mut gone = self.gone();
-        gone.sort_unstable();
-        gone.dedup();
+        let gone = joined(self.gone()).into_iter().flatten();
         let parts = self.standing_parts();
-        Ok(gone.into_iter().filter_map(|number| self.taken_at(number, &parts)).collect())
+        Ok(gone.filter_map(|number| self.taken_at(number, &parts)).collect())
     }
 
     /// The number among all messages that ever came of the one that came with this event.
@@ -76,8 +74,8 @@ impl EventLog {
         self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)
     }
 
-    /// The numbers of the messages that went, wholly or in part.
-    pub(super) fn gone(&self) -> Vec<usize> {
+    /// The numbers of the messages that went, wholly or in part, as ranges in no order.
+    pub(super) fn gone(&self) -> Vec<Range<usize>> {
         let mut gone = Vec::new();
         // The first place of the thread that was dropped from the end since.
         let mut limit: Option<usize> = None;
@@ -89,19 +87,10 @@ impl EventLog {
                 let places = Places::of(splice, swap.at.start);
                 let mut place = splice.at.start;
                 for piece in swap.comes.iter() {
-                    let stays =
-                        |offset: usize| limit.is_none_or(|it| places.after(place + offset) < it);
-                    match piece {
-                        Piece::Run(run) => {
-                            let kept = run.clone().enumerate().filter(|(offset, _)| stays(*offset));
-                            gone.extend(kept.map(|(_, number)| number));
-                        }
-                        Piece::Made(made) => match made.source {
-                            Maker::Arrival(number) if stays(0) => gone.push(number),
-                            Maker::Arrival(_) | Maker::Compaction { .. } => {}
-                        },
-                    }
-                    place += piece.len();
+                    let len = piece.len();
+                    let kept = limit.map_or(len, |limit| places.count_before(limit, place, len));
+                    gone.extend(arrivals(piece, kept));
+                    place += len;
                 }
             }
             limit = limit.map(|limit| before(splices, limit));
@@ -135,6 +124,31 @@ impl EventLog {
     }
 }
 
+/// The first messages of a piece, if they came as they are or as a whole that it is a part of.
+pub(super) fn arrivals(piece: &Piece, count: usize) -> Option<Range<usize>> {
+    let run = match piece {
+        Piece::Run(run) => run.start..run.end.min(run.start + count),
+        Piece::Made(made) => match made.source {
+            Maker::Arrival(number) => number..number + count,
+            Maker::Compaction { .. } => return None,
+        },
+    };
+    (!run.is_empty()).then_some(run)
+}
+
+/// The same numbers as ascending ranges that do not adjoin.
+pub(super) fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            Some(_) | None => joined.push(range),
+        }
+    }
+    joined
+}
+
 /// The message without the blocks that stand, if what is left says anything.
 fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
     let mut standing = parts.iter().flat_map(|part| &part.content).peekable();
@@ -166,6 +180,17 @@ impl Places {
             Insert::Part { message, .. } => Some((*message, index)),
         };
         Self { start, parts: splice.insert.iter().enumerate().filter_map(part).collect() }
+    }
+
+    /// How many of the messages from this place on went to a place before the limit.
+    fn count_before(&self, limit: usize, place: usize, len: usize) -> usize {
+        // Places do not fall, so a search finds what a look at each would.
+        let (mut low, mut high) = (0, len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.after(place + middle) < limit { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// The place of a message that went. It does not fall where places rise: parts are in order.

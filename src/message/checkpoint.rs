@@ -3,7 +3,11 @@
 //! Every user message ends with one, so that an agent or a person can say "replace everything from
 //! here to there". On the wire a checkpoint is a text block of its own, `<checkpoint:a1b2c3>`.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    str::FromStr,
+};
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -23,7 +27,7 @@ const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// assert!("A1B2C3".parse::<CheckpointId>().is_err());
 /// # Ok::<(), threadfold::message::CheckpointIdError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CheckpointId([u8; LENGTH]);
 
 /// Why a text is not a checkpoint id.
@@ -50,7 +54,8 @@ impl FromStr for CheckpointId {
         let refused =
             || CheckpointIdError { found: text.chars().take(40).collect::<String>().into() };
         let id: [u8; LENGTH] = text.as_bytes().try_into().map_err(|_| refused())?;
-        if id.iter().all(|byte| ALPHABET.contains(byte)) { Ok(Self(id)) } else { Err(refused()) }
+        let known = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
+        if id.iter().all(known) { Ok(Self(id)) } else { Err(refused()) }
     }
 }
 
@@ -74,7 +79,30 @@ impl Serialize for CheckpointId {
 
 impl<'de> Deserialize<'de> for CheckpointId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Text::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+        deserializer.deserialize_str(IdVisitor)
+    }
+}
+
+struct IdVisitor;
+
+impl de::Visitor<'_> for IdVisitor {
+    type Value = CheckpointId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a checkpoint id")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<CheckpointId, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl Hash for CheckpointId {
+    /// As one number: every message of the user is looked up twice, and a slice of six bytes hashes
+    /// in three steps.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [a, b, c, d, e, f] = self.0;
+        state.write_u64(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]));
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolUse},
     usage::Usage,
+    word::Word,
 };
 
 /// One piece of a message.
@@ -375,12 +376,12 @@ impl<'de> de::Visitor<'de> for BlockVisitor {
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<ContentBlock, A::Error> {
         let mut buffered = serde_json::Map::new();
-        while let Some(key) = map.next_key::<String>()? {
+        while let Some(Word(key)) = map.next_key()? {
             if key != "type" {
-                buffered.insert(key, map.next_value()?);
+                buffered.insert(key.into_owned(), map.next_value()?);
                 continue;
             }
-            let kind: String = map.next_value()?;
+            let Word(kind) = map.next_value()?;
             if buffered.is_empty() {
                 return read_kind(&kind, MapAccessDeserializer::new(map));
             }

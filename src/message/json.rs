@@ -16,7 +16,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use super::json_text::compacted;
+use super::{json_text::compacted, word::Word};
 
 /// A piece of valid JSON: shared, compact, with the key order and the number text it came with.
 ///
@@ -190,13 +190,15 @@ impl<'de> de::Visitor<'de> for JsonVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        match map.next_key::<String>()? {
-            Some(key) if key == RAW_VALUE => {
-                Json::parse(&map.next_value::<String>()?).map_err(de::Error::custom)
+        match map.next_key()? {
+            Some(Word(key)) if key == RAW_VALUE => {
+                // Parsed again, because whoever calls may be another format with such a key.
+                let Word(raw) = map.next_value()?;
+                Json::parse(&raw).map_err(de::Error::custom)
             }
-            Some(key) => {
+            Some(Word(key)) => {
                 let mut object = serde_json::Map::new();
-                object.insert(key, map.next_value()?);
+                object.insert(key.into_owned(), map.next_value()?);
                 while let Some((key, value)) = map.next_entry()? {
                     object.insert(key, value);
                 }

@@ -49,6 +49,7 @@ mod thread_id;
 mod tool;
 mod usage;
 mod window;
+mod word;
 
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};

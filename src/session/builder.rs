@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::{handle::Shared, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
-    drive::LoggedFacts,
     ledger::{Ledger, RuleError},
-    log::{Event, EventLog, LoggedRules, ReplayError, RuleChange, Thread},
+    log::{Event, EventLog, LoggedFacts, LoggedRules, ReplayError, RuleChange, Thread},
     message::{
         CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, Timestamp,
         ToolSpec,

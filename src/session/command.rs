@@ -31,10 +31,11 @@ impl Command {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
-        let rest = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+        // Every message comes by here, so what is no command is not copied.
+        let rest = || Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
         match word {
-            "/compact" => Some(Self::Compact { focus: rest }),
-            "@compact" => Some(Self::CompactAndSend { prompt: rest }),
+            "/compact" => Some(Self::Compact { focus: rest() }),
+            "@compact" => Some(Self::CompactAndSend { prompt: rest() }),
             _ => None,
         }
     }

@@ -8,8 +8,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    drive::LoggedFacts,
-    log::{EventLog, LoggedRules},
+    log::{EventLog, LoggedFacts, LoggedRules},
     message::{
         CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
         SharedVec, Text, ThreadId, ToolSpec,

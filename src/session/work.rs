@@ -16,8 +16,8 @@ use crate::{
     auto::{Input, Output},
     log::{Event, LocalNotice},
     message::{
-        ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role, SystemReminder,
-        Text, ToolUse, Turn, Usage,
+        CacheMarks, ContentBlock, Delta, Extra, Message, ModelError, ModelErrorKind, Request, Role,
+        SystemReminder, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, TurnMachine, TurnStep},
@@ -134,7 +134,7 @@ impl Session {
 
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = self.with_reminder(message);
-        let message = lawful(self.agent.messages(), message);
+        let message = lawful(self.agent.thread(), message);
         // With everything that it will have, so that all of it is counted.
         let message = self.stamped(message);
         self.guard(Before::Prompt(&message), emit).await?;
@@ -210,11 +210,7 @@ impl Session {
     }
 
     async fn ask(&self, emit: &mut Emit) -> Result<Turn, ModelError> {
-        let request = Request {
-            system: self.system_prompt(),
-            tools: self.specs.clone(),
-            ..Request::new(self.agent.messages().clone())
-        };
+        let request = self.request();
         let mut deltas = self.agent.run_turn(request);
         while let Some(delta) = deltas.next().await {
             match delta? {
@@ -225,6 +221,21 @@ impl Session {
             }
         }
         Err(cut_short())
+    }
+
+    /// The next request. Every field is named, because the handles of a default one are allocated.
+    fn request(&self) -> Request {
+        Request {
+            system: self.system_prompt(),
+            messages: self.agent.messages().clone(),
+            tools: self.specs.clone(),
+            tool_choice: None,
+            max_output: None,
+            temperature: None,
+            timeout: None,
+            cache: CacheMarks::default(),
+            extra: Extra::default(),
+        }
     }
 
     /// Answers what a turn left open that was dropped.
@@ -246,7 +257,7 @@ impl Session {
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
         }
-        turn.message = lawful(self.agent.messages(), turn.message);
+        turn.message = lawful(self.agent.thread(), turn.message);
         turn
     }
 
@@ -281,7 +292,10 @@ impl Session {
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
-        message.make_mut().content.push(ContentBlock::checkpoint(id));
+        let content = &mut message.make_mut().content;
+        // It is the last one. A vector that grows by itself takes room for four.
+        content.reserve_exact(1);
+        content.push(ContentBlock::checkpoint(id));
         message
     }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::thread_store::{StoreError, ThreadStore};
 use crate::{
     compact::Plan,
-    log::{AppendError, Event, EventLog, LoggedEvent, UndoError},
+    ledger::Ledger,
+    log::{AppendError, Event, EventLog, LoggedEvent, LoggedFacts, LoggedRules, UndoError},
     message::{CompactionId, ThreadId, Timestamp},
+    retention::{AuditOptions, Facts},
 };
 
 /// A log, the store that keeps it, and how much of it the store has.
@@ -33,13 +35,17 @@ pub struct Journal {
     log: EventLog,
     store: Option<Arc<dyn ThreadStore>>,
     stored: u64,
+    /// What compactions had to know of the log so far.
+    rules: LoggedRules,
+    facts: LoggedFacts,
 }
 
 impl Journal {
     /// Returns the journal of a log that no store keeps.
     #[must_use]
     pub fn new(log: EventLog) -> Self {
-        Self { log, store: None, stored: 0 }
+        let (rules, facts) = Default::default();
+        Self { log, store: None, stored: 0, rules, facts }
     }
 
     /// Returns the journal with a store that knows nothing of its thread yet. The next
@@ -70,13 +76,24 @@ impl Journal {
     pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
         let log = store.load(&thread).await?.log;
         let stored = log.len();
-        Ok(Self { log, store: Some(store), stored })
+        Ok(Self { store: Some(store), stored, ..Self::new(log) })
     }
 
     /// The log.
     #[must_use]
     pub fn log(&self) -> &EventLog {
         &self.log
+    }
+
+    /// The standing rules, read from what came into the log since they were asked for last.
+    pub(crate) fn rules(&mut self) -> &Ledger {
+        self.rules.read(&self.log, None);
+        self.rules.ledger()
+    }
+
+    /// The facts of everything that was said, read as the rules are.
+    pub(crate) fn facts(&mut self, options: &AuditOptions) -> Arc<Facts> {
+        self.facts.of(&self.log, options, None)
     }
 
     /// The events that the store does not have yet; none where there is no store.
@@ -114,11 +131,11 @@ impl Journal {
     /// all there any more; any other [`StoreError`] of the store. The log keeps what is not stored.
     pub async fn flush(&mut self) -> Result<(), StoreError> {
         let Some(store) = &self.store else { return Ok(()) };
-        let thread = self.log.thread_id().clone();
         let events = self.log.since(self.stored);
         if events.is_empty() {
             return Ok(());
         }
+        let thread = self.log.thread_id().clone();
         match store.append(&thread, self.stored, events).await {
             Ok(()) => {}
             Err(StoreError::Conflict { expected, found }) => {
@@ -148,4 +165,33 @@ fn begins_with(events: &[LoggedEvent], these: &[LoggedEvent]) -> bool {
         one == other || line(one).is_some_and(|one| line(other) == Some(one))
     };
     these.len() <= events.len() && events.iter().zip(these).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{log::Truncated, message::Message};
+
+    #[test]
+    fn what_is_known_of_a_log_is_what_a_fresh_look_at_it_says() {
+        let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+        let user = |text: &str| Event::MessageAppended(Message::user(text));
+        let events = [
+            user("Never touch src/lexer.rs."),
+            user("Always run the tests."),
+            Event::Truncated(Truncated { from: 2, len: 1 }),
+            user("You may touch src/lexer.rs now."),
+            user("Always use tabs in src/parser.rs."),
+        ];
+        for event in events {
+            journal.append(Timestamp(1), event).unwrap();
+            let log = journal.log().clone();
+            assert_eq!(*journal.rules(), log.rules(None));
+            let narrow = AuditOptions { most_facts: 2, ..AuditOptions::default() };
+            for options in [AuditOptions::default(), narrow] {
+                let fresh = LoggedFacts::default().of(&log, &options, None);
+                assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));
+            }
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::{ops::Range, sync::Arc};
 
+use super::event_log::EventLog;
 use crate::{
-    log::EventLog,
     message::Redactor,
     retention::{AuditOptions, Facts},
 };
@@ -13,6 +13,8 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
     facts: Arc<Facts>,
+    /// What they were looked for with.
+    options: AuditOptions,
     read: Vec<Range<usize>>,
 }
 
@@ -26,9 +28,10 @@ impl LoggedFacts {
     ) -> Arc<Facts> {
         let said = log.said();
         let from = match goes_on(&self.read, &said) {
-            Some(from) if self.facts.messages() > 0 => from,
+            Some(from) if self.facts.messages() > 0 && self.options == *options => from,
             Some(_) | None => {
                 self.facts = Arc::new(Facts::new(options.clone()));
+                self.options = options.clone();
                 0
             }
         };
@@ -58,9 +61,8 @@ fn goes_on(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::{
-        Message,
         log::{Event, Truncated},
-        message::Timestamp,
+        message::{Message, Timestamp},
         retention::FactClass,
     };
 
