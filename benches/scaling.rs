@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let short = std::env::args().any(|argument| argument == "--short");
     let (sizes, repetitions): (&[usize], usize) = match (is_test(), short) {
         (true, _) => (&[20, 60], 1),
-        (false, true) => (&[500, 2_000, 8_000], 5),
+        (false, true) => (&[200, 800, 3_200], 3),
         (false, false) => (&[1_000, 3_200, 10_000, 32_000, 100_000], 7),
     };
     let tables: Vec<Vec<Row>> = sizes.iter().map(|count| measure(*count, repetitions)).collect();
