@@ -2,6 +2,7 @@
 //! the count of what is allocated. `benches/README.md` says how to read what comes out.
 
 #![allow(dead_code, unused_imports, reason = "each bench uses a part of it")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for the blocks with text")]
 
 use std::{
     hint::black_box,

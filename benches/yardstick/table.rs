@@ -9,7 +9,7 @@ pub(crate) struct Row {
     pub(crate) spread: Spread,
     pub(crate) cost: Cost,
     /// What the column is called in which the others are held against this one.
-    yardstick: Option<&'static str>,
+    pub(crate) yardstick: Option<&'static str>,
 }
 
 /// Times the work, and counts what it allocates in one run more.
