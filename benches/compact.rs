@@ -1,9 +1,8 @@
-//! Planning and applying replacements over 1,000, 10,000 and 100,000 messages.
+//! Planning and applying replacements over 1,000, 10,000 and 100,000 messages of some 1.1 KB.
 //!
-//! `cargo bench --bench compact` prints, for each operation and size, the least, middle and most
-//! milliseconds of some repetitions, the ratio to copying the thread's text once (in the same run),
-//! and the exponent of growth from the size before. An exponent of 1 is linear; read it against
-//! that of the copy itself, which rises where the text leaves the caches.
+//! `cargo bench --bench compact` prints the table that `benches/README.md` explains, held against a
+//! copy of the thread's text and against dropping the messages that the one range removes, where
+//! nobody else holds them.
 
 #![allow(
     clippy::expect_used,
@@ -16,86 +15,69 @@ use std::sync::Arc;
 
 use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Thread, compact,
-    compact::{CompactOptions, Size},
-    legality,
-    testing::generate::legal_thread_from,
-    tokens::ByteEstimate,
+    compact::CompactOptions,
 };
-use yardstick::{Spread, exponent, memcpy, milliseconds, time};
+use yardstick::{Row, Tables, is_test, memcpy, row, thread};
 
 mod yardstick;
 
 fn main() {
-    // `cargo test` runs benches too; it wants to see that they run, not how fast.
-    let quick = std::env::args().any(|argument| argument == "--test");
-    let sizes: &[usize] = if quick { &[200] } else { &[1_000, 10_000, 100_000] };
-    println!(
-        "{:<34} {:>9} {:>10} {:>10} {:>10} {:>9} {:>9}",
-        "operation", "messages", "least ms", "middle ms", "most ms", "x memcpy", "exponent"
-    );
-    let mut before: Vec<(usize, Spread)> = Vec::new();
-    for messages in sizes {
-        let rows = measure(*messages);
-        let copy = rows[0].1;
-        for (index, (name, spread)) in rows.iter().enumerate() {
-            let growth = before.get(index).map(|small| exponent(*small, (*messages, *spread)));
-            println!(
-                "{name:<34} {messages:>9} {:>10} {:>10} {:>10} {:>9.3} {:>9}",
-                milliseconds(spread.least),
-                milliseconds(spread.middle),
-                milliseconds(spread.most),
-                spread.over(copy),
-                growth.map(|growth| format!("{growth:.2}")).unwrap_or_default(),
-            );
-        }
-        before = rows.into_iter().map(|(_, spread)| (*messages, spread)).collect();
-        println!();
+    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
+    let mut tables = Tables::default();
+    for count in sizes {
+        let messages = thread::thread(*count);
+        tables.print("messages", *count, thread::size(&messages), measure(&messages));
     }
 }
 
-fn measure(count: usize) -> Vec<(&'static str, Spread)> {
-    let messages = legal_thread_from(7, count);
+fn measure(messages: &[Message]) -> Vec<Row> {
     let thread: Thread = messages.iter().cloned().collect();
     let options = CompactOptions::default();
-    let repetitions = (2_000_000 / count.max(1)).clamp(7, 200);
-    let ids = checkpoints(&messages);
+    let repetitions = (2_000_000 / messages.len().max(1)).clamp(7, 200);
+    let ids = checkpoints(messages);
     let (one, many) = (ranges(&ids, 1), ranges(&ids, 64));
-    let again = || thread.clone();
     let plan_one = thread.plan(&one, &options).expect("the ranges are legal");
     let plan_many = thread.plan(&many, &options).expect("the ranges are legal");
     // An owned vector, so that what is timed is the work and not the copy that sharing demands.
-    let own = || messages.clone();
+    let own = || messages.to_vec();
     vec![
-        ("copy the text (memcpy)", memcpy(&messages, repetitions)),
-        (
-            "plan 1 range, with the index",
-            time(repetitions, || (), |()| thread.plan(&one, &options)),
-        ),
-        (
+        memcpy(messages, repetitions),
+        row(
+            "drop what one range removes",
+            repetitions,
+            || removed(&plan_one, messages.len()),
+            drop,
+        )
+        .yardstick("drop"),
+        row("plan 1 range, with the index", repetitions, || (), |()| thread.plan(&one, &options)),
+        row(
             "plan 64 ranges, with the index",
-            time(repetitions, || (), |()| thread.plan(&many, &options)),
+            repetitions,
+            || (),
+            |()| thread.plan(&many, &options),
         ),
-        (
+        row(
             "plan 1 range, by a scan",
-            time(repetitions, || (), |()| Plan::new(&messages, &one, &options)),
+            repetitions,
+            || (),
+            |()| Plan::new(messages, &one, &options),
         ),
-        ("apply 1 range", time(repetitions, own, |mut own| (plan_one.apply(&mut own), own))),
-        ("apply 64 ranges", time(repetitions, own, |mut own| (plan_many.apply(&mut own), own))),
-        (
+        row("apply 1 range", repetitions, own, |mut own| (plan_one.apply(&mut own), own)),
+        row("apply 64 ranges", repetitions, own, |mut own| (plan_many.apply(&mut own), own)),
+        row(
             "apply 1 range to a live thread",
-            time(repetitions, again, |mut own| (own.apply(&plan_one), own)),
+            repetitions,
+            || thread.clone(),
+            |mut own| (own.apply(&plan_one), own),
         ),
-        ("compact 1 range, all at once", time(repetitions, || (), |()| compact(&messages, &one))),
-        (
-            "compact 64 ranges, all at once",
-            time(repetitions, || (), |()| compact(&messages, &many)),
-        ),
-        ("violations", time(repetitions, || (), |()| legality::violations(&messages))),
-        ("cut points", time(repetitions, || (), |()| legality::cut_points(&messages))),
-        ("repair", time(repetitions, own, legality::repair)),
-        ("size", time(repetitions, || (), |()| Size::of(&messages, &ByteEstimate::TRIGGER))),
-        ("index a thread anew", time(repetitions, own, |own| own.into_iter().collect::<Thread>())),
+        row("compact 1 range, all at once", repetitions, || (), |()| compact(messages, &one)),
+        row("compact 64 ranges, all at once", repetitions, || (), |()| compact(messages, &many)),
     ]
+}
+
+/// What the plan takes out of a thread that nobody shares.
+fn removed(plan: &Plan, count: usize) -> impl Sized {
+    plan.apply(&mut thread::thread(count)).expect("the same thread")
 }
 
 fn checkpoints(messages: &[Message]) -> Vec<CheckpointId> {

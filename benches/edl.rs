@@ -5,6 +5,9 @@
 //! ratios within one run mean anything: `ratio` compares with the copying implementation, which finds
 //! text with the same engine and differs only in how it edits; `growth` compares the last column with
 //! the first, while the file (or the script) grew eightfold.
+//!
+//! Then come, for each way, files of 1, 10 and 50 MB in the table that `benches/README.md` explains,
+//! held against a copy of the file.
 
 #![allow(
     clippy::expect_used,
@@ -20,6 +23,9 @@ use std::{
 
 use regex_automata::{Input, meta::Regex};
 use threadfold::edl::{Script, Workspace};
+use yardstick::{Row, Tables, is_test, memcpy_of, row};
+
+mod yardstick;
 
 const MIB: usize = 1 << 20;
 const EDITS: usize = 1_000;
@@ -39,17 +45,52 @@ enum Way {
 }
 
 fn main() {
+    if !is_test() {
+        beside_copying();
+    }
+    let sizes: &[usize] = if is_test() { &[100_000] } else { &[1_000_000, 10_000_000, 50_000_000] };
+    for (way, name) in WAYS {
+        println!("{EDITS} edits {name}");
+        let mut tables = Tables::default();
+        for size in sizes {
+            let file = File::new(*size, EDITS);
+            tables.print("bytes, and as text", *size, file.text.len(), rows(way, &file));
+        }
+    }
+}
+
+fn rows(way: Way, file: &File) -> Vec<Row> {
+    let script = file.script(way);
+    let parsed = Script::parse(&script).expect("a script");
+    let workspace = || {
+        let mut workspace = Workspace::new();
+        workspace.insert("/file", file.text.as_str()).expect("a path");
+        workspace
+    };
+    vec![
+        memcpy_of(file.text.as_bytes(), 50),
+        row("parse the script", 50, || (), |()| Script::parse(&script)),
+        row("run it", 20, workspace, |mut workspace| {
+            let report = parsed.run(&mut workspace);
+            assert!(report.is_ok(), "{report}");
+            (report, workspace)
+        }),
+    ]
+}
+
+fn beside_copying() {
     println!("{EDITS} edits on files of growing size: milliseconds, ours / copying");
     header(["0.25 MiB", "0.5 MiB", "1 MiB", "2 MiB"]);
     for (way, name) in WAYS {
         let cells = [MIB / 4, MIB / 2, MIB, 2 * MIB].map(|size| measure(way, size, EDITS));
-        row(name, &cells);
+        beside(name, &cells);
     }
     println!("\nscripts of growing length on a file of 1 MiB: milliseconds, ours / copying");
     header(["250 edits", "500 edits", "1000 edits", "2000 edits"]);
     for (way, name) in WAYS {
-        row(name, &[250, 500, 1_000, 2_000].map(|edits| measure(way, MIB, edits)));
+        beside(name, &[250, 500, 1_000, 2_000].map(|edits| measure(way, MIB, edits)));
     }
+    println!();
 }
 
 const WAYS: [(Way, &str); 4] = [
@@ -64,7 +105,7 @@ fn header(columns: [&str; 4]) {
     println!("{:<20}{columns}{:>8}{:>10}", "", "ratio", "growth");
 }
 
-fn row(name: &str, cells: &[(Duration, Duration); 4]) {
+fn beside(name: &str, cells: &[(Duration, Duration); 4]) {
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     let mut line = format!("{name:<20}");
     for (ours, copying) in cells {

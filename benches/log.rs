@@ -1,9 +1,10 @@
-//! Appending to a log, storing it, reading and replaying it, at 1,000, 10,000 and 100,000 messages.
+//! Appending to a log, storing it, reading, replaying and undoing, at 1,000, 10,000 and 100,000
+//! messages.
 //!
-//! `cargo bench --bench log` prints, for each operation and size, the least, middle and most
-//! milliseconds of some repetitions, the ratio to parsing the same lines to `serde_json::Value` in
-//! the same run, and the exponent of growth from the size before. Every thousand messages the
-//! thread is compacted to its end. Last come logs of one kind of text each.
+//! `cargo bench --bench log` prints the table that `benches/README.md` explains, held against
+//! parsing the same lines to `serde_json::Value` and against a copy of them. Every thousand messages
+//! the thread is compacted to its last ten, but for the log of which one compaction is undone. Last
+//! come logs of one kind of text each.
 
 #![allow(
     clippy::expect_used,
@@ -14,34 +15,27 @@
 
 use std::hint::black_box;
 
-use serde_json::Value;
 use threadfold::{
     Message, Plan,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, EventLog, write_event},
-    message::{CompactionReason, Timestamp},
-    testing::generate::legal_thread_from,
+    message::{CompactionId, CompactionReason, Timestamp},
 };
-use yardstick::{Spread, exponent, milliseconds, time};
+use yardstick::{Tables, is_test, memcpy_of, row, thread, values};
 
 mod yardstick;
 
-type Row = (&'static str, Spread);
-
 fn main() {
-    // `cargo test` runs benches too; it wants to see that they run, not how fast.
-    let quick = std::env::args().any(|argument| argument == "--test");
-    let sizes: &[usize] = if quick { &[200] } else { &[1_000, 10_000, 100_000] };
-    let mut before: Vec<(usize, Spread)> = Vec::new();
+    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
+    let mut tables = Tables::default();
     for count in sizes {
-        let rows = measure(&log_of(legal_thread_from(7, *count)), *count);
-        before = print(*count, rows, &before);
+        measure(&mut tables, thread::thread(*count));
     }
-    let count = if quick { 100 } else { 10_000 };
+    let count = if is_test() { 100 } else { 10_000 };
     for (name, text) in TEXTS {
         println!("texts only: {name}");
         let texts = (0..count).map(|_| Message::user(text.repeat(1_000 / text.len())));
-        print(count, measure(&log_of(texts.collect()), count), &[]);
+        measure(&mut Tables::default(), texts.collect());
     }
 }
 
@@ -51,35 +45,16 @@ const TEXTS: [(&str, &str); 3] = [
     ("beyond ASCII", "漢字かな交じり文"),
 ];
 
-fn print(count: usize, rows: Vec<Row>, before: &[(usize, Spread)]) -> Vec<(usize, Spread)> {
-    println!(
-        "{:<34} {:>9} {:>10} {:>10} {:>10} {:>9} {:>9}",
-        "operation", "messages", "least ms", "middle ms", "most ms", "x Value", "exponent"
-    );
-    let value = rows[0].1;
-    for (index, (name, spread)) in rows.iter().enumerate() {
-        let growth = before.get(index).map(|small| exponent(*small, (count, *spread)));
-        println!(
-            "{name:<34} {count:>9} {:>10} {:>10} {:>10} {:>9.4} {:>9}",
-            milliseconds(spread.least),
-            milliseconds(spread.middle),
-            milliseconds(spread.most),
-            spread.over(value),
-            growth.map(|growth| format!("{growth:.2}")).unwrap_or_default(),
-        );
-    }
-    println!();
-    rows.into_iter().map(|(_, spread)| (count, spread)).collect()
-}
-
-fn measure(log: &EventLog, count: usize) -> Vec<Row> {
+fn measure(tables: &mut Tables, messages: Vec<Message>) {
+    let count = messages.len();
+    let once = compacted_once(&messages);
+    let log = log_of(messages);
     let mut stored = Vec::new();
     log.write(&mut stored).expect("a vector takes everything");
-    let lines = || stored.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let value = |line: &[u8]| serde_json::from_slice::<Value>(line).expect("JSON");
     let repetitions = (300_000 / count.max(1)).clamp(5, 100);
     let nothing = || ();
     let mut buffer = Vec::with_capacity(stored.len());
+    let events = || log.iter().map(|event| event.event.clone()).collect::<Vec<_>>();
     let append = |events: Vec<Event>| {
         let mut log = EventLog::new(log.thread_id().clone());
         for (at, event) in events.into_iter().enumerate() {
@@ -87,30 +62,46 @@ fn measure(log: &EventLog, count: usize) -> Vec<Row> {
         }
         log
     };
-    let events = || log.iter().map(|event| event.event.clone()).collect();
-    vec![
-        ("parse to Value, a line at a time", {
-            time(repetitions, nothing, |()| lines().map(value).collect::<Vec<_>>())
+    let message = Event::MessageAppended(Message::user("And now?"));
+    let rows = vec![
+        values(&stored, repetitions),
+        memcpy_of(&stored, repetitions),
+        row("read", repetitions, nothing, |()| EventLog::read(stored.as_slice())),
+        row("read and replay", repetitions, nothing, |()| {
+            EventLog::read(stored.as_slice()).map(|read| read.log.replay())
         }),
-        ("read", time(repetitions, nothing, |()| EventLog::read(stored.as_slice()))),
-        ("read and replay", {
-            let work = |()| EventLog::read(stored.as_slice()).map(|read| read.log.replay());
-            time(repetitions, nothing, work)
+        row("replay what is read", repetitions, nothing, |()| log.replay()),
+        row("projection", repetitions, nothing, |()| log.projection()),
+        row("append all, from the first on", repetitions, events, append),
+        row(
+            "append one, behind all",
+            repetitions,
+            || {
+                // A vector that was cloned has no room, so the first append behind all copies it.
+                let mut log = log.clone();
+                log.append(Timestamp(0), message.clone()).expect("it fits");
+                (log, message.clone())
+            },
+            |(mut log, event)| {
+                log.append(Timestamp(0), event).expect("it fits");
+                log
+            },
+        ),
+        row(
+            "undo a compaction of nearly all",
+            repetitions,
+            || once.clone(),
+            |mut log| (log.undo(Timestamp(0), CompactionId(0)).expect("it stands"), log),
+        ),
+        row("write", repetitions, nothing, |()| {
+            buffer.clear();
+            for event in log.iter() {
+                write_event(&mut buffer, event).expect("a vector takes everything");
+            }
+            black_box(buffer.len())
         }),
-        ("replay what is read", time(repetitions, nothing, |()| log.replay())),
-        ("projection", time(repetitions, nothing, |()| log.projection())),
-        ("append, from the first on", time(repetitions, events, append)),
-        ("write", {
-            time(repetitions, nothing, |()| {
-                buffer.clear();
-                log.iter().for_each(|event| {
-                    write_event(&mut buffer, event).expect("a vector takes everything");
-                });
-                black_box(buffer.len())
-            })
-        }),
-        ("copy the lines (memcpy)", time(repetitions, nothing, |()| stored.clone())),
-    ]
+    ];
+    tables.print("messages, as lines", count, stored.len(), rows);
 }
 
 /// The log of these messages. Every thousand the thread is compacted to its last ten.
@@ -122,13 +113,28 @@ fn log_of(messages: Vec<Message>) -> EventLog {
         log.append(at, Event::MessageAppended(message)).expect("it fits");
         len += 1;
         if number % 1_000 == 999 {
-            let insert = vec![Insert::Message { message: Message::user("So far, so good.") }];
-            let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
-            let (id, reason) = (log.next_compaction(), CompactionReason::Threshold);
-            let record = CompactionRecord::new(id, reason, "summarize", plan);
-            log.append(at, Event::Compacted(Box::new(record))).expect("it fits");
+            compact_to_ten(&mut log, len);
             len = 11;
         }
     }
     log
+}
+
+/// The log of these messages with one compaction at the end.
+fn compacted_once(messages: &[Message]) -> EventLog {
+    let mut log = EventLog::new("main".parse().expect("an id"));
+    for message in messages {
+        let event = Event::MessageAppended(message.clone());
+        log.append(Timestamp(0), event).expect("it fits");
+    }
+    compact_to_ten(&mut log, messages.len());
+    log
+}
+
+fn compact_to_ten(log: &mut EventLog, len: usize) {
+    let insert = vec![Insert::Message { message: Message::user("So far, so good.") }];
+    let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
+    let (id, reason) = (log.next_compaction(), CompactionReason::Threshold);
+    let record = CompactionRecord::new(id, reason, "summarize", plan);
+    log.append(Timestamp(0), Event::Compacted(Box::new(record))).expect("it fits");
 }

@@ -4,7 +4,8 @@
 //! `cargo bench --bench session` prints, for each turn and size, the least, middle and most
 //! microseconds of many turns, next to those of asking the same model the same request directly;
 //! what the session itself took, by the middle ones; and the exponent of growth of that from the
-//! size before. The window is so large that nothing is compacted. Below stand what is looked up on
+//! size before; how often a turn allocates, and the most bytes that it holds at one time beside what
+//! was there. The window is so large that nothing is compacted. Below stand what is looked up on
 //! every turn, in nanoseconds.
 
 #![allow(
@@ -21,14 +22,12 @@ use serde_json::json;
 use threadfold::{
     CheckpointId, ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, Session, Thread,
     Turn, Usage, async_trait,
-    log::stamp,
-    message::{CheckpointIds, Json, Messages, StopReason, ThreadId, ToolSpec, ToolUse},
+    message::{Json, Messages, StopReason, ThreadId, ToolSpec, ToolUse},
     model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput, turn_of},
     session::SessionBuilder,
     store::{Journal, MemoryStore},
-    testing::generate::legal_thread_from,
 };
-use yardstick::{Spread, time};
+use yardstick::{Cost, Spread, is_test, thread, time};
 
 mod yardstick;
 
@@ -49,16 +48,17 @@ struct Row {
     name: &'static str,
     session: Spread,
     direct: Spread,
+    /// Of a turn in the middle: now and then a vector grows.
+    cost: Cost,
 }
 
 fn main() {
-    // `cargo test` runs benches too; it wants to see that they run, not how fast.
-    let quick = std::env::args().any(|argument| argument == "--test");
+    let quick = is_test();
     let sizes: &[usize] = if quick { &[200] } else { &[1_000, 10_000, 100_000] };
     let turns = if quick { 10 } else { 2_000 };
     let mut before: Option<(usize, Vec<Row>)> = None;
     for count in sizes {
-        let messages = stamp(legal_thread_from(7, *count), &mut CheckpointIds::new(7));
+        let messages = thread::thread(*count);
         let rows = measure(&messages, turns);
         print(*count, &rows, before.as_ref());
         look_up(&messages, turns);
@@ -68,8 +68,17 @@ fn main() {
 
 fn print(count: usize, rows: &[Row], before: Option<&(usize, Vec<Row>)>) {
     println!(
-        "{:<34} {:>9} {:>9} {:>9} {:>9} {:>10} {:>8} {:>9}",
-        "turn", "messages", "least us", "middle us", "most us", "direct us", "own us", "exponent"
+        "{:<34} {:>9} {:>9} {:>9} {:>9} {:>10} {:>8} {:>9} {:>7} {:>10}",
+        "turn",
+        "messages",
+        "least us",
+        "middle us",
+        "most us",
+        "direct us",
+        "own us",
+        "exponent",
+        "allocs",
+        "peak bytes"
     );
     for (index, row) in rows.iter().enumerate() {
         let growth = before.map(|(small, rows)| {
@@ -77,7 +86,7 @@ fn print(count: usize, rows: &[Row], before: Option<&(usize, Vec<Row>)>) {
             (row.own() / rows[index].own()).log10() / sizes.log10()
         });
         println!(
-            "{:<34} {count:>9} {:>9.2} {:>9.2} {:>9.2} {:>10.2} {:>8.2} {:>9}",
+            "{:<34} {count:>9} {:>9.2} {:>9.2} {:>9.2} {:>10.2} {:>8.2} {:>9} {:>7} {:>10}",
             row.name,
             row.session.least.as_secs_f64() * 1e6,
             row.session.middle.as_secs_f64() * 1e6,
@@ -85,6 +94,8 @@ fn print(count: usize, rows: &[Row], before: Option<&(usize, Vec<Row>)>) {
             row.direct.middle.as_secs_f64() * 1e6,
             row.own(),
             growth.map(|growth| format!("{growth:.2}")).unwrap_or_default(),
+            row.cost.allocations,
+            row.cost.peak,
         );
     }
     println!();
@@ -129,8 +140,10 @@ fn row(
     // What was left open is answered, and what the thread lies in has grown.
     (0..turns / 10 + 1).for_each(|_| drop(turn()));
     let timed = time(turns, || (), |()| turn());
+    let mut costs: Vec<Cost> = (0..9).map(|_| Cost::of((), |()| turn())).collect();
+    costs.sort_by_key(|cost| (cost.allocations, cost.peak));
     let direct = direct(model.as_ref(), session.messages(), turns);
-    Row { name, session: timed, direct }
+    Row { name, session: timed, direct, cost: costs[4] }
 }
 
 /// What a turn costs without a session: the same questions to the same model, and the same call.

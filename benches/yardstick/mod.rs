@@ -1,13 +1,27 @@
-//! What every bench measures by: the same clock, the same thread, and the cost of moving its bytes.
+//! What every bench measures by: the same clock, the same thread, the cost of moving its bytes and
+//! the count of what is allocated. `benches/README.md` says how to read what comes out.
 
-#![allow(dead_code, reason = "each bench uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each bench uses a part of it")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for the blocks with text")]
 
 use std::{
     hint::black_box,
     time::{Duration, Instant},
 };
 
-use threadfold::{ContentBlock, Message};
+use serde_json::Value;
+use threadfold::Message;
+
+mod table;
+pub(crate) mod thread;
+pub(crate) mod wire;
+
+pub(crate) use table::{Row, Tables, row};
+pub(crate) use thread::texts;
+
+/// How long the repetitions of one row may take together, what is made for them included. Three
+/// are always done.
+const MOST: Duration = Duration::from_secs(1);
 
 /// The least, the middle and the most of some repetitions.
 #[derive(Clone, Copy, Debug)]
@@ -17,25 +31,65 @@ pub(crate) struct Spread {
     pub(crate) most: Duration,
 }
 
+/// What one run allocates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cost {
+    /// How often.
+    pub(crate) allocations: u64,
+    /// The bytes of all of them.
+    pub(crate) bytes: u64,
+    /// The most bytes at one time, beside what was there before.
+    pub(crate) peak: u64,
+}
+
+impl Cost {
+    /// Counts what the work allocates, in what it gives too.
+    pub(crate) fn of<I, O>(input: I, work: impl FnOnce(I) -> O) -> Self {
+        let mut output = None;
+        let counted = allocation_counter::measure(|| output = Some(work(input)));
+        drop(black_box(output));
+        Self {
+            allocations: counted.count_total,
+            bytes: counted.bytes_total,
+            peak: counted.bytes_max,
+        }
+    }
+}
+
+/// Whether the bench is only to show that it runs: `cargo test` runs benches too.
+pub(crate) fn is_test() -> bool {
+    std::env::args().any(|argument| argument == "--test")
+}
+
 /// Times the work, with what it needs made anew each time and what it gives dropped outside the
-/// clock.
+/// clock, and without what it waited for a processor. There are fewer repetitions where they take
+/// long.
 pub(crate) fn time<I, O>(
     repetitions: usize,
     mut make: impl FnMut() -> I,
     mut work: impl FnMut(I) -> O,
 ) -> Spread {
-    let mut taken: Vec<Duration> = (0..repetitions.max(1))
-        .map(|_| {
-            let input = black_box(make());
-            let start = Instant::now();
-            let output = work(input);
-            let taken = start.elapsed();
-            drop(black_box(output));
-            taken
-        })
-        .collect();
+    let (mut taken, begun) = (Vec::new(), Instant::now());
+    while taken.len() < repetitions.max(1) && (taken.len() < 3 || begun.elapsed() < MOST) {
+        let input = black_box(make());
+        let (waited_before, start) = (waited(), Instant::now());
+        let output = work(input);
+        let elapsed = start.elapsed();
+        // What was waited between the looks, but outside of the clock, may come to more.
+        let waited = waited().saturating_sub(waited_before);
+        taken.push(elapsed.checked_sub(waited).unwrap_or(elapsed));
+        drop(black_box(output));
+    }
     taken.sort();
     Spread { least: taken[0], middle: taken[taken.len() / 2], most: taken[taken.len() - 1] }
+}
+
+/// How long this thread has been ready to run and waited for a processor, where the system tells:
+/// what neighbours take is not the work's. Elsewhere nothing, and times are those of the clock.
+fn waited() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let waited = told.split(' ').nth(1).and_then(|waited| waited.parse().ok());
+    Duration::from_nanos(waited.unwrap_or_default())
 }
 
 impl Spread {
@@ -57,31 +111,30 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
 }
 
 /// Copies the text of a thread into a buffer that is there already: what moving the bytes costs.
-pub(crate) fn memcpy(messages: &[Message], repetitions: usize) -> Spread {
-    let texts: Vec<&str> =
+pub(crate) fn memcpy(messages: &[Message], repetitions: usize) -> Row {
+    let all: String =
         messages.iter().flat_map(|message| &message.content).flat_map(texts).collect();
-    let all: String = texts.concat();
-    let mut buffer = vec![0u8; all.len()];
-    time(
-        repetitions,
-        || (),
-        |()| {
-            buffer.copy_from_slice(black_box(all.as_bytes()));
-            black_box(buffer.last().copied())
-        },
-    )
+    memcpy_of(all.as_bytes(), repetitions)
 }
 
-/// The texts in a block, where most bytes of a thread are.
-pub(crate) fn texts(block: &ContentBlock) -> Vec<&str> {
-    match block {
-        ContentBlock::Text(block) => vec![&block.text],
-        ContentBlock::Thinking(block) => vec![&block.text],
-        ContentBlock::SystemReminder(block) => vec![&block.text],
-        ContentBlock::ToolUse(call) => vec![call.input.as_str()],
-        ContentBlock::ToolResult(result) => result.content.iter().flat_map(texts).collect(),
-        _ => Vec::new(),
-    }
+/// Copies these bytes into a buffer that is there already.
+pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
+    let mut buffer = vec![0_u8; bytes.len()];
+    let copy = |()| {
+        buffer.copy_from_slice(black_box(bytes));
+        black_box(buffer.last().copied())
+    };
+    row("copy the same bytes", repetitions, || (), copy).yardstick("memcpy")
+}
+
+/// Parses lines of JSON to `Value`, a line at a time.
+pub(crate) fn values(lines: &[u8], repetitions: usize) -> Row {
+    let parse = |()| {
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let value = |line| serde_json::from_slice::<Value>(line).unwrap_or_default();
+        lines.map(value).collect::<Vec<Value>>()
+    };
+    row("parse the same text to Value", repetitions, || (), parse).yardstick("Value")
 }
 
 /// The exponent by which the time grows from one size to another.

@@ -1,0 +1,48 @@
+//! Estimating the tokens of threads of 1,000, 10,000 and 100,000 messages: the walks over the whole
+//! thread, and what is looked up on every turn.
+//!
+//! `cargo bench --bench estimate` prints the table that `benches/README.md` explains, held against
+//! a copy of the thread's text. The last row looks up a thousand times, so its milliseconds are the
+//! microseconds of one.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
+use std::hint::black_box;
+
+use threadfold::{
+    Message, Thread,
+    compact::Size,
+    tokens::{ByteEstimate, estimate_conversation_tokens},
+};
+use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+
+mod yardstick;
+
+fn main() {
+    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
+    let mut tables = Tables::default();
+    for count in sizes {
+        let messages = thread::thread(*count);
+        tables.print("messages", *count, thread::size(&messages), measure(&messages));
+    }
+}
+
+fn measure(messages: &[Message]) -> Vec<Row> {
+    let thread: Thread = messages.iter().cloned().collect();
+    let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
+    let nothing = || ();
+    vec![
+        memcpy(messages, repetitions),
+        row("size, a walk", repetitions, nothing, |()| Size::of(messages, &ByteEstimate::TRIGGER)),
+        row("tokens of what was said, a walk", repetitions, nothing, |()| {
+            estimate_conversation_tokens(messages)
+        }),
+        row("usage of a live thread, 1,000 times", repetitions, nothing, |()| {
+            (0..1_000).map(|_| black_box(&thread).context_usage().pending).sum::<u64>()
+        }),
+    ]
+}

@@ -1,0 +1,341 @@
+//! How the time of every operation grows with the thread.
+//!
+//! `cargo bench --bench scaling` takes each operation at five sizes from 1,000 to 100,000 messages
+//! and prints two exponents: that of the least squares through the middle times, and the middle of
+//! the slopes between all pairs of least times, which one disturbed size does not move. 1 is linear.
+//! They are read against those of copying the text, which rise above 1 where it leaves the caches.
+//! Beside them stands the exponent of the bytes allocated, which is the same on every machine.
+//!
+//! `-- --short` takes smaller threads. Either way the program fails if an operation is quadratic: if
+//! both exponents of time are over 1.5 and what copying has over 1, or that of the bytes is over
+//! 1.5. No noise reaches that: the time at the largest size would have to be four times too long (ten
+//! in the long form), in every repetition.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
+use std::{process::ExitCode, sync::Arc};
+
+use futures::executor::block_on;
+use threadfold::{
+    ContextWindow, Message, Model, ModelAgent, Replacement, Request, Session, Thread, Turn, Usage,
+    WireFormat, async_trait, compact,
+    compact::{CompactOptions, Size, TrimOptions, trim},
+    edl::{Script, Workspace},
+    legality,
+    log::{CompactionRecord, Event, EventLog},
+    message::{CompactionId, CompactionReason, StopReason, Timestamp},
+    model::ModelError,
+    render::{ChunkBudget, RenderOptions, chunk, render, render_into},
+    retention::{AuditOptions, audit},
+    tokens::ByteEstimate,
+    wire::{AnthropicMessages, DecodeOptions, EncodeOptions, SseParser},
+};
+use yardstick::{
+    Row, is_test, memcpy, milliseconds, row, thread, values,
+    wire::{CODECS, body, stream},
+};
+
+mod yardstick;
+
+/// Above this an exponent is no linear growth on any machine.
+const QUADRATIC: f64 = 1.5;
+
+/// How far above that of copying an exponent may be.
+const ROOM: f64 = 0.1;
+
+fn main() -> ExitCode {
+    let short = std::env::args().any(|argument| argument == "--short");
+    let (sizes, repetitions): (&[usize], usize) = match (is_test(), short) {
+        (true, _) => (&[20, 60], 1),
+        (false, true) => (&[200, 800, 3_200], 3),
+        (false, false) => (&[1_000, 3_200, 10_000, 32_000, 100_000], 7),
+    };
+    let tables: Vec<Vec<Row>> = sizes.iter().map(|count| measure(*count, repetitions)).collect();
+    let grown: Vec<Growth> = (0..tables[0].len())
+        .map(|index| Growth::of(sizes, &tables.iter().map(|rows| rows[index]).collect::<Vec<_>>()))
+        .collect();
+    let quadratic = print(sizes, &grown);
+    if is_test() || quadratic == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How one operation grows.
+struct Growth {
+    rows: Vec<Row>,
+    squares: f64,
+    robust: f64,
+    bytes: f64,
+}
+
+impl Growth {
+    fn of(sizes: &[usize], rows: &[Row]) -> Self {
+        let of = |figure: &dyn Fn(&Row) -> f64| -> Vec<(f64, f64)> {
+            let logarithm = |value: f64| value.max(1e-12).ln();
+            sizes
+                .iter()
+                .zip(rows)
+                .map(|(n, row)| (logarithm(*n as f64), logarithm(figure(row))))
+                .collect()
+        };
+        Self {
+            squares: least_squares(&of(&|row| row.spread.middle.as_secs_f64())),
+            robust: middle_slope(&of(&|row| row.spread.least.as_secs_f64())),
+            // What allocates next to nothing has no growth to speak of.
+            bytes: least_squares(&of(&|row| row.cost.bytes.max(10_000) as f64)),
+            rows: rows.to_vec(),
+        }
+    }
+
+    /// Whether no noise and no cache explains it. Where copying leaves a cache, it may grow as much
+    /// more.
+    fn is_quadratic(&self, copy: &Self) -> bool {
+        let over = |exponent: f64, copied: f64| exponent > QUADRATIC + (copied - 1.0).max(0.0);
+        let time = over(self.squares, copy.squares) && over(self.robust, copy.robust);
+        !self.is_yardstick() && (time || self.bytes > QUADRATIC)
+    }
+
+    /// Whether it is not ours.
+    fn is_yardstick(&self) -> bool {
+        self.rows.iter().any(|row| row.yardstick.is_some())
+    }
+
+    fn verdict(&self, copy: &Self) -> String {
+        let over = |exponent: f64, copied: f64| exponent - (copied.max(1.0) + ROOM);
+        let (squares, robust) = (over(self.squares, copy.squares), over(self.robust, copy.robust));
+        match () {
+            () if self.is_yardstick() => "a yardstick".to_owned(),
+            () if self.is_quadratic(copy) => "NOT LINEAR".to_owned(),
+            () if squares <= 0.0 => "as copying".to_owned(),
+            () if robust <= 0.0 => "as copying, by the robust one".to_owned(),
+            () => format!("over by {:.2}", squares.min(robust)),
+        }
+    }
+}
+
+fn least_squares(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
+    let (x, y) = (x / count, y / count);
+    let above: f64 = points.iter().map(|point| (point.0 - x) * (point.1 - y)).sum();
+    above / points.iter().map(|point| (point.0 - x).powi(2)).sum::<f64>()
+}
+
+/// The middle of the slopes between every two points.
+fn middle_slope(points: &[(f64, f64)]) -> f64 {
+    let pairs = points.iter().enumerate().flat_map(|(index, right)| {
+        points[..index].iter().map(move |left| (right.1 - left.1) / (right.0 - left.0))
+    });
+    let mut slopes: Vec<f64> = pairs.collect();
+    slopes.sort_by(f64::total_cmp);
+    let half = slopes.len() / 2;
+    if slopes.len() % 2 == 1 { slopes[half] } else { (slopes[half - 1] + slopes[half]) / 2.0 }
+}
+
+/// Prints a line an operation and returns how many are quadratic.
+fn print(sizes: &[usize], grown: &[Growth]) -> usize {
+    let columns: String = sizes.iter().map(|size| format!(" {size:>9}")).collect();
+    println!("middle milliseconds at so many messages of about 1.1 KB");
+    println!(
+        "{:<32}{columns} {:>9} {:>9} {:>9}  verdict",
+        "operation", "exponent", "robust", "of bytes"
+    );
+    let copy = &grown[0];
+    for growth in grown {
+        let middles = growth.rows.iter().map(|row| milliseconds(row.spread.middle));
+        let middles: String = middles.map(|middle| format!(" {middle:>9}")).collect();
+        println!(
+            "{:<32}{middles} {:>9.2} {:>9.2} {:>9.2}  {}",
+            growth.rows[0].name,
+            growth.squares,
+            growth.robust,
+            growth.bytes,
+            growth.verdict(copy)
+        );
+    }
+    println!("\n{}", caches(sizes, copy));
+    let quadratic = grown.iter().filter(|growth| growth.is_quadratic(copy)).count();
+    println!("{quadratic} of {} operations grow with an exponent over {QUADRATIC}", grown.len());
+    quadratic
+}
+
+/// Says where copying itself is no longer linear.
+fn caches(sizes: &[usize], copy: &Growth) -> String {
+    let steps = sizes.windows(2).zip(copy.rows.windows(2)).map(|(sizes, rows)| {
+        let step = |index: usize| (sizes[index], rows[index].spread);
+        let exponent = yardstick::exponent(step(0), step(1));
+        let note = if exponent > 1.0 + 2.0 * ROOM { " (it leaves a cache)" } else { "" };
+        format!("{exponent:.2} from {} to {}{note}", sizes[0], sizes[1])
+    });
+    format!("exponents of copying: {}", steps.collect::<Vec<_>>().join(", "))
+}
+
+fn measure(count: usize, repetitions: usize) -> Vec<Row> {
+    let messages = thread::thread(count);
+    let mut rows = transforms(&messages, repetitions);
+    rows.extend(logs(&messages, repetitions));
+    rows.extend(bodies(&messages, repetitions));
+    rows.push(edits(count, repetitions));
+    rows.push(row("a session, a turn a message", repetitions, session, |mut session| {
+        for _ in 0..count {
+            block_on(session.send("And now?").into_future()).expect("a reply");
+        }
+        session
+    }));
+    rows
+}
+
+fn transforms(messages: &[Message], repetitions: usize) -> Vec<Row> {
+    let (nothing, own) = (|| (), || messages.to_vec());
+    let all = [Replacement::new("What happened, in a sentence.")];
+    let options = RenderOptions::default();
+    let mut rendered = render(messages, &options);
+    let chunked = rendered.clone();
+    let long = messages.len().saturating_sub(100);
+    vec![
+        memcpy(messages, repetitions),
+        row("compact", repetitions, nothing, |()| compact(messages, &all)),
+        row("violations", repetitions, nothing, |()| legality::violations(messages)),
+        row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),
+        row("repair", repetitions, own, legality::repair),
+        row("size", repetitions, nothing, |()| Size::of(messages, &ByteEstimate::TRIGGER)),
+        row("index a thread", repetitions, own, |own| own.into_iter().collect::<Thread>()),
+        row("render", repetitions, nothing, |()| render_into(messages, &options, &mut rendered)),
+        row("chunk", repetitions, nothing, |()| chunk(&chunked, ChunkBudget::default()).len()),
+        row("trim", repetitions, own, |mut own| {
+            (trim(&own, &TrimOptions::default()).plan.apply(&mut own), own)
+        }),
+        row("audit", repetitions.min(3), nothing, |()| {
+            audit(messages, &messages[long..], &AuditOptions::default())
+        }),
+    ]
+}
+
+fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
+    let nothing = || ();
+    let append = |messages: Vec<Message>| {
+        let mut log = EventLog::new("main".parse().expect("an id"));
+        for message in messages {
+            log.append(Timestamp(0), Event::MessageAppended(message)).expect("it fits");
+        }
+        log
+    };
+    let mut log = append(messages.to_vec());
+    let thread: Thread = messages.iter().cloned().collect();
+    let all = [Replacement::new("What happened, in a sentence.")];
+    let plan = thread.plan(&all, &CompactOptions::default()).expect("it is legal");
+    let record = CompactionRecord::new(CompactionId(0), CompactionReason::default(), "mine", plan);
+    log.append(Timestamp(0), Event::Compacted(Box::new(record))).expect("it fits");
+    let mut stored = Vec::new();
+    log.write(&mut stored).expect("a vector takes everything");
+    let mut written = Vec::with_capacity(stored.len());
+    vec![
+        values(&stored, repetitions),
+        row("append all to a log", repetitions, || messages.to_vec(), append),
+        row("write the log", repetitions, nothing, |()| {
+            written.clear();
+            log.write(&mut written).expect("a vector takes everything");
+        }),
+        row("read and replay the log", repetitions, nothing, |()| {
+            EventLog::read(stored.as_slice()).map(|read| read.log.replay())
+        }),
+        row(
+            "undo a compaction",
+            repetitions,
+            || log.clone(),
+            |mut log| (log.undo(Timestamp(0), CompactionId(0)).expect("it stands"), log),
+        ),
+    ]
+}
+
+fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
+    const DECODE: [&str; 5] = [
+        "decode Anthropic",
+        "decode Converse",
+        "decode Gemini",
+        "decode OpenAI Chat",
+        "decode OpenAI Responses",
+    ];
+    const ENCODE: [&str; 5] = [
+        "encode Anthropic",
+        "encode Converse",
+        "encode Gemini",
+        "encode OpenAI Chat",
+        "encode OpenAI Responses",
+    ];
+    let mut rows = Vec::new();
+    for (index, codec) in CODECS.into_iter().enumerate() {
+        let body = body(codec, messages);
+        let read = || codec.decode_slice(body.as_str().as_bytes(), &DecodeOptions::default());
+        let request = read().expect("what was written is read");
+        rows.push(row(DECODE[index], repetitions, || (), |()| read()));
+        rows.push(row(
+            ENCODE[index],
+            repetitions,
+            || (),
+            |()| codec.encode(&request, &EncodeOptions::default()),
+        ));
+    }
+    let stream = stream(&AnthropicMessages, messages.len());
+    rows.push(row(
+        "a streamed answer",
+        repetitions,
+        || (),
+        |()| {
+            let (mut parser, mut builder) =
+                (SseParser::default(), AnthropicMessages.turn_builder());
+            for packet in stream.as_bytes().chunks(1_400) {
+                parser.push(packet);
+                while let Some(event) = parser.next_event().expect("short events") {
+                    builder.handle(event.as_event()).expect("an event of an answer");
+                }
+            }
+            builder.finish().expect("a whole answer")
+        },
+    ));
+    rows
+}
+
+/// A file of 500 bytes a message, of which one line in a hundred is edited.
+fn edits(count: usize, repetitions: usize) -> Row {
+    let lines = 0..count * 10;
+    let line = |number: usize| {
+        let word = if number.is_multiple_of(100) { "MARK" } else { "line" };
+        format!("{word} {number:08} of a file that is being edited\n")
+    };
+    let text: String = lines.clone().map(line).collect();
+    let edits = lines.step_by(100).map(|_| "select_next /MARK/ replace \"edited\"\n");
+    let script = format!("file /file\nselect bof\n{}", edits.collect::<String>());
+    let workspace = || {
+        let mut workspace = Workspace::new();
+        workspace.insert("/file", text.as_str()).expect("a path");
+        workspace
+    };
+    row("an edit script", repetitions, workspace, |mut workspace| {
+        let report = Script::parse(&script).expect("a script").run(&mut workspace);
+        assert!(report.is_ok(), "{report}");
+        workspace
+    })
+}
+
+/// A session whose model answers at once, in a window that nothing fills.
+fn session() -> Session {
+    let usage = Some(Usage::new(1_000, 10));
+    let turn = Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
+    let agent =
+        ModelAgent::new(Arc::new(AtOnce(turn))).with_window(ContextWindow::new(1_000_000_000_000));
+    Session::builder(agent).build().expect("a session")
+}
+
+#[derive(Debug)]
+struct AtOnce(Turn);
+
+#[async_trait]
+impl Model for AtOnce {
+    async fn complete(&self, _: Request) -> Result<Turn, ModelError> {
+        Ok(self.0.clone())
+    }
+}

@@ -1,0 +1,48 @@
+//! Trimming the tool results of threads of 1,000, 10,000 and 100,000 messages.
+//!
+//! `cargo bench --bench trim` prints the table that `benches/README.md` explains, held against a
+//! copy of the thread's text.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
+use threadfold::{
+    Message,
+    compact::{TrimOptions, trim},
+};
+use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+
+mod yardstick;
+
+fn main() {
+    let sizes: &[usize] = if is_test() { &[200] } else { &[1_000, 10_000, 100_000] };
+    let mut tables = Tables::default();
+    for count in sizes {
+        let messages = thread::thread(*count);
+        tables.print("messages", *count, thread::size(&messages), measure(&messages));
+    }
+}
+
+fn measure(messages: &[Message]) -> Vec<Row> {
+    let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
+    let (nothing, own) = (|| (), || messages.to_vec());
+    let options = TrimOptions::default();
+    let plan = trim(messages, &options).plan;
+    let mut trimmed = own();
+    plan.apply(&mut trimmed).expect("the same thread");
+    let long = TrimOptions { lines: 100, bytes: None, ..options };
+    vec![
+        memcpy(messages, repetitions),
+        row("plan, three lines stay", repetitions, nothing, |()| trim(messages, &options)),
+        row("plan, a hundred lines stay", repetitions, nothing, |()| trim(messages, &long)),
+        row("plan, all is trimmed already", repetitions, nothing, |()| trim(&trimmed, &options)),
+        row("apply", repetitions, own, |mut own| (plan.apply(&mut own), own)),
+        row("plan and apply", repetitions, own, |mut own| {
+            (trim(&own, &options).plan.apply(&mut own), own)
+        }),
+    ]
+}

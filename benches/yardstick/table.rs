@@ -1,0 +1,78 @@
+//! The table that a bench prints: time, ratios to the yardsticks of the same run, memory.
+
+use super::{Cost, Spread, exponent, milliseconds, time};
+
+/// What was measured of one operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) spread: Spread,
+    pub(crate) cost: Cost,
+    /// What the column is called in which the others are held against this one.
+    pub(crate) yardstick: Option<&'static str>,
+}
+
+/// Times the work, and counts what it allocates in one run more.
+pub(crate) fn row<I, O>(
+    name: &'static str,
+    repetitions: usize,
+    mut make: impl FnMut() -> I,
+    mut work: impl FnMut(I) -> O,
+) -> Row {
+    let spread = time(repetitions, &mut make, &mut work);
+    Row { name, spread, cost: Cost::of(make(), work), yardstick: None }
+}
+
+impl Row {
+    /// The row as something that all rows are held against, in a column of this name.
+    pub(crate) fn yardstick(self, column: &'static str) -> Self {
+        Self { yardstick: Some(column), ..self }
+    }
+}
+
+/// The tables of growing sizes: each knows what the one before it said.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    before: Vec<(usize, Spread)>,
+}
+
+impl Tables {
+    /// Prints the rows of one size. `count` is what sizes differ by, `bytes` the text that peaks of
+    /// memory are held against.
+    pub(crate) fn print(&mut self, unit: &str, count: usize, bytes: usize, rows: Vec<Row>) {
+        println!("{count} {unit}, {bytes} bytes");
+        let yardsticks: Vec<(&str, Spread)> =
+            rows.iter().filter_map(|row| Some((row.yardstick?, row.spread))).collect();
+        heading(&yardsticks);
+        for (index, row) in rows.iter().enumerate() {
+            let growth = self.before.get(index).map(|small| exponent(*small, (count, row.spread)));
+            line(row, &yardsticks, growth, count, bytes);
+        }
+        println!();
+        self.before = rows.into_iter().map(|row| (count, row.spread)).collect();
+    }
+}
+
+fn heading(yardsticks: &[(&str, Spread)]) {
+    let ratios: String =
+        yardsticks.iter().map(|(name, _)| format!(" {:>10}", format!("x {name}"))).collect();
+    println!(
+        "{:<34} {:>9} {:>9} {:>9}{ratios} {:>9} {:>9} {:>9}",
+        "operation", "least ms", "middle ms", "most ms", "exponent", "allocs/1", "peak/text"
+    );
+}
+
+fn line(row: &Row, yardsticks: &[(&str, Spread)], growth: Option<f64>, count: usize, bytes: usize) {
+    let ratios: String =
+        yardsticks.iter().map(|(_, yard)| format!(" {:>10.4}", row.spread.over(*yard))).collect();
+    println!(
+        "{:<34} {:>9} {:>9} {:>9}{ratios} {:>9} {:>9.3} {:>9.4}",
+        row.name,
+        milliseconds(row.spread.least),
+        milliseconds(row.spread.middle),
+        milliseconds(row.spread.most),
+        growth.map(|growth| format!("{growth:.2}")).unwrap_or_default(),
+        row.cost.allocations as f64 / count.max(1) as f64,
+        row.cost.peak as f64 / bytes.max(1) as f64,
+    );
+}
