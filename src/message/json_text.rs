@@ -108,7 +108,12 @@ pub(crate) fn push_string(json: &mut String, text: &str) {
 pub(crate) fn run_of_text(bytes: &[u8]) -> usize {
     let mut at = 0;
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let ends = u128::from_le_bytes(block.map(|byte| if ends_run(byte) { 0xff } else { 0 }));
+        // A loop and not `map`, which is a call that the compiler does not look into.
+        let mut ends = [0_u8; 16];
+        for (end, byte) in ends.iter_mut().zip(block) {
+            *end = if ends_run(*byte) { 0xff } else { 0 };
+        }
+        let ends = u128::from_le_bytes(ends);
         if ends != 0 {
             return at + ends.trailing_zeros() as usize / 8;
         }
