@@ -126,7 +126,7 @@ fn a_message_of(bytes: usize) {
     let mut pieces = Vec::new();
     let cut = measure(|| pieces = chunk(&rendered, budget));
     assert_eq!(pieces.iter().map(|piece| piece.text.len()).sum::<usize>(), rendered.len());
-    assert!(pieces.len() > bytes / 100_000, "{} pieces", pieces.len());
+    assert!(pieces.len() > bytes / 200_000, "{} pieces", pieces.len());
     assert!(cut.bytes_total < pieces.len() as u64 * 1_000, "no text is copied: {cut:?}");
 
     let mut log = EventLog::new("main".parse().unwrap());
