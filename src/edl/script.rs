@@ -105,13 +105,12 @@ impl Script {
     /// written.
     ///
     /// ```
-    /// use threadfold::edl::{Access, Script};
+    /// use threadfold::edl::Script;
     ///
     /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
     /// let access = script.file_access();
-    /// assert_eq!(access.get("a"), Some(&Access { read: true, write: true }));
-    /// assert_eq!(access.get("b"), Some(&Access { read: true, write: false }));
-    /// assert_eq!(access.get("c"), Some(&Access { read: false, write: true }));
+    /// let read_and_written: Vec<_> = access.values().map(|file| (file.read, file.write)).collect();
+    /// assert_eq!(read_and_written, [(true, true), (true, false), (false, true)]);
     /// # Ok::<(), threadfold::edl::ParseError>(())
     /// ```
     #[must_use]

@@ -53,12 +53,12 @@ impl<'a> Raw<'a> {
 
     /// The value as it is kept.
     pub(super) fn json(self) -> Json {
-        match self.nodes {
-            // Strings hold no white space that could go.
-            [Node { is_plain: true, .. }, ..] | [Node { span: 1, .. }] => {
-                Json::from_compact(self.text)
-            }
-            _ => Json::from_valid(self.text),
+        // Strings hold no white space that could go.
+        let is_plain = self.nodes.first().is_some_and(|node| node.is_plain);
+        if is_plain || self.text.starts_with('"') {
+            Json::from_compact(self.text)
+        } else {
+            Json::from_valid(self.text)
         }
     }
 

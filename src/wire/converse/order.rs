@@ -135,6 +135,12 @@ fn drop_last_reasoning(drafts: &mut Vec<Draft>, notes: &mut Notes) {
         }
         !block.is_reasoning()
     });
+    // Points behind nothing go too, and must not go last: the thread would be empty.
+    if last.blocks.iter().all(|block| block.has(CACHE_POINT)) && !last.blocks.is_empty() {
+        last.at_work(notes);
+        notes.note(Change::CacheMarksDropped { count: last.blocks.len() });
+        last.blocks.clear();
+    }
     drafts.retain(|draft| !draft.blocks.is_empty());
 }
 
