@@ -79,10 +79,7 @@ fn hexadecimal(rest: &mut &str) -> Option<char> {
 pub(crate) fn push_string(json: &mut String, text: &str) {
     json.push('"');
     let mut rest = text;
-    loop {
-        let Some((plain, behind)) = rest.split_at_checked(run_of_text(rest.as_bytes())) else {
-            break;
-        };
+    while let Some((plain, behind)) = rest.split_at_checked(run_of_text(rest.as_bytes())) {
         json.push_str(plain);
         let mut behind = behind.chars();
         match behind.next() {
