@@ -53,9 +53,11 @@ fn grows_linearly(name: &str, size: usize, mut work: impl FnMut(usize) -> Alloca
     assert!(linear(bytes.0, bytes.1, 10_000), "{name}: {bytes:?} bytes");
 }
 
+type Operation<'a> = (&'a str, &'a dyn Fn(&[Message]));
+
 /// Every operation on whole threads, with what it allocates.
 fn through_everything(name: &str, size: usize, thread: impl Fn(usize) -> Vec<Message>) {
-    let operations: [(&str, &dyn Fn(&[Message])); 8] = [
+    let operations: [Operation<'_>; 8] = [
         ("size", &|thread| {
             assert!(Size::of(thread, &ByteEstimate::TRIGGER).messages == thread.len())
         }),
