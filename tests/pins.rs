@@ -67,8 +67,9 @@ fn a_session_and_its_futures_can_be_spawned() {
     fn job(job: CompactionJob) {
         spawns(&job.run());
     }
-    let _: (fn(&mut Session), fn(CompactionJob)) = (send, job);
-    goes_anywhere::<Box<dyn Model>>();
+    // That both compile is all that is asked of them.
+    let _: fn(&mut Session) = send;
+    let _: fn(CompactionJob) = job;
 }
 
 #[test]
