@@ -146,7 +146,7 @@ fn mark_of(name: Name) -> &'static str {
 }
 
 fn open<'a>(fields: &Fields<'a>, name: Name) -> Option<Fields<'a>> {
-    Fields::parse(fields.get(name.in_fields(fields)?)?.get())
+    Fields::of(fields.get(name.in_fields(fields)?)?)
 }
 
 fn field<'a>(fields: &Fields<'a>, name: Name) -> Option<Raw<'a>> {

@@ -49,7 +49,7 @@ impl<'a> Part<'a> {
 
     /// The fields of the data.
     pub(super) fn inner(&self) -> Option<Fields<'a>> {
-        Fields::parse(self.value.get())
+        Fields::of(self.value)
     }
 
     /// Returns what nobody took, with what is left of the data.
