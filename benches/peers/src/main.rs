@@ -1,0 +1,46 @@
+//! threadfold beside `agent-sdk` on the same threads: what a turn pays to know how full the context
+//! is, and a compaction with a model that answers at once.
+//!
+//! `cargo run --release --manifest-path benches/peers/Cargo.toml` prints a table a size and, behind
+//! all of them, what each row includes. The two do not do the same work, so beside the times stands
+//! what either asked its model and what it left of the thread.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::wildcard_enum_match_arm,
+    reason = "a bench may panic, and measures what it knows"
+)]
+
+use yardstick::{is_test, thread};
+
+mod model;
+mod ours;
+mod table;
+mod theirs;
+#[path = "../../yardstick/mod.rs"]
+mod yardstick;
+
+/// How many messages either keeps at the end.
+const TAIL: usize = 10;
+
+/// At the least size the peer's prompt has room for all messages, so that both ask about the same.
+const SIZES: [usize; 4] = [50, 1_000, 10_000, 100_000];
+
+fn main() {
+    let sizes = if is_test() { &SIZES[..1] } else { &SIZES };
+    for count in sizes {
+        let messages = thread::thread(*count);
+        let bytes = thread::size(&messages);
+        println!("{count} messages, {bytes} bytes");
+        let repetitions = (300_000 / count).clamp(7, 200);
+        let history = theirs::history(&messages);
+        table::times(bytes, &table::measure(&messages, &history, repetitions));
+        table::asked(&[
+            ours::asked("threadfold, as messages", &messages, ours::AS_MESSAGES),
+            ours::asked("threadfold, as text", &messages, ours::AS_TEXT),
+            theirs::asked("agent-sdk", &history),
+        ]);
+    }
+    table::legend();
+}

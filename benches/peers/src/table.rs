@@ -1,0 +1,154 @@
+//! What is measured, and how it is printed: the peer's row first, and behind it ours with how many
+//! times as long the peer took.
+
+use std::time::Duration;
+
+use agent_sdk::llm;
+use threadfold::Message;
+
+use crate::{
+    model::Heard,
+    ours, theirs,
+    yardstick::{Cost, Row, Spread, memcpy},
+};
+
+/// A row, of one call where many were timed together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    name: &'static str,
+    spread: Spread,
+    cost: Cost,
+}
+
+/// What the peer took, and what each of our ways to the same end did.
+pub(crate) struct Group {
+    theirs: Measured,
+    ours: Vec<Measured>,
+}
+
+/// What a compaction asked its model, and what it left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) name: &'static str,
+    pub(crate) heard: Heard,
+    /// Tokens before, as whoever compacts estimates them.
+    pub(crate) tokens: u64,
+    pub(crate) messages_after: usize,
+    pub(crate) tokens_after: u64,
+}
+
+impl From<Row> for Measured {
+    fn from(Row { name, spread, cost, .. }: Row) -> Self {
+        Self { name, spread, cost }
+    }
+}
+
+impl Measured {
+    /// One of the calls that a row timed together.
+    pub(crate) fn each_of(row: Row, calls: u32) -> Self {
+        let Spread { least, middle, most } = row.spread;
+        let spread = Spread { least: least / calls, middle: middle / calls, most: most / calls };
+        let cost = Cost { allocations: row.cost.allocations / u64::from(calls), ..row.cost };
+        Self { spread, cost, ..row.into() }
+    }
+}
+
+/// The messages with their texts shared, in whatever holds them.
+pub(crate) fn shared<C: FromIterator<Message>>(messages: &[Message]) -> C {
+    messages.iter().cloned().collect()
+}
+
+/// Everything that is timed, once a size.
+pub(crate) fn measure(
+    messages: &[Message],
+    history: &[llm::Message],
+    repetitions: usize,
+) -> (Vec<Measured>, Vec<Group>) {
+    let alone = vec![memcpy(messages, repetitions).into(), theirs::dropping(history, repetitions)];
+    let compact = |name, range| ours::compact(name, messages, range, repetitions);
+    let groups = vec![
+        Group {
+            theirs: theirs::turn(history, repetitions),
+            ours: vec![ours::turn(messages, repetitions)],
+        },
+        Group {
+            theirs: theirs::walk(history, repetitions),
+            ours: vec![ours::walk(messages, repetitions)],
+        },
+        Group {
+            theirs: theirs::compact(history, repetitions),
+            ours: vec![
+                compact("threadfold: propose, apply", ours::AS_MESSAGES),
+                compact("threadfold: propose, apply, as text", ours::AS_TEXT),
+                ours::compact_logged(messages, repetitions),
+            ],
+        },
+    ];
+    (alone, groups)
+}
+
+/// Prints the times of one size. `bytes` is the text that peaks of memory are held against.
+pub(crate) fn times(bytes: usize, (alone, groups): &(Vec<Measured>, Vec<Group>)) {
+    println!(
+        "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9}",
+        "operation", "least", "middle", "most", "theirs/ours", "allocs", "peak/text"
+    );
+    alone.iter().for_each(|measured| line(measured, None, bytes));
+    for group in groups {
+        println!();
+        line(&group.theirs, None, bytes);
+        group.ours.iter().for_each(|ours| line(ours, Some(&group.theirs), bytes));
+    }
+    println!();
+}
+
+fn line(measured: &Measured, theirs: Option<&Measured>, bytes: usize) {
+    let Spread { least, middle, most } = measured.spread;
+    let ratio = theirs.map(|theirs| theirs.spread.over(measured.spread));
+    println!(
+        "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9} {:>9.4}",
+        measured.name,
+        duration(least),
+        duration(middle),
+        duration(most),
+        ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+        measured.cost.allocations,
+        measured.cost.peak as f64 / bytes.max(1) as f64,
+    );
+}
+
+/// Prints what the compactions of one size did.
+pub(crate) fn asked(all: &[Asked]) {
+    println!(
+        "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9}",
+        "one compaction", "tokens", "told of", "bytes", "left", "tokens"
+    );
+    for asked in all {
+        let told = Some(asked.heard.messages).filter(|told| *told > 0);
+        println!(
+            "{:<36} {:>10} {:>10} {:>10} {:>12} {:>9}",
+            asked.name,
+            asked.tokens,
+            told.map_or("all old".to_owned(), |told| told.to_string()),
+            asked.heard.bytes,
+            asked.messages_after,
+            asked.tokens_after,
+        );
+    }
+    println!();
+}
+
+/// From nanoseconds to milliseconds, as large as it is.
+fn duration(duration: Duration) -> String {
+    let nanoseconds = duration.as_secs_f64() * 1e9;
+    match nanoseconds {
+        1e6.. => format!("{:.2} ms", nanoseconds / 1e6),
+        1e3.. => format!("{:.2} us", nanoseconds / 1e3),
+        _ => format!("{nanoseconds:.0} ns"),
+    }
+}
+
+/// Prints what the rows include.
+pub(crate) fn legend() {
+    println!("{}", include_str!("legend.txt").trim_end());
+}
