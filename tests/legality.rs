@@ -27,7 +27,8 @@ fn legality_passes_its_cases() {
             legality::open_loop(&thread).map_or("none\n".to_owned(), |start| format!("{start}\n"))
         });
         let (repaired, repairs) = legality::repair(thread.clone());
-        let concerns = |repair: &legality::Repair| format!("message {}: {repair}", repair.message());
+        let concerns =
+            |repair: &legality::Repair| format!("message {}: {repair}", repair.message());
         asks(&case, "repairs", || lines(&repairs.iter().map(concerns).collect::<Vec<_>>()));
         asks(&case, "repaired", || notation::write(&repaired));
         assert_eq!(found.is_empty(), repairs.is_empty(), "{}", case.name);

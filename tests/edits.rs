@@ -1,0 +1,53 @@
+//! Edits by position: the cases under `testdata/edits/`.
+//!
+//! A case is `--- thread`, any number of `--- edit M.B..M.B` (message and block of its start and its
+//! end, the body is the messages that come), then `--- expect` with the thread after, or
+//! `--- expect error` with the words of the error.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use threadfold::{
+    Message, Plan,
+    compact::{CompactError, CompactOptions, Edit, Position},
+    legality,
+    testing::{
+        cases::{self, Case},
+        notation,
+    },
+};
+
+#[test]
+fn edits_pass_their_cases() {
+    for case in cases::read("testdata/edits").unwrap() {
+        let thread = notation::parse(case.section("thread").unwrap()).unwrap();
+        match (edited(&case, &thread), case.section("expect"), case.section("expect error")) {
+            (Ok(messages), Some(expected), None) => {
+                assert_eq!(notation::write(&messages), expected, "{}", case.name);
+                assert_eq!(legality::violations(&messages), [], "{}", case.name);
+            }
+            (Err(error), None, Some(expected)) => {
+                assert_eq!(error.to_string(), expected.trim_end(), "{}", case.name);
+            }
+            (found, ..) => panic!("{}: {found:?}", case.name),
+        }
+    }
+}
+
+fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError> {
+    let edits = case.sections_of("edit").map(|(range, insert)| edit(range, insert)).collect();
+    let plan = Plan::from_edits(thread, edits, &CompactOptions::default())?;
+    let mut messages = thread.to_vec();
+    plan.apply(&mut messages).unwrap();
+    assert_eq!(plan.messages_after(), messages.len(), "{}", case.name);
+    Ok(messages)
+}
+
+fn edit(range: &str, insert: &str) -> Edit {
+    let (start, end) = range.split_once("..").unwrap();
+    Edit { range: position(start)..position(end), insert: notation::parse(insert).unwrap() }
+}
+
+fn position(text: &str) -> Position {
+    let (message, block) = text.split_once('.').unwrap();
+    Position { message: message.parse().unwrap(), block: block.parse().unwrap() }
+}
