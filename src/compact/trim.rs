@@ -302,4 +302,28 @@ mod tests {
         let marker = "[1 line, 18446744073709551615 bytes trimmed]";
         assert_eq!(Gone::read(marker), Some(Gone { lines: 1, bytes: u64::MAX }));
     }
+
+    #[test]
+    fn a_text_of_as_many_lines_as_stay_is_left_alone() {
+        let blank = "\n".repeat(40);
+        assert_eq!(shortened(&blank, &options(40, 1_000)), None);
+        let short = shortened(&blank, &options(39, 1_000)).unwrap();
+        assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+    }
+
+    #[test]
+    fn a_text_of_as_many_lines_as_stay_is_left_alone() {
+        let blank = "\n".repeat(40);
+        assert_eq!(shortened(&blank, &options(40, 1_000)), None);
+        let short = shortened(&blank, &options(39, 1_000)).unwrap();
+        assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+    }
+
+    #[test]
+    fn a_text_of_as_many_lines_as_stay_is_left_alone() {
+        let blank = "\n".repeat(40);
+        assert_eq!(shortened(&blank, &options(40, 1_000)), None);
+        let short = shortened(&blank, &options(39, 1_000)).unwrap();
+        assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+    }
 }

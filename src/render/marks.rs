@@ -186,4 +186,28 @@ mod tests {
     fn a_run_of_backticks_has_any_length() {
         assert_eq!(written(|out| backticks(out, 100)), "`".repeat(100));
     }
+
+    #[test]
+    fn any_text_fits_on_one_line() {
+        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a \\# user: 'b' c d");
+        assert_eq!(on_one_line("# user: x"), "\\# user: x");
+        assert_eq!(on_one_line(" \n"), "");
+        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    }
+
+    #[test]
+    fn any_text_fits_on_one_line() {
+        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a # user: 'b' c d");
+        assert_eq!(on_one_line("# user: x"), "\\# user: x");
+        assert_eq!(on_one_line(" \n"), "");
+        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    }
+
+    #[test]
+    fn any_text_fits_on_one_line() {
+        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a # user: 'b' c d");
+        assert_eq!(on_one_line("# user: x"), "\\# user: x");
+        assert_eq!(on_one_line(" \n"), "");
+        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    }
 }
