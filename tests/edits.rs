@@ -36,6 +36,7 @@ fn edits_pass_their_cases() {
 fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError> {
     let edits = case.sections_of("edit").map(|(range, insert)| edit(range, insert)).collect();
     let plan = Plan::from_edits(thread, edits, &CompactOptions::default())?;
+    assert_eq!(plan.messages_before(), thread.len(), "{}", case.name);
     let mut messages = thread.to_vec();
     plan.apply(&mut messages).unwrap();
     assert_eq!(plan.messages_after(), messages.len(), "{}", case.name);

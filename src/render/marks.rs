@@ -196,18 +196,18 @@ mod tests {
     }
 
     #[test]
-    fn any_text_fits_on_one_line() {
-        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a # user: 'b' c d");
-        assert_eq!(on_one_line("# user: x"), "\\# user: x");
-        assert_eq!(on_one_line(" \n"), "");
-        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    fn a_short_name_is_written_without_marks() {
+        for (text, expected) in [("a b~", "a b~"), ("a`b", "a'b"), ("# user: x", "\\# user: x")] {
+            assert_eq!(written(|out| inline(out, text)), expected);
+        }
+        let (fits, too_long) = ("x".repeat(INLINE), "x".repeat(INLINE + 1));
+        assert_eq!(written(|out| inline(out, &fits)), fits);
+        assert_eq!(written(|out| inline(out, &too_long)), format!("{fits}..."));
     }
 
     #[test]
-    fn any_text_fits_on_one_line() {
-        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a # user: 'b' c d");
-        assert_eq!(on_one_line("# user: x"), "\\# user: x");
-        assert_eq!(on_one_line(" \n"), "");
-        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    fn a_heading_has_its_notes_in_parentheses() {
+        assert_eq!(written(|out| heading(out, "text", "", [])), "## text\n\n");
+        assert_eq!(written(|out| heading(out, "text", "d", ["a", "b"])), "## text: d (a, b)\n\n");
     }
 }
