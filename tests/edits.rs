@@ -7,9 +7,10 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use threadfold::{
-    Message, Plan,
+    Message, Plan, Replacement, Role,
     compact::{CompactError, CompactOptions, Edit, Position},
     legality,
+    message::{CompactionId, Summary},
     testing::{
         cases::{self, Case},
         notation,
@@ -30,6 +31,18 @@ fn edits_pass_their_cases() {
             }
             (found, ..) => panic!("{}: {found:?}", case.name),
         }
+    }
+}
+
+#[test]
+fn a_summary_has_the_number_of_its_compaction() {
+    for compaction in [None, Some(CompactionId(7))] {
+        let options = CompactOptions { compaction, ..CompactOptions::default() };
+        let plan = Plan::new(&[Message::user("hi")], &[Replacement::new("A greeting.")], &options);
+        let mut summary = Summary::new("A greeting.");
+        summary.compaction = compaction;
+        let expected = [Message::summary(Role::Assistant, summary)];
+        assert!(plan.unwrap().new_messages().eq(&expected));
     }
 }
 

@@ -323,6 +323,7 @@ mod tests {
             "file /a select /[a-c]+/ select /[a-c]+/",
             "file /a select /[a-c]+/ select /[d-f]+/",
         );
+        assert!(size > 100 && other > 100);
         assert!(parsed(once, size) && !parsed(once, size - 1));
         assert!(parsed(again, size));
         assert!(parsed(both, size + other) && !parsed(both, size + other - 1));

@@ -197,7 +197,9 @@ mod tests {
 
     #[test]
     fn a_short_name_is_written_without_marks() {
-        for (text, expected) in [("a b~", "a b~"), ("a`b", "a'b"), ("# user: x", "\\# user: x")] {
+        for (text, expected) in
+            [("a b~", "a b~"), ("a`b", "a'b"), ("``", "''"), ("# user: x", "\\# user: x")]
+        {
             assert_eq!(written(|out| inline(out, text)), expected);
         }
         let (fits, too_long) = ("x".repeat(INLINE), "x".repeat(INLINE + 1));
