@@ -46,6 +46,15 @@ fn a_summary_has_the_number_of_its_compaction() {
     }
 }
 
+#[test]
+fn what_is_stripped_is_counted() {
+    let thread = "# user\nHello\n# user\n[reminder] be brief\n[text] Well?\n# assistant\n[thinking] hm\n[text] Yes.";
+    let thread = notation::parse(thread).unwrap();
+    let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap();
+    assert_eq!((plan.blocks_stripped(), plan.first_touched()), (2, 0));
+}
+
 fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError> {
     let edits = case.sections_of("edit").map(|(range, insert)| edit(range, insert)).collect();
     let plan = Plan::from_edits(thread, edits, &CompactOptions::default())?;

@@ -166,6 +166,8 @@ mod tests {
         assert_eq!(open_fence("a\n```rust\nb\n"), Some("```"));
         assert_eq!(open_fence("  ~~~~\n~~~\n```"), Some("  ~~~~"));
         assert_eq!(open_fence("```\nb\n`````  \nc"), None);
+        assert_eq!(open_fence("   ```\nb"), Some("   ```"));
+        assert_eq!(open_fence("    ```\nb"), None);
         assert_eq!(open_fence("```\nb\n``` no"), Some("```"));
         assert_eq!(open_fence("```a`b\n    ```"), None);
     }
