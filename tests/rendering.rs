@@ -427,6 +427,7 @@ proptest! {
         let mut at = 0;
         for (index, range) in ranges.iter().enumerate() {
             prop_assert_eq!((range.index, range.total), (index, ranges.len()));
+            prop_assert_eq!(range.is_last(), index + 1 == ranges.len());
             prop_assert_eq!(range.bytes.start, at);
             at = range.bytes.end;
             prop_assert!(rendered.is_char_boundary(at));

@@ -77,3 +77,117 @@ fn closing(results: &Message, id: Option<&str>, said: &Text) -> Message {
     let said = ContentBlock::from(SystemReminder::new(said.clone()));
     Message::new(Role::User, stays.chain([said]).chain(markers).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Thinking, ToolResult, ToolUse};
+
+    fn call(id: &str) -> ContentBlock {
+        ToolUse::new(id, "tool", Json::default()).into()
+    }
+
+    fn marker(id: &str) -> ContentBlock {
+        ContentBlock::checkpoint(id.parse().unwrap())
+    }
+
+    fn thought() -> ContentBlock {
+        Thinking::new("hm", Some("sig".into())).into()
+    }
+
+    fn assistant(blocks: Vec<ContentBlock>) -> Message {
+        Message::new(Role::Assistant, blocks)
+    }
+
+    fn user(blocks: Vec<ContentBlock>) -> Message {
+        Message::new(Role::User, blocks)
+    }
+
+    fn result(id: &str) -> ContentBlock {
+        ToolResult::text(id, "done").into()
+    }
+
+    /// A question, a round of a tool with reasoning, and an answer that calls `c` and these.
+    fn thread(beside: &[&str]) -> Vec<Message> {
+        let others = |block: fn(&str) -> ContentBlock| beside.iter().map(move |id| block(id));
+        let mut answer = assistant([thought()].into_iter().chain(others(call)).collect());
+        answer.make_mut().content.push(call("c"));
+        answer.make_mut().stop_reason = Some(StopReason::ToolUse);
+        let results = others(result).chain([result("c"), marker("bbbbbb")]);
+        vec![
+            user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]),
+            assistant(vec![thought(), call("r")]),
+            user(vec![result("r")]),
+            answer,
+            user(results.collect()),
+        ]
+    }
+
+    fn carried_out(thread: &[Message], range: Replacement) -> Vec<Message> {
+        let options = CompactOptions::default();
+        let plan = Plan::of_call(thread, "c", &[range], &options, &"Well done.".into()).unwrap();
+        let mut after = thread.to_vec();
+        plan.apply(&mut after).unwrap();
+        after
+    }
+
+    fn greeting() -> Replacement {
+        Replacement::new("They greeted.").to("aaaaaa".parse().unwrap())
+    }
+
+    fn said() -> ContentBlock {
+        SystemReminder::new("Well done.").into()
+    }
+
+    fn summary(text: &str) -> Message {
+        Message::summary(Role::Assistant, crate::message::Summary::new(text))
+    }
+
+    #[test]
+    fn a_call_by_itself_ends_the_loop_and_its_reasoning_goes() {
+        let mut answer = Message::assistant(COMPACTED);
+        answer.make_mut().stop_reason = Some(StopReason::EndTurn);
+        assert_eq!(
+            carried_out(&thread(&[]), greeting()),
+            [
+                summary("They greeted."),
+                assistant(vec![call("r")]),
+                user(vec![result("r")]),
+                answer,
+                user(vec![said(), marker("bbbbbb")]),
+            ]
+        );
+    }
+
+    #[test]
+    fn beside_another_call_the_loop_goes_on_with_its_reasoning() {
+        let marked = |blocks: Vec<ContentBlock>| {
+            let mut message = assistant(blocks);
+            message.make_mut().prefix_rewritten = true;
+            message
+        };
+        let mut answer = marked(vec![thought(), call("d"), ContentBlock::text(COMPACTED)]);
+        answer.make_mut().stop_reason = Some(StopReason::ToolUse);
+        assert_eq!(
+            carried_out(&thread(&["d"]), greeting()),
+            [
+                summary("They greeted."),
+                marked(vec![thought(), call("r")]),
+                user(vec![result("r")]),
+                answer,
+                user(vec![result("d"), said(), marker("bbbbbb")]),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_range_to_the_end_takes_the_call_and_all_results_with_it() {
+        let range = Replacement::new("All of it.").from("aaaaaa".parse().unwrap());
+        for beside in [&[][..], &["d"]] {
+            let question = user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]);
+            let closing = user(vec![said(), marker("bbbbbb")]);
+            let after = [question, summary("All of it."), closing];
+            assert_eq!(carried_out(&thread(beside), range.clone()), after);
+        }
+    }
+}

@@ -56,10 +56,18 @@ mod tests {
         let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Vec::new() }]);
         let mut thread = vec![Message::user("a"), Message::assistant("b")];
         thread.extend([Message::user("c"), thoughtful("d"), Message::assistant("e")]);
-        plan.extended(&thread).apply(&mut thread).unwrap();
         let mut marked = thoughtful("d");
         marked.make_mut().prefix_rewritten = true;
-        assert_eq!(thread, [Message::user("c"), marked, Message::assistant("e")]);
+        thread.push(marked.clone());
+        let extended = plan.extended(&thread);
+        extended.apply(&mut thread).unwrap();
+        let after = [Message::user("c"), marked.clone(), Message::assistant("e"), marked];
+        assert_eq!(thread, after);
+        // What needs no mark is not touched.
+        assert_eq!(
+            extended.splices().iter().map(|it| it.at.clone()).collect::<Vec<_>>(),
+            [0..2, 3..4]
+        );
     }
 
     #[test]

@@ -436,4 +436,23 @@ mod tests {
             assert_eq!(error, StalePlan::Part { splice: 0, message });
         }
     }
+
+    #[test]
+    fn a_message_goes_where_messages_go_and_nothing_comes() {
+        let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
+        let splices = vec![
+            Splice { at: 0..0, insert: Vec::new() },
+            Splice { at: 0..1, insert: vec![insert("a")] },
+            Splice { at: 2..3, insert: Vec::new() },
+            Splice { at: 4..5, insert: Vec::new() },
+        ];
+        let mut expected = splices.clone();
+        let plan = Plan::from_splices(5, splices.clone());
+        assert_eq!((plan.messages_before(), plan.messages_after()), (5, 3));
+        let plan = plan.with_message_in_gap(Message::assistant("b")).unwrap();
+        expected[2].insert.push(insert("b"));
+        assert_eq!(plan.splices(), expected);
+        let plan = Plan::from_splices(5, splices[..2].to_vec());
+        assert_eq!(plan.with_message_in_gap(Message::assistant("b")), None);
+    }
 }

@@ -219,4 +219,13 @@ mod tests {
         let expected = Replacement::new("").from("aaaaaa".parse().unwrap());
         assert_eq!(CompactInput::parse(&input).unwrap().replacements, [expected]);
     }
+
+    #[test]
+    fn what_was_found_is_told_up_to_forty_characters() {
+        let told =
+            |count: usize| CompactInput::parse(&json!("é".repeat(count))).unwrap_err().to_string();
+        let head = "input must be an object, found \"";
+        assert_eq!(told(38), format!("{head}{}\"", "é".repeat(38)));
+        assert_eq!(told(39), format!("{head}{}...", "é".repeat(39)));
+    }
 }

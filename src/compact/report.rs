@@ -117,4 +117,20 @@ mod tests {
         let report = CompactReport::default();
         assert_eq!(report.to_string(), "0 to 0 messages, about 0 to 0 tokens: 0 saved");
     }
+
+    #[test]
+    fn what_was_saved_may_be_less_than_nothing() {
+        let size = |messages, tokens| Size { messages, tokens, bytes: 0 };
+        let report = |before, after| CompactReport { before, after, ..CompactReport::default() };
+        let (small, large) = (size(1, 30), size(4, 120));
+        let texts = [report(large, small), report(small, large)]
+            .map(|it| (it.tokens_saved(), it.to_string()));
+        assert_eq!(
+            texts,
+            [
+                (90, "4 to 1 messages, about 120 to 30 tokens: 90 saved (75 %)".to_owned()),
+                (-90, "1 to 4 messages, about 30 to 120 tokens: 90 more (300 %)".to_owned()),
+            ]
+        );
+    }
 }

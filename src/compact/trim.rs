@@ -302,4 +302,21 @@ mod tests {
         let marker = "[1 line, 18446744073709551615 bytes trimmed]";
         assert_eq!(Gone::read(marker), Some(Gone { lines: 1, bytes: u64::MAX }));
     }
+
+    #[test]
+    fn a_text_of_as_many_lines_as_stay_is_left_alone() {
+        let blank = "\n".repeat(40);
+        assert_eq!(shortened(&blank, &options(40, 1_000)), None);
+        let short = shortened(&blank, &options(39, 1_000)).unwrap();
+        assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+    }
+
+    #[test]
+    fn only_a_text_under_the_least_size_is_left_whole() {
+        let text = "line of a file\n".repeat(20);
+        let least = |least_bytes| TrimOptions { least_bytes, ..options(1, 1_000) };
+        let short = "line of a file\n[19 lines, 286 bytes trimmed]".to_owned();
+        assert_eq!(shortened(&text, &least(text.len())), Some(short));
+        assert_eq!(shortened(&text, &least(text.len() + 1)), None);
+    }
 }

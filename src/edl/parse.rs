@@ -310,4 +310,22 @@ mod tests {
         assert!(error("delete").contains("before any `file`"));
         assert!(error("file a replace<<E\nx\nE").contains("unknown command `replace<<E`"));
     }
+
+    #[test]
+    fn the_memory_of_all_expressions_together_has_a_limit() {
+        let parsed = |script: &str, all_regexes_bytes| {
+            parse(script, &Limits { all_regexes_bytes, ..Limits::default() }).is_ok()
+        };
+        let size = Regex::new("[a-c]+", "", Limits::default().regex_bytes).unwrap().size();
+        let other = Regex::new("[d-f]+", "", Limits::default().regex_bytes).unwrap().size();
+        let (once, again, both) = (
+            "file /a select /[a-c]+/",
+            "file /a select /[a-c]+/ select /[a-c]+/",
+            "file /a select /[a-c]+/ select /[d-f]+/",
+        );
+        assert!(size > 100 && other > 100);
+        assert!(parsed(once, size) && !parsed(once, size - 1));
+        assert!(parsed(again, size));
+        assert!(parsed(both, size + other) && !parsed(both, size + other - 1));
+    }
 }

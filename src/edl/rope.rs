@@ -296,4 +296,69 @@ mod tests {
         rope.edit(&[Edit { start: 0, end: 0, text: "d" }]);
         assert_eq!(rope.into_text(), "d");
     }
+
+    #[test]
+    fn what_is_left_of_chunks_is_put_together_while_it_is_small() {
+        let text = "line\n".repeat(CHUNK_BYTES);
+        let mut rope = Rope::new(&text);
+        let ends: Vec<usize> = rope.chunks.iter().map(|it| it.start + it.text.len()).collect();
+        // Of each chunk the last line stays.
+        let kept = ends.iter().map(|end| end - 5);
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let edits = starts.zip(kept).map(|(start, end)| Edit { start, end, text: "" });
+        rope.edit(&edits.collect::<Vec<_>>());
+        assert_eq!(rope.chunks.len(), 1);
+        assert_eq!(rope.into_text(), "line\n".repeat(ends.len()));
+    }
+
+    #[test]
+    fn what_would_make_a_large_chunk_stays_apart() {
+        let text = "x".repeat(CHUNK_BYTES * 2);
+        let mut rope = Rope::new(&text);
+        let half = CHUNK_BYTES / 4;
+        let gone =
+            |start: usize, more: usize| Edit { start, end: start + CHUNK_BYTES - more, text: "" };
+        rope.edit(&[gone(0, half), gone(CHUNK_BYTES, half + 1)]);
+        let sizes: Vec<usize> = rope.chunks.iter().map(|it| it.text.len()).collect();
+        assert_eq!(sizes, [half, half + 1]);
+        let mut rope = Rope::new(&text);
+        rope.edit(&[gone(0, half), gone(CHUNK_BYTES, half)]);
+        assert_eq!(rope.chunks.len(), 1);
+    }
+
+    #[test]
+    fn a_large_insertion_is_cut_behind_lines() {
+        let line = "é".repeat(49) + "\n";
+        let big = line.repeat(CHUNK_BYTES / 10);
+        let mut rope = Rope::new("ab");
+        rope.edit(&[Edit { start: 1, end: 1, text: &big }]);
+        assert!(rope.chunks.len() > 9);
+        for chunk in &rope.chunks {
+            assert!(
+                chunk.text.len() <= CHUNK_BYTES && chunk.text.len() > CHUNK_BYTES / 2
+                    || chunk.text.ends_with('b')
+            );
+            assert!(chunk.text.ends_with(['\n', 'b']));
+        }
+        assert_eq!(rope.into_text(), format!("a{big}b"));
+    }
+
+    #[test]
+    fn a_place_within_a_character_has_a_boundary_on_either_side() {
+        let text = "a".repeat(CHUNK_BYTES - 1) + "語b";
+        let rope = Rope::new(&text);
+        let start = CHUNK_BYTES - 1;
+        for (offset, before, after) in [
+            (start, start, start),
+            (start + 1, start, start + 3),
+            (start + 2, start, start + 3),
+            (start + 3, start + 3, start + 3),
+            (start + 9, start + 4, start + 4),
+        ] {
+            assert_eq!(
+                (rope.boundary_before(offset), rope.boundary_after(offset)),
+                (before, after)
+            );
+        }
+    }
 }

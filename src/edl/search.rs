@@ -238,7 +238,7 @@ impl Iterator for Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edl::{regex::Regex, rope::Edit};
+    use crate::edl::{lines_pattern::LinesPattern, regex::Regex, rope::Edit};
 
     fn regex(source: &str, flags: &str) -> Regex {
         Regex::new(source, flags, 1 << 20).expect("a pattern that compiles")
@@ -313,5 +313,22 @@ mod tests {
         search.within(0..rope.len());
         assert_eq!(search.next(), None);
         assert!(search.searched() >= text.len() as u64);
+    }
+
+    #[test]
+    fn lines_may_lie_across_chunks() {
+        let text: String = (1_000..5_000).map(|number| format!("line {number}\r\n")).collect();
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 0, text: "" }]);
+        let border = rope.chunk_at(0).end();
+        // As many of these lines stand before the border as it takes.
+        for before in [1, 2, 40] {
+            let (start, end) = (border - before * 11, border + 22);
+            let lines = LinesPattern::new(text[start..end].trim_end());
+            let mut search = Search::new(&rope, Finder::Lines(&lines));
+            search.within(0..rope.len());
+            let found: Vec<_> = search.map(|found| found.start..found.end).collect();
+            assert_eq!(found, [start..end], "{before}");
+        }
     }
 }

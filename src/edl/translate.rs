@@ -384,4 +384,98 @@ mod tests {
         let found = "A".to_owned();
         assert_eq!(error(r"\A"), Some((0, RegexError::UnknownEscape { found })));
     }
+
+    fn unicode(pattern: &str) -> Option<(String, bool)> {
+        translate(pattern, true, false).ok().map(|it| (it.source, it.within_line))
+    }
+
+    #[test]
+    fn every_escape_means_what_javascript_means() {
+        assert_eq!(source(r"\n\r\t\v\f\0"), r"\x{a}\x{d}\x{9}\x{b}\x{c}\x{0}");
+        assert_eq!(source(r"[\b]\b\B"), r"[\x{8}](?-u:\b)(?-u:\B)");
+        assert_eq!(source(r"[\d-x]"), r"[[0-9]\x{2d}x]");
+        let (digit, word) = ("[0-9]", "[0-9A-Za-z_]");
+        assert_eq!(source(r"\d\D"), format!("{digit}{}", digit.replace('[', "[^")));
+        assert_eq!(source(r"\w\W"), format!("{word}{}", word.replace('[', "[^")));
+        assert_eq!(source(r"\s\S\p{L}\P{Script=Greek}"), r"\s\S\p{L}\P{Script=Greek}");
+        assert_eq!(unicode(r"\d\w\S\b\B"), Some((r"\d\w\S\b\B".to_owned(), true)));
+        for set in [r"\D", r"\W", r"\s", r"\p{L}"] {
+            assert_eq!(unicode(set), Some((set.to_owned(), false)));
+        }
+    }
+
+    #[test]
+    fn a_code_that_names_no_character_is_no_escape() {
+        assert_eq!(source(r"\uD800\uDC00\uDBFF\uDFFF"), "\u{10000}\u{10FFFF}");
+        assert_eq!(source(r"\u{1F600}\cj\x7f"), "😀\\x{a}\\x{7f}");
+        let codes = [r"\x4", r"\xg0", r"\u12", r"\u{110000}", r"\u{}", r"\u{41", r"\c1", r"\c"];
+        let halves = [r"\uD83D", r"\uD83Dx", r"\uD83D\u0041", r"\uDE00", r"\uD83D\uE000"];
+        let others = [r"\01", r"\q", r"[\B]", r"[\1]", r"\p{}", r"\pL", r"\p{a-b}", r"\p{L", "\\"];
+        for pattern in [&codes[..], &halves, &others].concat() {
+            let at = usize::from(pattern.starts_with('['));
+            let error = translate(pattern, false, false).err();
+            let is_unknown =
+                matches!(&error, Some((found, RegexError::UnknownEscape { .. })) if *found == at);
+            assert!(is_unknown, "{pattern}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn groups_keep_their_flags_and_lose_their_names() {
+        assert_eq!(source("(?:a)(?<name>b)(?i:c)(?m-i)(d)"), "(?:a)(?:b)(?i:c)(?m-i)(?:d)");
+        assert!(within_line("(?im:.)(?<s>a)") && !within_line("(?s)."));
+        for construct in ["(?=", "(?!", "(?<=", "(?<!"] {
+            let error = translate(&format!("é{construct}a)"), false, false).err();
+            let construct = construct.to_owned();
+            assert_eq!(error, Some((2, RegexError::LookAround { construct })));
+        }
+        for pattern in ["(?P<x>a)", "(?", "(?i", "(?x:a)", "(?<name"] {
+            let error = translate(pattern, false, false).err();
+            assert!(matches!(error, Some((0, RegexError::UnknownGroup { .. }))), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_brace_that_counts_nothing_is_itself() {
+        for (pattern, expected) in [
+            ("a{2", r"a\x{7b}2"),
+            ("a{2,", r"a\x{7b}2\x{2c}"),
+            ("a{2,x}", r"a\x{7b}2\x{2c}x\x{7d}"),
+            ("a{}", r"a\x{7b}\x{7d}"),
+            ("{", r"\x{7b}"),
+            ("a{12,345}b", "a{12,345}b"),
+        ] {
+            assert_eq!(source(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn classes_hold_what_they_hold_in_javascript() {
+        for (pattern, expected, is_within_line) in [
+            ("[]", r"[^\x{0}-\x{10FFFF}]", true),
+            ("[^]", r"[\x{0}-\x{10FFFF}]", false),
+            ("[a-]", r"[a\x{2d}]", true),
+            ("[^a-a]", "[^a-a]", false),
+            ("[ -~]", r"[\x{20}-\x{7e}]", true),
+            (r"[\t-\r]", r"[\x{9}-\x{d}]", false),
+            (r"[^\t-\r]", r"[^\x{9}-\x{d}]", true),
+            (r"[\n]", r"[\x{a}]", false),
+            (r"[\nab]", r"[\x{a}ab]", false),
+            (r"[^\D]", "[^[^0-9]]", true),
+            (r"[\b-\n]", r"[\x{8}-\x{a}]", false),
+        ] {
+            assert_eq!(
+                (source(pattern).as_str(), within_line(pattern)),
+                (expected, is_within_line)
+            );
+        }
+        assert_eq!(translate("x[a-", false, false), Err((1, RegexError::UnclosedClass)));
+        let range = r"a-\d".to_owned();
+        assert_eq!(translate(r"[a-\d]", false, false), Err((1, RegexError::ClassRange { range })));
+    }
+
+    #[test]
+    fn with_dot_all_a_dot_holds_a_line_feed() {
+        assert_eq!(translate("a.", false, true).map(|it| it.within_line), Ok(false));
+    }
 }

@@ -166,6 +166,8 @@ mod tests {
         assert_eq!(open_fence("a\n```rust\nb\n"), Some("```"));
         assert_eq!(open_fence("  ~~~~\n~~~\n```"), Some("  ~~~~"));
         assert_eq!(open_fence("```\nb\n`````  \nc"), None);
+        assert_eq!(open_fence("   ```\nb"), Some("   ```"));
+        assert_eq!(open_fence("    ```\nb"), None);
         assert_eq!(open_fence("```\nb\n``` no"), Some("```"));
         assert_eq!(open_fence("```a`b\n    ```"), None);
     }
@@ -185,5 +187,31 @@ mod tests {
     #[test]
     fn a_run_of_backticks_has_any_length() {
         assert_eq!(written(|out| backticks(out, 100)), "`".repeat(100));
+    }
+
+    #[test]
+    fn any_text_fits_on_one_line() {
+        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a \\# user: 'b' c d");
+        assert_eq!(on_one_line("# user: x"), "\\# user: x");
+        assert_eq!(on_one_line(" \n"), "");
+        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
+    }
+
+    #[test]
+    fn a_short_name_is_written_without_marks() {
+        for (text, expected) in
+            [("a b~", "a b~"), ("a`b", "a'b"), ("``", "''"), ("# user: x", "\\# user: x")]
+        {
+            assert_eq!(written(|out| inline(out, text)), expected);
+        }
+        let (fits, too_long) = ("x".repeat(INLINE), "x".repeat(INLINE + 1));
+        assert_eq!(written(|out| inline(out, &fits)), fits);
+        assert_eq!(written(|out| inline(out, &too_long)), format!("{fits}..."));
+    }
+
+    #[test]
+    fn a_heading_has_its_notes_in_parentheses() {
+        assert_eq!(written(|out| heading(out, "text", "", [])), "## text\n\n");
+        assert_eq!(written(|out| heading(out, "text", "d", ["a", "b"])), "## text: d (a, b)\n\n");
     }
 }

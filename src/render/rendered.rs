@@ -126,3 +126,32 @@ impl fmt::Debug for Rendered {
         f.debug_list().entries(messages).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rendering_is_its_text_and_its_messages() {
+        let mut rendered: Rendered = ["one ", "", "three"].into_iter().collect();
+        assert_eq!(
+            (rendered.as_ref(), &*rendered, rendered.text()),
+            ("one three", "one three", "one three")
+        );
+        assert_eq!(rendered.message_count(), 3);
+        assert_eq!(rendered.message_ranges().collect::<Vec<_>>(), [0..4, 4..4, 4..9]);
+        let messages: Vec<_> = (0..4).map(|message| rendered.message(message)).collect();
+        assert_eq!(messages, [Some("one "), Some(""), Some("three"), None]);
+        assert_eq!(format!("{rendered:>10}"), " one three");
+        assert_eq!(format!("{rendered:?}"), r#"["one ", "", "three"]"#);
+        rendered.clear();
+        assert_eq!(rendered, Rendered::default());
+    }
+
+    #[test]
+    fn what_is_reserved_is_there() {
+        let mut rendered = Rendered::default();
+        rendered.reserve(100, 10);
+        assert!(rendered.text.capacity() >= 100 && rendered.starts.capacity() >= 10);
+    }
+}

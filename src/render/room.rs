@@ -44,3 +44,48 @@ fn result_bytes(result: &ToolResult) -> usize {
     let texts = result.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.len()).fold(0, usize::saturating_add)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{
+        ContextUpdate, Document, Image, Json, Role, SystemReminder, Thinking, ToolUse,
+    };
+
+    /// A message with this block alone needs this much beside its frame.
+    fn room(block: impl Into<ContentBlock>, options: &RenderOptions) -> usize {
+        let message = Message::new(Role::User, vec![block.into()]);
+        needed(&[message], options) - FRAME - 16
+    }
+
+    #[test]
+    fn room_is_made_for_what_is_shown() {
+        let text = "x".repeat(1_000);
+        let input = Json::parse(&format!("[\"{text}\"]")).unwrap();
+        let all = RenderOptions {
+            thinking: true,
+            reminders: true,
+            context_texts: true,
+            document_texts: true,
+            ..RenderOptions::default()
+        };
+        let capped =
+            RenderOptions { tool_result_cap: Some(300), tool_input_cap: Some(200), ..all.clone() };
+        let source =
+            |text: &str| MediaSource::Text { media_type: "text/plain".into(), text: text.into() };
+        let blocks: [(ContentBlock, [usize; 3]); 8] = [
+            (ContentBlock::text(text.as_str()), [1_000; 3]),
+            (Thinking::new(text.as_str(), None).into(), [0, 1_000, 1_000]),
+            (SystemReminder::new(text.as_str()).into(), [0, 1_000, 1_000]),
+            (ContextUpdate::new(vec![], text.as_str()).into(), [0, 1_000, 1_000]),
+            (Document::new(source(&text)).into(), [0, 1_000, 300]),
+            (ToolUse::new("t", "f", input).into(), [1_004, 1_004, 200]),
+            (ToolResult::text("t", text.as_str()).into(), [1_000, 1_000, 300]),
+            (Image::new(source(&text)).into(), [0; 3]),
+        ];
+        for (block, expected) in blocks {
+            let options = [&RenderOptions::default(), &all, &capped];
+            assert_eq!(options.map(|options| room(block.clone(), options)), expected, "{block:?}");
+        }
+    }
+}
