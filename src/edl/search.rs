@@ -328,7 +328,7 @@ mod tests {
             let mut search = Search::new(&rope, Finder::Lines(&lines));
             search.within(0..rope.len());
             let found: Vec<_> = search.map(|found| found.start..found.end).collect();
-            assert_eq!(found, [start..end], "{before}");
+            assert_eq!((found.len(), found.first()), (1, Some(&(start..end))), "{before}");
         }
     }
 }
