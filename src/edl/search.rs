@@ -273,6 +273,8 @@ mod tests {
         rope.edit(&[Edit { start: 0, end: 1, text: "x" }]);
         assert_eq!(starts(&rope, &regex("aab", ""), 0), [CHUNK_BYTES - 2]);
         assert_eq!(starts(&rope, &regex("a*b", ""), 0), [1]);
+        assert_eq!(starts(&rope, &regex("a.*d", ""), 0), [1]);
+        assert_eq!(starts(&rope, &regex("a.*d$", "m"), 0), [1]);
         assert_eq!(starts(&rope, &regex(r"a[^x]*\n", ""), 0), [1]);
     }
 
