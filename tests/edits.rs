@@ -55,6 +55,15 @@ fn what_is_stripped_is_counted() {
     assert_eq!((plan.blocks_stripped(), plan.first_touched()), (2, 0));
 }
 
+#[test]
+fn what_stays_whole_behind_an_edit_is_not_touched() {
+    let thread = [Message::user("one"), Message::assistant("two"), Message::user("three")];
+    let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap();
+    let touched: Vec<usize> = plan.splices().iter().flat_map(|splice| splice.at.clone()).collect();
+    assert_eq!(touched, [0]);
+}
+
 fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError> {
     let edits = case.sections_of("edit").map(|(range, insert)| edit(range, insert)).collect();
     let plan = Plan::from_edits(thread, edits, &CompactOptions::default())?;
