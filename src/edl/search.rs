@@ -329,13 +329,8 @@ mod tests {
             let lines = LinesPattern::new(text[start..end].trim_end());
             let mut search = Search::new(&rope, Finder::Lines(&lines));
             search.within(0..rope.len());
-<<<<<<< HEAD
-            let found: Vec<_> = search.map(|found| found.start..found.end).collect();
-            assert_eq!((found.len(), found.first()), (1, Some(&(start..end))), "{before}");
-=======
             let found: Vec<_> = search.map(|found| (found.start, found.end)).collect();
             assert_eq!(found, [(start, end)], "{before}");
->>>>>>> mutants
         }
     }
 }
