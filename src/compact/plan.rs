@@ -424,12 +424,13 @@ mod tests {
         let mut answer = Message::assistant("one");
         answer.make_mut().usage = Some(crate::Usage::new(100, 10));
         answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
-        let parts = [0, 2].map(|block| Insert::Part { message: 0, blocks: vec![block] });
+        let part = |block| Insert::Part { message: 0, blocks: vec![block] };
+        let between = Insert::Message { message: Message::user("go on") };
         let mut thread = vec![answer];
-        let splice = Splice { at: 0..1, insert: parts.into() };
+        let splice = Splice { at: 0..1, insert: vec![part(0), between, part(1), part(2)] };
         Plan::from_splices(1, vec![splice]).apply(&mut thread).unwrap();
         let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
-        assert_eq!(costs, [None, Some(crate::Usage::new(100, 10))]);
+        assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10))]);
     }
 
     #[test]

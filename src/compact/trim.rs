@@ -342,6 +342,14 @@ mod tests {
     }
 
     #[test]
+    fn breaks_are_counted_in_texts_of_any_length() {
+        for length in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 2 * STRIDE + 255] {
+            assert_eq!(line_breaks(&"\n".repeat(length)), length);
+            assert_eq!(line_breaks(&"ä\nb".repeat(length)), length);
+        }
+    }
+
+    #[test]
     fn a_cut_stands_between_characters() {
         let text = "漢".repeat(40);
         let short = shortened(&text, &options(3, 10)).unwrap();
