@@ -89,6 +89,22 @@ fn all_but_the_text_of_a_result_stays() {
     assert_eq!((trimmed.results, trimmed.bytes_removed), (1, saved));
 }
 
+/// A text, its place in the result, the result's in the message, the message, and its place in the
+/// plan: five for each result that is trimmed. What is shared costs none.
+#[test]
+fn a_trimmed_result_costs_five_allocations_and_a_whole_one_none() {
+    let rounds = |count: usize| (0..count).flat_map(|_| thread()).collect::<Vec<_>>();
+    let allocations = |thread: &[Message], options: &TrimOptions| {
+        allocation_counter::measure(|| drop(trim(thread, options))).count_total
+    };
+    let (few, many) = (rounds(16), rounds(1_016));
+    let added = allocations(&many, &everywhere()) - allocations(&few, &everywhere());
+    // The list of the splices grows, too.
+    assert!((5_000..5_010).contains(&added), "{added}");
+    let untouched = TrimOptions { lines: 40, ..everywhere() };
+    assert_eq!(allocations(&many, &untouched), 0);
+}
+
 #[test]
 fn reasoning_behind_the_first_trimmed_result_is_marked_and_kept() {
     let thought = || ContentBlock::from(Thinking::new("hm", Some("sig".into())));

@@ -225,7 +225,8 @@ impl Plan {
         self.check(messages)?;
         let first = self.first_touched();
         let mut tail = messages.split_off(first).into_iter();
-        let mut removed = Vec::new();
+        let mut removed =
+            Vec::with_capacity(self.splices.iter().map(|splice| splice.at.len()).sum());
         let mut next = first;
         for splice in &self.splices {
             messages.extend(tail.by_ref().take(splice.at.start.saturating_sub(next)));
@@ -291,22 +292,26 @@ impl Splice {
     pub(crate) fn build<'a>(
         &self,
         message_at: impl Fn(usize) -> Option<&'a Message>,
-    ) -> Vec<Message> {
-        let mut later = None;
-        let built = self.insert.iter().rev().filter_map(|insert| match insert {
+    ) -> impl Iterator<Item = Message> {
+        self.insert.iter().enumerate().filter_map(move |(place, insert)| match insert {
             Insert::Message { message } => Some(message.clone()),
             Insert::Part { message, blocks } => {
-                let is_last = later.replace(*message) != Some(*message);
-                Some(part(message_at(*message)?, blocks, is_last))
+                let later = self.insert.iter().skip(place + 1).find_map(Insert::part_of);
+                Some(part(message_at(*message)?, blocks, later != Some(*message)))
             }
-        });
-        let mut built: Vec<Message> = built.collect();
-        built.reverse();
-        built
+        })
     }
 }
 
 impl Insert {
+    /// The message of which it is a part.
+    fn part_of(&self) -> Option<usize> {
+        match self {
+            Self::Message { .. } => None,
+            Self::Part { message, .. } => Some(*message),
+        }
+    }
+
     /// Checks a part against the messages that go, and against the last block that a part before
     /// it kept: a block that came twice would be a call or a result that comes twice.
     fn check<'a>(
@@ -341,7 +346,8 @@ pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
         return source.clone();
     }
     let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
-    let content: Vec<ContentBlock> = kept.cloned().collect();
+    let mut content = Vec::with_capacity(blocks.len().min(source.content.len()));
+    content.extend(kept.cloned());
     let reasons = content.iter().any(ContentBlock::is_reasoning);
     let mut parts = MessageParts::new(source.role, content);
     if is_last {
@@ -418,12 +424,13 @@ mod tests {
         let mut answer = Message::assistant("one");
         answer.make_mut().usage = Some(crate::Usage::new(100, 10));
         answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
-        let parts = [0, 2].map(|block| Insert::Part { message: 0, blocks: vec![block] });
+        let part = |block| Insert::Part { message: 0, blocks: vec![block] };
+        let between = Insert::Message { message: Message::user("go on") };
         let mut thread = vec![answer];
-        let splice = Splice { at: 0..1, insert: parts.into() };
+        let splice = Splice { at: 0..1, insert: vec![part(0), between, part(1), part(2)] };
         Plan::from_splices(1, vec![splice]).apply(&mut thread).unwrap();
         let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
-        assert_eq!(costs, [None, Some(crate::Usage::new(100, 10))]);
+        assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10))]);
     }
 
     #[test]

@@ -5,12 +5,15 @@
 //! went. A text that ends with such a line is cut no deeper than its limits, and cut further it
 //! counts on: trimming twice is trimming once, and trimming harder adds the numbers up.
 
-use std::ops::Range;
+use std::{
+    fmt::{self, Write},
+    ops::Range,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::plan::{self, Insert, Plan, Splice};
-use crate::message::{ContentBlock, Message, Role, Text, TextBlock, ToolResult};
+use crate::message::{ContentBlock, Message, MessageParts, Role, Text, TextBlock, ToolResult};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,6 +101,7 @@ pub(crate) fn trim_after(
         splices: Vec::new(),
         results: 0,
         bytes_removed: 0,
+        short: String::new(),
     };
     let mut next = 0;
     for splice in plan.splices() {
@@ -121,6 +125,8 @@ struct Sweep<'a> {
     splices: Vec<Splice>,
     results: usize,
     bytes_removed: u64,
+    /// What the last text was cut down to. Kept, so that its memory is.
+    short: String,
 }
 
 impl Sweep<'_> {
@@ -160,35 +166,55 @@ impl Sweep<'_> {
         if index >= self.recent || self.except == Some(index) {
             return None;
         }
-        let mut changed: Option<Message> = None;
-        for (place, block) in message.content.iter().enumerate() {
-            let ContentBlock::ToolResult(result) = block else { continue };
-            let Some(result) = self.result(result) else { continue };
-            let parts = changed.get_or_insert_with(|| message.clone()).make_mut();
-            if let Some(block) = parts.content.get_mut(place) {
-                *block = result.into();
-            }
-        }
-        changed
+        let content = changed(&message.content, |block| {
+            let ContentBlock::ToolResult(result) = block else { return None };
+            self.result(result).map(ContentBlock::ToolResult)
+        })?;
+        Some(Message::from(MessageParts {
+            role: message.role,
+            content,
+            stop_reason: message.stop_reason.clone(),
+            usage: message.usage,
+            origin: message.origin.clone(),
+            prefix_rewritten: message.prefix_rewritten,
+            extra: message.extra.clone(),
+        }))
     }
 
     fn result(&mut self, result: &ToolResult) -> Option<ToolResult> {
         if result.is_error && self.options.keep_errors {
             return None;
         }
-        let mut changed: Option<ToolResult> = None;
-        for (place, block) in result.content.iter().enumerate() {
-            let ContentBlock::Text(block) = block else { continue };
-            let Some(text) = shortened(&block.text, self.options) else { continue };
+        let content = changed(&result.content, |block| {
+            let ContentBlock::Text(block) = block else { return None };
+            let text = shortened(&block.text, self.options, &mut self.short)?;
             self.bytes_removed += (block.text.len() - text.len()) as u64;
-            let content = &mut changed.get_or_insert_with(|| result.clone()).content;
-            if let Some(place) = content.get_mut(place) {
-                *place = TextBlock { text: Text::from(text), extra: block.extra.clone() }.into();
-            }
-        }
-        self.results += usize::from(changed.is_some());
-        changed
+            Some(TextBlock { text, extra: block.extra.clone() }.into())
+        })?;
+        self.results += 1;
+        Some(ToolResult {
+            tool_use_id: result.tool_use_id.clone(),
+            content,
+            is_error: result.is_error,
+            usage: result.usage,
+            extra: result.extra.clone(),
+        })
     }
+}
+
+/// Returns the blocks with some of them changed, if any is. Only those that stay are cloned: a
+/// result that is replaced would be copied with all that it holds.
+fn changed(
+    blocks: &[ContentBlock],
+    mut change: impl FnMut(&ContentBlock) -> Option<ContentBlock>,
+) -> Option<Vec<ContentBlock>> {
+    let mut places = blocks.iter().enumerate();
+    let (first, block) = places.find_map(|(place, block)| Some((place, change(block)?)))?;
+    let mut changed = Vec::with_capacity(blocks.len());
+    changed.extend(blocks.iter().take(first).cloned());
+    changed.push(block);
+    changed.extend(places.map(|(_, block)| change(block).unwrap_or_else(|| block.clone())));
+    Some(changed)
 }
 
 /// Whether the message holds reasoning that was signed for what stood before it.
@@ -198,23 +224,25 @@ fn loses_prefix(message: &Message) -> bool {
         && message.content.iter().any(ContentBlock::is_reasoning)
 }
 
-/// Returns the first lines of a text with the marker, if that is shorter than the text.
-fn shortened(text: &str, options: &TrimOptions) -> Option<String> {
+/// Returns the first lines of a text with the marker, if that is shorter than the text. They are
+/// put together in a buffer, so that nothing but the new text is allocated.
+fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<Text> {
     if text.len() < options.least_bytes {
         return None;
     }
     let (body, before) = Gone::split(text);
     let head = head(body, options);
-    if head.len() == body.len() {
-        return None;
-    }
+    let rest = body.get(head.len()..).filter(|rest| !rest.is_empty())?;
     let gone = Gone {
-        lines: before.lines.saturating_add((line_count(body) - line_count(head)) as u64),
-        bytes: before.bytes.saturating_add((body.len() - head.len()) as u64),
+        lines: before.lines.saturating_add(lines_gone(head, rest) as u64),
+        bytes: before.bytes.saturating_add(rest.len() as u64),
     };
-    let space = if head.is_empty() { "" } else { "\n" };
-    let short = format!("{head}{space}{}", gone.marker());
-    (short.len() < text.len()).then_some(short)
+    buffer.clear();
+    buffer.push_str(head);
+    buffer.push_str(if head.is_empty() { "" } else { "\n" });
+    // Writing to a string does not fail.
+    let _ = write!(buffer, "{gone}");
+    (buffer.len() < text.len()).then(|| Text::from(buffer.as_str()))
 }
 
 /// The lines that stay, without the break behind the last; the whole text if no line goes.
@@ -228,10 +256,27 @@ fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
     if end < text.len() { head.trim_end_matches(['\n', '\r']) } else { head }
 }
 
-fn line_count(text: &str) -> usize {
-    let breaks = text.bytes().filter(|byte| *byte == b'\n').count();
-    breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
+/// How many lines a text loses with its rest, which is not empty. A line of which a part stays is
+/// not lost.
+fn lines_gone(head: &str, rest: &str) -> usize {
+    let open = |text: &str| usize::from(!text.is_empty() && !text.ends_with('\n'));
+    line_breaks(rest) + open(rest) - open(head)
 }
+
+/// How many bytes are counted at a time: so few that their count fits in a byte.
+const STRIDE: usize = 128;
+
+/// Counts line breaks. The sum of a stride is a byte, so that the compiler compares and adds up a
+/// whole register of bytes at once.
+fn line_breaks(text: &str) -> usize {
+    let count = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    let (strides, rest) = text.as_bytes().as_chunks::<STRIDE>();
+    let breaks: usize = strides.iter().map(|stride| usize::from(count(stride))).sum();
+    breaks + usize::from(count(rest))
+}
+
+/// How the line ends that stands for what went.
+const END: &str = " trimmed]";
 
 /// What was cut off a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,30 +286,36 @@ struct Gone {
 }
 
 impl Gone {
-    /// The line that stands for what went.
-    fn marker(self) -> String {
-        let count =
-            |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-        let bytes = count(self.bytes, "byte");
-        match self.lines {
-            0 => format!("[{bytes} trimmed]"),
-            lines => format!("[{}, {bytes} trimmed]", count(lines, "line")),
-        }
-    }
-
     /// Divides a text from the marker that it ends with. Only a last line that is a marker to the
     /// letter is one.
     fn split(text: &str) -> (&str, Self) {
+        // Without this a text of one line would be looked through for the break before its last.
+        if !text.ends_with(END) {
+            return (text, Self::default());
+        }
         let (body, line) = text.rsplit_once('\n').unwrap_or(("", text));
         Self::read(line).map_or((text, Self::default()), |gone| (body, gone))
     }
 
     fn read(line: &str) -> Option<Self> {
-        let counts = line.strip_prefix('[')?.strip_suffix(" trimmed]")?;
+        let counts = line.strip_prefix('[')?.strip_suffix(END)?;
         let (lines, bytes) = counts.split_once(", ").unwrap_or(("0 lines", counts));
         let number = |count: &str| count.split_once(' ')?.0.parse().ok();
         let gone = Self { lines: number(lines)?, bytes: number(bytes)? };
-        (gone.marker() == line).then_some(gone)
+        (gone.to_string() == line).then_some(gone)
+    }
+}
+
+/// The line that stands for what went.
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lines, bytes } = *self;
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        f.write_str("[")?;
+        if lines > 0 {
+            write!(f, "{lines} line{}, ", plural(lines))?;
+        }
+        write!(f, "{bytes} byte{}{END}", plural(bytes))
     }
 }
 
@@ -276,6 +327,10 @@ mod tests {
         TrimOptions { lines, bytes: Some(bytes), least_bytes: 0, ..TrimOptions::default() }
     }
 
+    fn shortened(text: &str, options: &TrimOptions) -> Option<Text> {
+        super::shortened(text, options, &mut String::from("what was there before"))
+    }
+
     #[test]
     fn trimming_harder_counts_on() {
         let text = (0..40).map(|line| format!("line {line}\n")).collect::<String>();
@@ -283,6 +338,14 @@ mod tests {
         assert!(gently.ends_with("line 4\n[35 lines, 276 bytes trimmed]"), "{gently}");
         for harder in [options(2, 1_000), options(5, 17), options(0, 1_000)] {
             assert_eq!(shortened(&gently, &harder), shortened(&text, &harder));
+        }
+    }
+
+    #[test]
+    fn breaks_are_counted_in_texts_of_any_length() {
+        for length in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 2 * STRIDE + 255] {
+            assert_eq!(line_breaks(&"\n".repeat(length)), length);
+            assert_eq!(line_breaks(&"ä\nb".repeat(length)), length);
         }
     }
 

@@ -262,7 +262,7 @@ impl State {
             Insert::Message { .. } => new,
             Insert::Part { message, .. } => self.maker(*message).unwrap_or(new),
         });
-        let made = messages.into_iter().zip(sources);
+        let made = messages.zip(sources);
         made.map(|(message, source)| Piece::Made(Made { message, source })).collect()
     }
 
