@@ -28,7 +28,8 @@ const PLANS: [&str; 3] = [
 ];
 
 /// Bodies of several dialects, some with a stored plan behind them.
-const BODIES: [&str; 5] = [
+const BODIES: [&str; 6] = [
+    r#"{"model":"m","messages":[],"temperature":0.5}"#,
     r#"{"model":"claude-opus-4-8","max_tokens":64,"system":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"<checkpoint:aaaaaa>"}]},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a","n":1.50}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"hello"}],"is_error":true}]}],"tools":[{"name":"read","input_schema":{"type":"object"}}]}"#,
     r#"{"model":"gpt-5","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},{"role":"tool","tool_call_id":"t1","content":"hello"}]}"#,
     r#"{"model":"gpt-5","instructions":"be brief","input":[{"role":"user","content":"hi"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},{"type":"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"x"},{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"a","annotations":[]}]},{"type":"computer_call","id":"cu_1","call_id":"c2","action":{}},{"type":"computer_call_output","call_id":"c2","output":{}},{"type":"compaction","encrypted_content":"gAAA"}]}"#,

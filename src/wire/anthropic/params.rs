@@ -31,10 +31,14 @@ pub(super) fn note_lone_choice(request: &Request, forms: &mut Forms) {
     }
 }
 
+/// Writes the most that may be answered.
+pub(super) fn write_limit(object: &mut Object, request: &Request) {
+    set(object, &request.extra, &MAX_OUTPUT, request.max_output.as_ref());
+}
+
 /// Sets the typed parameters of a body that has these tools. A choice among tools that are not
 /// there is refused, so it is left out.
 pub(super) fn write(object: &mut Object, request: &Request, tools: &[Tree]) {
-    set(object, &request.extra, &MAX_OUTPUT, request.max_output.as_ref());
     set(object, &request.extra, &TEMPERATURE, request.temperature.as_ref());
     let names: Vec<Text> = tools.iter().filter_map(tool_name).collect();
     let names: Vec<&Text> = names.iter().collect();
@@ -67,7 +71,7 @@ fn tool_name(tool: &Tree) -> Option<Text> {
     })
 }
 
-/// Whether a key is written by [`write`].
+/// Whether a key is written by [`write_limit`] or [`write`].
 pub(super) fn is_typed(key: &str) -> bool {
     [MAX_OUTPUT.key, TEMPERATURE.key, TOOL_CHOICE.key].contains(&key)
 }

@@ -62,12 +62,13 @@ pub(super) fn write_head(
     let mut fields = Object::default();
     notes.turn_to(None);
     fields.set_some("model", target.model.clone());
-    params::write(&mut fields, request, tools);
+    params::write_limit(&mut fields, request);
     let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
     if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
         fields.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
+    params::write(&mut fields, request, tools);
     let wanted = [
         ("temperature", request.temperature.is_some()),
         ("tool_choice", request.tool_choice.is_some()),
