@@ -379,7 +379,7 @@ mod tests {
         let text = "line of a file\n".repeat(20);
         let least = |least_bytes| TrimOptions { least_bytes, ..options(1, 1_000) };
         let short = "line of a file\n[19 lines, 286 bytes trimmed]".to_owned();
-        assert_eq!(shortened(&text, &least(text.len())), Some(short));
+        assert_eq!(shortened(&text, &least(text.len())), Some(short.into()));
         assert_eq!(shortened(&text, &least(text.len() + 1)), None);
     }
 }
