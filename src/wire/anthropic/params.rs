@@ -184,6 +184,7 @@ mod tests {
         request.extra = forms.into_extra(&fields);
         change(&mut request);
         let mut object = Object::default();
+        write_limit(&mut object, &request);
         write(&mut object, &request, &[]);
         Tree::from(object).into_json().to_string()
     }
