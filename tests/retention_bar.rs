@@ -13,7 +13,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use threadfold::{StrategyRegistry, retention::RetentionPolicy};
+use threadfold::{
+    CompactionStrategy, StrategyRegistry,
+    retention::RetentionPolicy,
+    strategy::{Brief, Digest, Snapshot, Step},
+    tokens::{ByteEstimate, TokenCounter},
+};
 use threads::Recorded;
 use trial::{Course, Round, Trial};
 use writers::{WRITERS, Writer};
@@ -58,6 +63,21 @@ fn without_an_addendum_a_model_that_says_ok_keeps_too_little() {
     let writer = WRITERS.iter().find(|writer| writer.name.contains("ok")).unwrap();
     let round = after_all(&threads::generated(), None, writer);
     assert!(!round.holds(), "{:?}", round.percents());
+}
+
+#[test]
+fn a_digest_leaves_room_for_what_it_will_be_found_to_lack() {
+    let thread = Snapshot::new(threads::generated().remove(0).messages);
+    // So small that a digest fills it.
+    let target = 3_000;
+    let size = |retention| {
+        let brief = Brief { target: Some(target), retention, ..Brief::default() };
+        let attempt = Digest::default().begin(&thread, &brief);
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        ByteEstimate::TRIGGER.messages(&thread.accept(&proposal.plan, &brief).unwrap())
+    };
+    let (alone, with_addendum) = (size(None), size(Some(RetentionPolicy::default())));
+    assert!(with_addendum + target / 8 < alone, "{with_addendum}, {alone} of {target}");
 }
 
 #[test]
