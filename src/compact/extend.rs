@@ -35,7 +35,8 @@ impl Plan {
     }
 }
 
-fn is_signed(message: &Message) -> bool {
+/// Whether the message holds reasoning that was signed for what stood before it.
+pub(super) fn is_signed(message: &Message) -> bool {
     message.role == Role::Assistant
         && !message.prefix_rewritten
         && message.content.iter().any(ContentBlock::is_reasoning)

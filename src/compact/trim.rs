@@ -12,8 +12,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{self, Insert, Plan, Splice};
-use crate::message::{ContentBlock, Message, MessageParts, Role, Text, TextBlock, ToolResult};
+use super::{
+    extend::is_signed,
+    plan::{self, Insert, Plan, Splice},
+};
+use crate::message::{ContentBlock, Message, MessageParts, Text, TextBlock, ToolResult};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +140,7 @@ impl Sweep<'_> {
             let index = first + offset;
             let insert = match self.trimmed(index, message) {
                 Some(message) => Insert::Message { message },
-                None if !self.splices.is_empty() && loses_prefix(message) => {
+                None if !self.splices.is_empty() && is_signed(message) => {
                     let blocks = 0..u32::try_from(message.content.len()).unwrap_or(u32::MAX);
                     Insert::Part { message: index, blocks: blocks.collect() }
                 }
@@ -215,13 +218,6 @@ fn changed(
     changed.push(block);
     changed.extend(places.map(|(_, block)| change(block).unwrap_or_else(|| block.clone())));
     Some(changed)
-}
-
-/// Whether the message holds reasoning that was signed for what stood before it.
-fn loses_prefix(message: &Message) -> bool {
-    message.role == Role::Assistant
-        && !message.prefix_rewritten
-        && message.content.iter().any(ContentBlock::is_reasoning)
 }
 
 /// Returns the first lines of a text with the marker, if that is shorter than the text. They are
