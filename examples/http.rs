@@ -183,7 +183,7 @@ impl Options {
             max_output: max_output.unwrap_or((window.tokens() / 4).min(4_096)),
             tries: 4,
             first_wait: Duration::from_millis(500),
-            longest_wait: Duration::from_secs(60),
+            max_wait: Duration::from_secs(60),
             silence: Duration::from_secs(300),
         };
         Ok(Self { http, window, system, once })

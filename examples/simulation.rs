@@ -103,8 +103,8 @@ fn show(style: Style, all: &Tally, elapsed: Duration) {
         );
     };
     row("turns", all.turns, "");
-    row("requests", all.requests, &format!("{} at most in one turn", all.most_requests));
-    row("  for summaries", all.summaries, &format!("{} at most for one", all.most_summaries));
+    row("requests", all.requests, &format!("{} at most in one turn", all.max_requests));
+    row("  for summaries", all.summaries, &format!("{} at most for one", all.max_summaries));
     println!("  {:<22} {}", "fullest request", style.meter(all.fullest, WINDOW));
     println!();
     row("compactions", all.compactions.values().sum(), "");

@@ -192,11 +192,11 @@ impl Report {
     }
 
     fn adjustments(&mut self, adjustments: &[Adjustment]) {
-        const MOST: usize = 12;
-        for adjustment in adjustments.iter().take(MOST) {
+        const MAX: usize = 12;
+        for adjustment in adjustments.iter().take(MAX) {
             self.line("adjusted", format_args!("{adjustment}"));
         }
-        if let Some(more) = adjustments.len().checked_sub(MOST).filter(|more| *more > 0) {
+        if let Some(more) = adjustments.len().checked_sub(MAX).filter(|more| *more > 0) {
             self.line("adjusted", format_args!("and {more} more"));
         }
     }

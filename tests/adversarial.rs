@@ -513,5 +513,5 @@ fn an_event_of_a_stream_that_never_ends_is_refused() {
         parser.push(piece.as_bytes());
         parser.next_event().err()
     });
-    assert_eq!(refused, Some(SseError::TooLarge { most: 16 << 20 }));
+    assert_eq!(refused, Some(SseError::TooLarge { limit: 16 << 20 }));
 }

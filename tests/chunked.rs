@@ -158,7 +158,7 @@ fn every_call_of_a_round_is_answered_once_and_in_order() {
 fn rounds_of_malformed_calls_end_at_the_cap() {
     let mut run = short_run();
     let asked = answer(&mut run, |_, _| calls(vec![call("b", "edl", "no json")]));
-    assert_eq!(asked, options().most_rounds);
+    assert_eq!(asked, options().max_rounds);
     assert_eq!(error(&run), RunError::TooManyRounds { chunk: 1, rounds: 8 });
 }
 
@@ -358,9 +358,9 @@ fn what_the_model_says_is_mended_before_it_is_sent_back() {
 
 #[test]
 fn too_many_chunks_are_refused_before_anything_is_asked() {
-    let few = RunOptions { most_chunks: 3, ..options() };
+    let few = RunOptions { max_chunks: 3, ..options() };
     let refused = CompactionRun::new(&conversation(), None, few).unwrap_err();
-    assert_eq!(refused, RunError::TooManyChunks { found: 6, most: 3 });
+    assert_eq!(refused, RunError::TooManyChunks { found: 6, limit: 3 });
     let nothing = CompactionRun::new(&[], None, options()).unwrap_err();
     assert_eq!(nothing, RunError::NothingToSummarise);
 }
@@ -651,7 +651,7 @@ proptest! {
     ) {
         let mut run = run();
         let mut turns = turns.iter().cycle();
-        let most = options().most_chunks * (options().most_rounds + options().most_retries + 1);
+        let most = options().max_chunks * (options().max_rounds + options().max_retries + 1);
         for _ in 0..=most {
             let RunStep::Call { request, .. } = run.step() else { break };
             prop_assert_eq!(legality::violations(&request.messages), []);

@@ -92,7 +92,7 @@ impl Server {
             max_output: 256,
             tries: 3,
             first_wait: Duration::from_millis(5),
-            longest_wait: Duration::from_secs(5),
+            max_wait: Duration::from_secs(5),
             silence: Duration::from_secs(20),
         }
     }

@@ -109,14 +109,14 @@ fn a_ledger_is_bounded_and_counts_what_it_left_out() {
     let mut ledger = Ledger::default();
     let many: String = (0..150).map(|n| format!("Never open drawer number {n}.\n\n")).collect();
     ledger.read(0, &Message::user(many));
-    assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MOST_RULES, 50));
-    assert_eq!(ledger.add("Be brief."), Err(RuleError::TooMany { most: 100 }));
+    assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MAX_RULES, 50));
+    assert_eq!(ledger.add("Be brief."), Err(RuleError::TooMany { limit: 100 }));
     let first = ledger.rules().next().unwrap().id;
     ledger.revoke(first);
     assert!(ledger.add("Be brief.").is_ok());
     assert!(ledger.rules().all(|rule| rule.id != first));
     let long = "long ".repeat(200);
-    assert_eq!(ledger.add(&long), Err(RuleError::TooLong { found: 999, most: 600 }));
+    assert_eq!(ledger.add(&long), Err(RuleError::TooLong { found: 999, limit: 600 }));
     assert_eq!(ledger.add(" \n"), Err(RuleError::Blank));
 }
 

@@ -2,20 +2,28 @@
 
 use std::fmt::Debug;
 
+use serde::{Serialize, de::DeserializeOwned};
 use threadfold::{
     Agent, Archive, Compacted, CompactionStrategy, EventLog, Message, Model, ModelAgent, Plan,
     ProviderThread, Request, Session, StrategyRegistry, Thread, ThreadStore, TokenCounter, Turn,
     WireFormat,
-    auto::AutoCompactor,
+    auto::{AutoCompactor, AutoPolicy},
+    compact::{CompactOptions, TrimOptions},
     drive::CompactionError,
+    edl::Limits,
+    log::{BudgetLimits, LogReadOptions},
     message::{Redactor, Text},
     model::{Clock, ModelError, Sleeper, Tool},
-    retention::{Facts, Retention},
+    render::{ChunkBudget, RenderOptions},
+    retention::{AuditOptions, Facts, Retention, RetentionPolicy},
     session::{CompactionJob, PreparedCompaction, SessionError, SessionEvent, SessionHandle},
-    store::{Journal, JsonlStore, MemoryStore},
-    strategy::{Attempt, Brief, CompactionRun, Ladder, Snapshot},
+    store::{Journal, JsonlOptions, JsonlStore, MemoryStore},
+    strategy::{
+        Attempt, BreakerOptions, Brief, Chunked, CompactionRun, Digest, FoldBatches, KeepRecent,
+        Ladder, RunOptions, Snapshot, Summarize, TrimToolResults,
+    },
     turn::TurnMachine,
-    wire::TurnBuilder,
+    wire::{DecodeOptions, EncodeOptions, ModelTraits, TurnBuilder},
 };
 
 fn goes_anywhere<T: Send + Sync + Debug + 'static>() {}
@@ -46,6 +54,43 @@ fn values_and_machines_go_between_threads_and_show_themselves() {
     goes_anywhere::<Thread>();
     goes_anywhere::<Turn>();
     goes_anywhere::<TurnMachine>();
+}
+
+#[test]
+fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
+    fn is_setting<T: Default + PartialEq + Debug + Serialize + DeserializeOwned>() {
+        assert_eq!(serde_json::from_str::<T>("{}").ok(), Some(T::default()));
+        let written = serde_json::to_string(&T::default()).unwrap_or_default();
+        assert_eq!(serde_json::from_str::<T>(&written).ok(), Some(T::default()));
+        let unknown = serde_json::from_str::<T>(r#"{"colour": 1}"#).err().map(|e| e.to_string());
+        assert!(
+            unknown.is_some_and(|error| error.contains("unknown field `colour`")),
+            "{}",
+            std::any::type_name::<T>()
+        );
+    }
+    is_setting::<AuditOptions>();
+    is_setting::<AutoPolicy>();
+    is_setting::<BreakerOptions>();
+    is_setting::<BudgetLimits>();
+    is_setting::<Chunked>();
+    is_setting::<ChunkBudget>();
+    is_setting::<CompactOptions>();
+    is_setting::<DecodeOptions>();
+    is_setting::<Digest>();
+    is_setting::<EncodeOptions>();
+    is_setting::<FoldBatches>();
+    is_setting::<JsonlOptions>();
+    is_setting::<KeepRecent>();
+    is_setting::<Limits>();
+    is_setting::<LogReadOptions>();
+    is_setting::<ModelTraits>();
+    is_setting::<RenderOptions>();
+    is_setting::<RetentionPolicy>();
+    is_setting::<RunOptions>();
+    is_setting::<Summarize>();
+    is_setting::<TrimOptions>();
+    is_setting::<TrimToolResults>();
 }
 
 #[test]

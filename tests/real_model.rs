@@ -71,7 +71,7 @@ impl Server {
             max_output,
             tries: 3,
             first_wait: Duration::from_millis(200),
-            longest_wait: Duration::from_secs(10),
+            max_wait: Duration::from_secs(10),
             silence: Duration::from_secs(120),
         };
         HttpModel::new(options).unwrap()

@@ -10,7 +10,7 @@ mod report;
 
 use std::sync::LazyLock;
 
-use report::{MOST_BYTES, Outcome, Story, page};
+use report::{MAX_BYTES, Outcome, Story, page};
 use threadfold::{
     EventLog, Message, Plan, TokenCounter,
     compact::{CompactReport, Insert, Splice},
@@ -181,7 +181,7 @@ fn whatever_is_in_a_log_is_text_in_its_page() {
 #[test]
 fn a_session_of_500_turns_makes_a_page_that_is_whole_and_below_a_megabyte() {
     let page = page(&PLAYED, Some(16_000));
-    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+    assert!(page.len() < MAX_BYTES, "{} bytes", page.len());
     assert_whole(&page);
     let without_a_window = report::page(&PLAYED, None);
     assert_whole(&without_a_window);
@@ -267,7 +267,7 @@ fn many_compactions_and_long_texts_stay_below_a_megabyte() {
         log.append(Timestamp(2), Event::Compacted(Box::new(record))).unwrap();
     }
     let page = page(&log, None);
-    assert!(page.len() < MOST_BYTES, "{} bytes", page.len());
+    assert!(page.len() < MAX_BYTES, "{} bytes", page.len());
     let cards = page.matches("<article").count();
     assert!(cards > 20 && page.contains("are only in the table"), "{cards}");
 }

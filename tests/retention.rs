@@ -361,7 +361,7 @@ fn an_addendum_forges_nothing() {
 #[test]
 fn facts_beyond_the_caps_are_counted() {
     let paths: Vec<String> = (0..50).map(|n| format!("src/file{n}.rs")).collect();
-    let options = AuditOptions { most_facts: 20, longest_fact: 40, tool_mentions: 1 };
+    let options = AuditOptions { max_facts: 20, max_fact_bytes: 40, tool_mentions: 1 };
     let long = format!("Never {}.", "ever ".repeat(40));
     let before = [Message::user(paths.join(" ")), Message::user(long)];
     let retention = audit(&before, &[], &options);

@@ -185,11 +185,11 @@ fn options_are_read_as_they_are_written() {
 
 fn options() -> impl Strategy<Value = TrimOptions> {
     let parts = (0_usize..6, option::of(0_usize..300), 0_usize..5, 0_usize..300, any::<bool>());
-    parts.prop_map(|(lines, bytes, keep_recent, least_bytes, keep_errors)| TrimOptions {
+    parts.prop_map(|(lines, bytes, keep_recent, min_bytes, keep_errors)| TrimOptions {
         lines,
         bytes,
         keep_recent,
-        least_bytes,
+        min_bytes,
         keep_errors,
     })
 }

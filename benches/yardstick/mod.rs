@@ -21,7 +21,7 @@ pub(crate) use thread::texts;
 
 /// How long the repetitions of one row may take together, what is made for them included. Three
 /// are always done.
-const MOST: Duration = Duration::from_secs(1);
+const MAX: Duration = Duration::from_secs(1);
 
 /// The least, the middle and the most of some repetitions.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn time<I, O>(
     mut work: impl FnMut(I) -> O,
 ) -> Spread {
     let (mut taken, begun) = (Vec::new(), Instant::now());
-    while taken.len() < repetitions.max(1) && (taken.len() < 3 || begun.elapsed() < MOST) {
+    while taken.len() < repetitions.max(1) && (taken.len() < 3 || begun.elapsed() < MAX) {
         let input = black_box(make());
         let (waited_before, start) = (waited(), Instant::now());
         let output = work(input);

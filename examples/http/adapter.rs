@@ -33,7 +33,7 @@ use threadfold::{
 };
 
 /// No more of an error body is read, and of an answer that comes in one body.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
@@ -65,7 +65,7 @@ pub(crate) struct HttpOptions {
     /// The wait before the second try, if the provider names none. It doubles with each try.
     pub(crate) first_wait: Duration,
     /// A provider that asks for more is not waited for.
-    pub(crate) longest_wait: Duration,
+    pub(crate) max_wait: Duration,
     /// How long the server may say nothing. A local model reads a long prompt before its first word.
     pub(crate) silence: Duration,
 }
@@ -189,7 +189,7 @@ impl HttpModel {
     /// clients that were refused together do not come back together.
     fn wait(&self, error: &ModelError, tried: u32) -> Option<Duration> {
         let ModelErrorKind::Retryable { after } = error.kind else { return None };
-        let longest = self.options.longest_wait;
+        let longest = self.options.max_wait;
         let doubled = 2_u32.saturating_pow(tried.saturating_sub(1));
         let own = self.options.first_wait.saturating_mul(doubled).min(longest);
         let chance = RandomState::new().hash_one(tried) as f64 / u64::MAX as f64;
@@ -293,7 +293,7 @@ async fn read(mut response: Response) -> Result<Vec<u8>, ModelError> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await.map_err(broken)? {
         body.extend_from_slice(&bytes);
-        if body.len() > MOST_BYTES {
+        if body.len() > MAX_BYTES {
             break;
         }
     }

@@ -12,7 +12,7 @@ use super::{
 
 /// So many characters of a summary are seen at once, and so many more when it is unfolded.
 const SHOWN: usize = 700;
-const MOST: usize = 6_000;
+const MAX: usize = 6_000;
 
 /// So many messages that went are listed.
 const LISTED: usize = 40;
@@ -167,7 +167,7 @@ fn summaries(done: &Done<'_>) -> String {
         return "<h4>Summary</h4><p class=\"lead\">None: what went left nothing behind.</p>"
             .to_owned();
     }
-    let told = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MOST));
+    let told = done.summaries.iter().take(6).map(|text| folded(text, SHOWN, MAX));
     let more = done.summaries.len().saturating_sub(6);
     let note =
         if more > 0 { format!("<p class=\"note\">and {more} more</p>") } else { String::new() };

@@ -8,10 +8,10 @@ use super::{
 };
 
 /// So many points of a line are drawn at most: more than the pixels of a screen show nothing more.
-const MOST_POINTS: usize = 1_200;
+const MAX_POINTS: usize = 1_200;
 
 /// So many marks get their number written beside them.
-const MOST_NAMES: usize = 40;
+const MAX_NAMES: usize = 40;
 
 /// The plot of the large figure.
 const WIDTH: f64 = 960.0;
@@ -61,7 +61,7 @@ pub(crate) fn context(story: &Story<'_>) -> String {
             number(window)
         );
     }
-    let named = story.compactions.len() <= MOST_NAMES;
+    let named = story.compactions.len() <= MAX_NAMES;
     for compaction in &story.compactions {
         mark(&mut svg, compaction, x(compaction.said), y(compaction.tokens), named);
     }
@@ -127,10 +127,10 @@ fn path(points: &[Point], x: &impl Fn(usize) -> f64, y: &impl Fn(u64) -> f64) ->
 
 /// The points, or of each run of neighbours the smallest and the largest, in their order.
 fn thinned(points: &[Point]) -> Vec<Point> {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= MAX_POINTS {
         return points.to_vec();
     }
-    let run = points.len().div_ceil(MOST_POINTS / 2);
+    let run = points.len().div_ceil(MAX_POINTS / 2);
     let ends = points.chunks(run).flat_map(|run| {
         let indexed = || run.iter().enumerate();
         let low = indexed().min_by_key(|(_, point)| point.tokens);

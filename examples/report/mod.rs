@@ -9,6 +9,6 @@ mod page;
 mod story;
 
 #[allow(unused_imports, reason = "tests look at it")]
-pub(crate) use page::{MOST_BYTES, page};
+pub(crate) use page::{MAX_BYTES, page};
 #[allow(unused_imports, reason = "tests look at it")]
 pub(crate) use story::{Outcome, Story};

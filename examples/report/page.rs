@@ -15,14 +15,14 @@ use super::{
 const STYLE: &str = include_str!("style.css");
 
 /// A page has no more bytes than this, whatever the log.
-pub(crate) const MOST_BYTES: usize = 1_000_000;
+pub(crate) const MAX_BYTES: usize = 1_000_000;
 
 /// What cards and rows may take of it.
-const MOST_CARDS: usize = MOST_BYTES * 7 / 10;
-const MOST_ROWS: usize = MOST_BYTES / 8;
+const MAX_CARDS: usize = MAX_BYTES * 7 / 10;
+const MAX_ROWS: usize = MAX_BYTES / 8;
 
 /// So many compactions are drawn at most; of more, the latest.
-const MOST_DRAWN: usize = 150;
+const MAX_DRAWN: usize = 150;
 
 /// Returns the page about a log, for a model whose window has so many tokens.
 pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn page(log: &EventLog, window: Option<u64>) -> String {
     let all = story.compactions.len();
     let head = head(&story);
     let (rows, cards) = (rows(&story), cards(&story));
-    let early = all.saturating_sub(MOST_DRAWN);
+    let early = all.saturating_sub(MAX_DRAWN);
     story.compactions.drain(..early);
     let figures = figures(&story, early);
     let title = line(story.thread, 80);
@@ -173,7 +173,7 @@ fn rows(story: &Story<'_>) -> String {
     let mut left = 0;
     // The latest count most where not all have room.
     for compaction in story.compactions.iter().rev() {
-        if body.len() < MOST_ROWS { body.push_str(&row(compaction)) } else { left += 1 }
+        if body.len() < MAX_ROWS { body.push_str(&row(compaction)) } else { left += 1 }
     }
     let note = match left {
         0 => String::new(),
@@ -229,7 +229,7 @@ fn cards(story: &Story<'_>) -> String {
     let (mut body, mut left) = (String::new(), 0);
     for compaction in story.compactions.iter().rev() {
         let card = card::card(compaction);
-        if left == 0 && body.len() + card.len() < MOST_CARDS {
+        if left == 0 && body.len() + card.len() < MAX_CARDS {
             body.push_str(&card)
         } else {
             left += 1

@@ -12,7 +12,7 @@ use threadfold::{
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
 /// For so many compactions at most it is worked out what they keep.
-const MOST_WORKED_OUT: usize = 50;
+const MAX_WORKED_OUT: usize = 50;
 
 /// What happened to a thread, as a reader wants it told.
 #[derive(Debug, Default)]
@@ -239,7 +239,7 @@ impl<'a> Teller<'a> {
     /// What is kept, looked at here, for the latest compactions of which the log does not say it.
     fn worked_out(&mut self) -> Option<Retention> {
         self.untold = self.untold.saturating_sub(1);
-        let wanted = self.untold < MOST_WORKED_OUT;
+        let wanted = self.untold < MAX_WORKED_OUT;
         wanted.then(|| self.facts.audit(&self.messages).shortened())
     }
 

@@ -15,7 +15,7 @@ use threadfold::{
 use crate::input;
 
 /// So few messages cannot be compacted five times.
-const LEAST_MESSAGES: usize = 20;
+const MIN_MESSAGES: usize = 20;
 
 /// A thread with its name.
 pub(crate) struct Recorded {
@@ -64,7 +64,7 @@ fn read(path: &Path) -> Result<Option<Recorded>, String> {
         .map_err(|error| told(error.to_string()))?;
     let (messages, _) = legality::repair(request.messages.to_vec());
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok((messages.len() >= LEAST_MESSAGES).then_some(Recorded { name, messages }))
+    Ok((messages.len() >= MIN_MESSAGES).then_some(Recorded { name, messages }))
 }
 
 /// Takes out of generated texts what an audit would take for facts: they are noise, and nobody's.

@@ -37,7 +37,7 @@ use super::{
 pub(super) const MAX_ROUNDS: u32 = 12;
 
 /// So many short messages in a row may go unanswered because they cannot fit.
-const MOST_REFUSED: u32 = 3;
+const MAX_REFUSED: u32 = 3;
 
 /// A session, and whoever uses it.
 pub(super) struct Host {
@@ -100,7 +100,7 @@ impl Host {
             Heard::Done => self.refused = 0,
             Heard::Refused | Heard::Failed | Heard::Aborted | Heard::Dropped => {}
         }
-        if self.refused > MOST_REFUSED {
+        if self.refused > MAX_REFUSED {
             let words = &self.listener.refusal;
             return Err(format!("short messages do not get to the model any more: {words}"));
         }

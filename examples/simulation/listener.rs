@@ -24,14 +24,14 @@ use super::{
     kept::Kept,
     numbers::Numbers,
     tally::Tally,
-    wild::{MOST_SENDS, Wild},
+    wild::{MAX_SENDS, Wild},
 };
 
 /// No stream takes so many polls.
-const MOST_POLLS: u64 = 200_000;
+const MAX_POLLS: u64 = 200_000;
 
 /// No compaction asks for so many summaries.
-const MOST_SUMMARIES: u64 = 40;
+const MAX_SUMMARIES: u64 = 40;
 
 /// Hears what a session tells, and knows what it may not tell.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Listener {
         let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
         (self.requests, self.summaries) = (0, 0);
         self.model.begin();
-        for poll in 0..MOST_POLLS {
+        for poll in 0..MAX_POLLS {
             if patience == Some(poll) {
                 self.tally.dropped += 1;
                 return Ok(Heard::Dropped);
@@ -128,15 +128,15 @@ impl Listener {
         self.tally.fullest = self.tally.fullest.max(seen.fullest);
         self.requests += seen.requests;
         self.summaries += seen.summaries;
-        self.tally.most_requests = self.tally.most_requests.max(self.requests);
-        self.tally.most_summaries = self.tally.most_summaries.max(self.summaries);
+        self.tally.max_requests = self.tally.max_requests.max(self.requests);
+        self.tally.max_summaries = self.tally.max_summaries.max(self.summaries);
         if let Some(fault) = seen.fault.or_else(|| self.store.fault()) {
             return Err(fault);
         }
-        if self.requests > u64::from(MAX_ROUNDS) * MOST_SENDS {
+        if self.requests > u64::from(MAX_ROUNDS) * MAX_SENDS {
             return Err(format!("{} requests in one turn", self.requests));
         }
-        if self.summaries > MOST_SUMMARIES {
+        if self.summaries > MAX_SUMMARIES {
             return Err(format!("{} requests for one summary", self.summaries));
         }
         Ok(())

@@ -13,9 +13,9 @@ pub(crate) struct Tally {
     /// The estimated tokens of the fullest request of either kind.
     pub(crate) fullest: u64,
     /// The most requests that one turn took.
-    pub(crate) most_requests: u64,
+    pub(crate) max_requests: u64,
     /// The most requests for summaries that one compaction took.
-    pub(crate) most_summaries: u64,
+    pub(crate) max_summaries: u64,
     /// Compactions that were carried out, by reason.
     pub(crate) compactions: BTreeMap<&'static str, u64>,
     /// Compactions that came to nothing.
@@ -44,13 +44,13 @@ pub(crate) struct Tally {
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        let Self { turns, requests, summaries, fullest, most_requests, most_summaries, .. } = other;
+        let Self { turns, requests, summaries, fullest, max_requests, max_summaries, .. } = other;
         self.turns += turns;
         self.requests += requests;
         self.summaries += summaries;
         self.fullest = self.fullest.max(fullest);
-        self.most_requests = self.most_requests.max(most_requests);
-        self.most_summaries = self.most_summaries.max(most_summaries);
+        self.max_requests = self.max_requests.max(max_requests);
+        self.max_summaries = self.max_summaries.max(max_summaries);
         for (reason, count) in other.compactions {
             *self.compactions.entry(reason).or_default() += count;
         }

@@ -28,7 +28,7 @@ use super::{checks::Checks, kept::Kept, numbers::Numbers};
 type Said = Result<(Message, StopReason), ModelErrorKind>;
 
 /// So often one request may be sent to a provider that refuses it.
-pub(super) const MOST_SENDS: u64 = 3;
+pub(super) const MAX_SENDS: u64 = 3;
 
 /// The model. It looks at every request before it answers.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Wild {
     fn count(&self, refused: bool) {
         let mut state = self.state();
         state.refused = if refused { state.refused + 1 } else { 0 };
-        if state.refused > MOST_SENDS {
+        if state.refused > MAX_SENDS {
             let fault = format!("a request that was refused {} times", state.refused);
             state.seen.fault = state.seen.fault.take().or(Some(fault));
         }

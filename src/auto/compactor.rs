@@ -11,7 +11,7 @@ use crate::{
 
 /// After so many compactions that did not bring the context under the threshold the soft trigger is
 /// suspended.
-const MOST_INEFFECTIVE: u32 = 2;
+const MAX_INEFFECTIVE: u32 = 2;
 
 /// Says when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
@@ -132,11 +132,11 @@ impl AutoCompactor {
     /// As [`AutoPolicy::check`].
     pub fn new(policy: AutoPolicy) -> Result<Self, PolicyError> {
         policy.check()?;
-        let longest = BreakerOptions::default().longest_pause_ms;
+        let longest = BreakerOptions::default().max_pause_ms;
         let options = BreakerOptions {
-            most_failures: policy.max_consecutive_failures,
+            max_failures: policy.max_consecutive_failures,
             pause_ms: policy.failure_pause_ms,
-            longest_pause_ms: longest.max(policy.failure_pause_ms),
+            max_pause_ms: longest.max(policy.failure_pause_ms),
         };
         Ok(Self {
             policy,
@@ -340,7 +340,7 @@ impl AutoCompactor {
         }
         (self.unjudged, self.armed) = (false, true);
         self.ineffective = self.ineffective.saturating_add(1);
-        let enough = self.ineffective >= MOST_INEFFECTIVE && !self.suspended;
+        let enough = self.ineffective >= MAX_INEFFECTIVE && !self.suspended;
         self.suspended |= enough;
         // A trigger that is switched off rests in any case.
         (enough && self.policy.enabled).then(|| self.suspended(pressure))

@@ -4,7 +4,7 @@ use crate::{message::ContextWindow, tokens::Calibrated};
 
 /// A count that is larger than the window and so many times the estimate is wrong: not even a text
 /// whose every byte is a token is estimated that low.
-const MOST_OFF: u64 = 4;
+const MAX_OFF: u64 = 4;
 
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
 ///
@@ -55,7 +55,7 @@ impl Pressure {
     /// Without an estimate to hold against it every count is believed.
     pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
-        let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MOST_OFF);
+        let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
         match self.reported.zip(self.window) {
             Some((reported, window)) if reported > window.tokens() && off(reported) => {
                 Self { reported: None, since: 0, ..self }

@@ -29,7 +29,7 @@ pub struct TrimOptions {
     /// How many messages at the end of the thread stay whole.
     pub keep_recent: usize,
     /// Texts with fewer bytes than this stay whole.
-    pub least_bytes: usize,
+    pub min_bytes: usize,
     /// Whether results of calls that failed stay whole: why they failed is seldom said in the
     /// first lines.
     pub keep_errors: bool,
@@ -39,7 +39,7 @@ impl Default for TrimOptions {
     /// Three lines of at most 1,000 bytes, from texts of 200 bytes on. The last eight messages and
     /// errors stay whole.
     fn default() -> Self {
-        Self { lines: 3, bytes: Some(1_000), keep_recent: 8, least_bytes: 200, keep_errors: true }
+        Self { lines: 3, bytes: Some(1_000), keep_recent: 8, min_bytes: 200, keep_errors: true }
     }
 }
 
@@ -223,7 +223,7 @@ fn changed(
 /// Returns the first lines of a text with the marker, if that is shorter than the text. They are
 /// put together in a buffer, so that nothing but the new text is allocated.
 fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<Text> {
-    if text.len() < options.least_bytes {
+    if text.len() < options.min_bytes {
         return None;
     }
     let (body, before) = Gone::split(text);
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     fn options(lines: usize, bytes: usize) -> TrimOptions {
-        TrimOptions { lines, bytes: Some(bytes), least_bytes: 0, ..TrimOptions::default() }
+        TrimOptions { lines, bytes: Some(bytes), min_bytes: 0, ..TrimOptions::default() }
     }
 
     fn shortened(text: &str, options: &TrimOptions) -> Option<Text> {
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn only_a_text_under_the_least_size_is_left_whole() {
         let text = "line of a file\n".repeat(20);
-        let least = |least_bytes| TrimOptions { least_bytes, ..options(1, 1_000) };
+        let least = |min_bytes| TrimOptions { min_bytes, ..options(1, 1_000) };
         let short = "line of a file\n[19 lines, 286 bytes trimmed]".to_owned();
         assert_eq!(shortened(&text, &least(text.len())), Some(short.into()));
         assert_eq!(shortened(&text, &least(text.len() + 1)), None);

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// No attempt asks so often. A strategy that does is broken, and is stopped.
-const MOST_CALLS: usize = 100_000;
+const MAX_CALLS: usize = 100_000;
 
 /// The models that a compaction may ask, and how to wait between tries.
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,7 +136,7 @@ pub async fn drive(
             }
             Step::Failed(error) => return Err(DriveError { error: error.clone(), usage, calls }),
             // Steps and not calls: without a model nothing is called, and nothing awaited.
-            Step::Call { .. } if steps == MOST_CALLS => {
+            Step::Call { .. } if steps == MAX_CALLS => {
                 return Err(DriveError {
                     error: StrategyError::TooManyCalls { calls },
                     usage,

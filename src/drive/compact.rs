@@ -285,7 +285,7 @@ impl Conversation<'_> {
     fn check(&self) -> Result<(), CompactionError> {
         let replayed = self.journal.log().replay();
         let log =
-            replayed.map_err(|ReplayError::Message { seq }| AppendError::Unreadable { seq })?;
+            replayed.map_err(|ReplayError::Unreadable { seq }| AppendError::Unreadable { seq })?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
         if same == log.len().max(thread.len()) {

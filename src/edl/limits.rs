@@ -4,6 +4,8 @@
 //! running into one is a typed error: [`super::ParseErrorKind`] when the script is read,
 //! [`super::RunError`] when it runs.
 
+use serde::{Deserialize, Serialize};
+
 /// How large a script, its patterns and what it makes of the files may get.
 ///
 /// ```
@@ -12,7 +14,8 @@
 /// let limits = Limits { commands: 1, ..Limits::default() };
 /// assert!(Script::parse_within("file a delete", &limits).is_err());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// The length of a script.
     pub script_bytes: usize,

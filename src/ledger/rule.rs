@@ -93,18 +93,18 @@ pub enum RuleError {
     #[error("the rule is blank")]
     Blank,
     /// It is too long.
-    #[error("the rule has {found} bytes, and {most} are the most")]
+    #[error("the rule has {found} bytes, and {limit} are the most")]
     TooLong {
         /// Its bytes.
         found: usize,
         /// The most that there may be.
-        most: usize,
+        limit: usize,
     },
     /// There are too many that hold.
-    #[error("{most} rules hold already, which is the most")]
+    #[error("{limit} rules hold already, which is the most")]
     TooMany {
         /// The most that there may be.
-        most: usize,
+        limit: usize,
     },
 }
 

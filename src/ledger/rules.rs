@@ -14,8 +14,8 @@ use crate::{
 
 /// The standing rules of a thread. See the [module](super) for what is one.
 ///
-/// It holds at most [`MOST_RULES`](Self::MOST_RULES) of at most
-/// [`LONGEST_RULE`](Self::LONGEST_RULE) bytes. Where there are more, those that no longer hold go
+/// It holds at most [`MAX_RULES`](Self::MAX_RULES) of at most
+/// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes. Where there are more, those that no longer hold go
 /// first; of those that hold the first stay, and [`left_out`](Self::left_out) counts the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
@@ -32,9 +32,9 @@ struct Entry {
 
 impl Ledger {
     /// The most rules that are kept.
-    pub const MOST_RULES: usize = 100;
+    pub const MAX_RULES: usize = 100;
     /// The most bytes that a rule may have.
-    pub const LONGEST_RULE: usize = 600;
+    pub const MAX_RULE_BYTES: usize = 600;
 
     /// Reads what the user typed in one more message, in time linear in its text. Messages are read
     /// in order, because later ones take earlier ones back.
@@ -152,9 +152,9 @@ impl Ledger {
         if key.is_empty() {
             return Err(RuleError::Blank);
         }
-        if text.len() > Self::LONGEST_RULE {
+        if text.len() > Self::MAX_RULE_BYTES {
             self.left_out = self.left_out.saturating_add(1);
-            return Err(RuleError::TooLong { found: text.len(), most: Self::LONGEST_RULE });
+            return Err(RuleError::TooLong { found: text.len(), limit: Self::MAX_RULE_BYTES });
         }
         if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
             if let Some(entry) = self.entries.get_mut(at)
@@ -180,7 +180,7 @@ impl Ledger {
     }
 
     fn make_room(&mut self) -> Result<(), RuleError> {
-        if self.entries.len() < Self::MOST_RULES {
+        if self.entries.len() < Self::MAX_RULES {
             return Ok(());
         }
         let spare = |entry: &Entry| entry.rule.status != RuleStatus::Active;
@@ -191,7 +191,7 @@ impl Ledger {
             }
             None => {
                 self.left_out = self.left_out.saturating_add(1);
-                Err(RuleError::TooMany { most: Self::MOST_RULES })
+                Err(RuleError::TooMany { limit: Self::MAX_RULES })
             }
         }
     }

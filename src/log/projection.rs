@@ -91,7 +91,7 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`ReplayError::Message`] for a message that cannot be read.
+    /// [`ReplayError::Unreadable`] for a message that cannot be read.
     pub fn projection(&self) -> Result<Projection, ReplayError> {
         let messages = self.replay()?;
         let source = |maker: Maker| self.source(maker);
@@ -107,7 +107,7 @@ impl EventLog {
     /// As [`projection`](Self::projection).
     pub fn replay(&self) -> Result<Vec<Message>, ReplayError> {
         match self.state().unreadable {
-            Some(seq) => Err(ReplayError::Message { seq }),
+            Some(seq) => Err(ReplayError::Unreadable { seq }),
             None => Ok(self.messages(&self.state().thread)),
         }
     }

@@ -110,7 +110,7 @@ pub enum UndoError {
 pub enum ReplayError {
     /// A message cannot be read. A thread that silently lacks one would be another thread.
     #[error("the message of event {seq} cannot be read")]
-    Message {
+    Unreadable {
         /// The event.
         seq: u64,
     },

@@ -59,10 +59,10 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`ReplayError::Message`] for a message that cannot be read.
+    /// [`ReplayError::Unreadable`] for a message that cannot be read.
     pub fn taken(&self) -> Result<Vec<Taken>, ReplayError> {
         if let Some(seq) = self.state().unreadable {
-            return Err(ReplayError::Message { seq });
+            return Err(ReplayError::Unreadable { seq });
         }
         let gone = joined(self.gone()).into_iter().flatten();
         let parts = self.standing_parts();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::text::Text;
 
 /// The most bytes that a thread id may have.
-const MOST_BYTES: usize = 128;
+const MAX_BYTES: usize = 128;
 
 /// The name of a thread: 1 to 128 of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`, with no
 /// dot in front. Safe as the name of a file on every platform that tells upper case from lower.
@@ -54,7 +54,7 @@ impl FromStr for ThreadId {
 
     fn from_str(text: &str) -> Result<Self, ThreadIdError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        let length = (1..=MOST_BYTES).contains(&text.len());
+        let length = (1..=MAX_BYTES).contains(&text.len());
         if length && !text.starts_with('.') && text.bytes().all(allowed) {
             return Ok(Self(text.into()));
         }

@@ -27,7 +27,7 @@ pub const TOLERANCE_TOKENS: usize = 5_000;
 
 /// How large chunks are, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct ChunkBudget {
     /// The size that is aimed at. Zero counts as one.
     pub target: usize,

@@ -45,12 +45,12 @@ impl Facts {
 
     /// Reads one more message, in time linear in its text.
     ///
-    /// Of many times more facts than [`AuditOptions::most_facts`] those that weigh least are
+    /// Of many times more facts than [`AuditOptions::max_facts`] those that weigh least are
     /// dropped, so a thread without end does not fill the memory.
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
         self.messages = self.messages.saturating_add(1);
-        let most = self.options.most_facts.saturating_mul(SPARE);
+        let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
             // To the half, so that this is seldom.
             self.gathered.prune(self.messages, most / 2);

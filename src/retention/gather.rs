@@ -161,7 +161,7 @@ impl Gathered {
         text: &str,
         options: &AuditOptions,
     ) {
-        if text.len() > options.longest_fact {
+        if text.len() > options.max_fact_bytes {
             self.too_long = self.too_long.saturating_add(1);
             return;
         }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct AuditOptions {
     /// The longest fact, in bytes. What is longer is counted and left out.
-    pub longest_fact: usize,
+    pub max_fact_bytes: usize,
     /// The most facts. Of more, those that weigh least are counted and left out.
-    pub most_facts: usize,
+    pub max_facts: usize,
     /// In how many messages a name, a number or a quoted text must be that only tools said. Files
     /// and logs are full of them, and most matter to nobody. 1 takes all.
     pub tool_mentions: usize,
@@ -18,6 +18,6 @@ pub struct AuditOptions {
 impl Default for AuditOptions {
     /// 600 bytes, 4,000 facts, three messages.
     fn default() -> Self {
-        Self { longest_fact: 600, most_facts: 4_000, tool_mentions: 3 }
+        Self { max_fact_bytes: 600, max_facts: 4_000, tool_mentions: 3 }
     }
 }

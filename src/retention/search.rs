@@ -69,10 +69,10 @@ impl<'a> Search<'a> {
         }
         singles.sort_unstable_by(Found::heavier_first);
         // However paths are put together, nothing behind so many can be among the first so many.
-        let more = singles.len().saturating_sub(options.most_facts);
-        singles.truncate(options.most_facts);
+        let more = singles.len().saturating_sub(options.max_facts);
+        singles.truncate(options.max_facts);
         let phrases = phrases(&mut singles, &mut paths);
-        let (spelled, most) = (Spelled::default(), options.most_facts);
+        let (spelled, most) = (Spelled::default(), options.max_facts);
         let lost = (gathered.dropped, gathered.too_long);
         Self { singles, more, paths, messages, most, lost, spelled, phrases }
     }

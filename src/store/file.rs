@@ -24,7 +24,7 @@ use crate::{
 const END_BYTES: usize = 64;
 
 /// The most bytes of a first line that [`LogFile::owner`] reads.
-const MOST_HEADER_BYTES: u64 = 4_096;
+const MAX_HEADER_BYTES: u64 = 4_096;
 
 /// How much of a file is known to be a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl<'a> LogFile<'a> {
     /// The thread that the first line names, if it is the first line of a log.
     pub(super) fn owner(&self) -> io::Result<Option<ThreadId>> {
         let mut line = Vec::new();
-        self.reader(0)?.take(MOST_HEADER_BYTES).read_until(b'\n', &mut line)?;
+        self.reader(0)?.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
         Ok(EventLog::read(line.as_slice()).ok().map(|read| read.log.thread_id().clone()))
     }
 

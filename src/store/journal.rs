@@ -187,7 +187,7 @@ mod tests {
             journal.append(Timestamp(1), event).unwrap();
             let log = journal.log().clone();
             assert_eq!(*journal.rules(), log.rules(None));
-            let narrow = AuditOptions { most_facts: 2, ..AuditOptions::default() };
+            let narrow = AuditOptions { max_facts: 2, ..AuditOptions::default() };
             for options in [AuditOptions::default(), narrow] {
                 let fresh = LoggedFacts::default().of(&log, &options, None);
                 assert_eq!(journal.facts(&options).audit(&[]), fresh.audit(&[]));

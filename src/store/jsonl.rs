@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How many threads a store remembers the lengths of.
-const MOST_KNOWN: usize = 4_096;
+const MAX_KNOWN: usize = 4_096;
 
 /// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line an event.
 ///
@@ -155,7 +155,7 @@ impl JsonlStore {
     fn remember(&self, thread: &ThreadId, known: Known) {
         let mut all = self.known();
         // What is forgotten costs one reading of the file.
-        if all.len() >= MOST_KNOWN && !all.contains_key(thread) {
+        if all.len() >= MAX_KNOWN && !all.contains_key(thread) {
             all.clear();
         }
         all.insert(thread.clone(), known);

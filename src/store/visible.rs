@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The most words of a query that are looked for. What comes behind them is not.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// The compactions that a log holds and that are not undone. Entries of others are not seen.
 ///
@@ -183,7 +183,7 @@ fn words(query: &str) -> Vec<String> {
         if !words.contains(&word) {
             words.push(word);
         }
-        if words.len() == MOST_WORDS {
+        if words.len() == MAX_WORDS {
             break;
         }
     }
@@ -270,6 +270,6 @@ mod tests {
     #[test]
     fn only_so_many_words_are_looked_for() {
         let query: String = (0..100_000).map(|number| format!("w{number} ")).collect();
-        assert_eq!(words(&query).len(), MOST_WORDS);
+        assert_eq!(words(&query).len(), MAX_WORDS);
     }
 }

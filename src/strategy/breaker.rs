@@ -14,16 +14,16 @@ use crate::message::Timestamp;
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerOptions {
     /// After how many failures in a row it opens. Zero counts as one.
-    pub most_failures: u32,
+    pub max_failures: u32,
     /// How long it stays open the first time, in milliseconds.
     pub pause_ms: u64,
     /// How long it stays open at most, in milliseconds.
-    pub longest_pause_ms: u64,
+    pub max_pause_ms: u64,
 }
 
 impl Default for BreakerOptions {
     fn default() -> Self {
-        Self { most_failures: 3, pause_ms: 60_000, longest_pause_ms: 3_600_000 }
+        Self { max_failures: 3, pause_ms: 60_000, max_pause_ms: 3_600_000 }
     }
 }
 
@@ -86,7 +86,7 @@ impl Breaker {
     /// ```
     /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
     ///
-    /// let mut breaker = Breaker::new(BreakerOptions { most_failures: 2, ..BreakerOptions::default() });
+    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 2, ..BreakerOptions::default() });
     /// breaker.failed(Timestamp(0));
     /// assert!(breaker.check(Timestamp(1)).is_ok());
     /// breaker.failed(Timestamp(2));
@@ -115,20 +115,20 @@ impl Breaker {
     /// A try failed.
     pub fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
-        if self.failures >= self.most_failures() {
+        if self.failures >= self.max_failures() {
             self.opened_at = Some(now);
         }
     }
 
-    fn most_failures(&self) -> u32 {
-        self.options.most_failures.max(1)
+    fn max_failures(&self) -> u32 {
+        self.options.max_failures.max(1)
     }
 
     /// The pause doubles with every failure beyond those that opened the breaker.
     fn pause_ms(&self) -> u64 {
-        let trials = self.failures.saturating_sub(self.most_failures());
+        let trials = self.failures.saturating_sub(self.max_failures());
         let factor = 2_u64.checked_pow(trials).unwrap_or(u64::MAX);
-        self.options.pause_ms.saturating_mul(factor).min(self.options.longest_pause_ms)
+        self.options.pause_ms.saturating_mul(factor).min(self.options.max_pause_ms)
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_up_to_the_longest_and_a_success_ends_them() {
-        let options = BreakerOptions { most_failures: 2, pause_ms: 10, longest_pause_ms: 35 };
+        let options = BreakerOptions { max_failures: 2, pause_ms: 10, max_pause_ms: 35 };
         let mut breaker = Breaker::new(options);
         // What happens, when, and until when the breaker is open then.
         let rows = [
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_does_not_keep_it_open() {
-        let mut breaker = Breaker::new(BreakerOptions { most_failures: 0, ..Default::default() });
+        let mut breaker = Breaker::new(BreakerOptions { max_failures: 0, ..Default::default() });
         breaker.failed(Timestamp(1_000_000));
         assert!(!breaker.allows(Timestamp(1_000_000)));
         assert!(breaker.allows(Timestamp(5)));

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// A call of the model is not worth it for less than this.
-const LEAST_TOKENS: u64 = 100;
+const MIN_TOKENS: u64 = 100;
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 
@@ -134,7 +134,7 @@ impl Summarize {
         let cut =
             tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())?;
         let kept = tail::typed(thread, cut, self.user_messages, self.user_tokens);
-        tail::check_worth(thread, brief, cut, &kept, LEAST_TOKENS)?;
+        tail::check_worth(thread, brief, cut, &kept, MIN_TOKENS)?;
         Ok(cut)
     }
 

@@ -47,7 +47,7 @@ use crate::{
 pub struct ExtractiveModel;
 
 /// No summary is held to less than this, in bytes.
-const LEAST: usize = 120;
+const MIN: usize = 120;
 
 impl ExtractiveModel {
     fn answer(request: &Request) -> Turn {
@@ -68,7 +68,7 @@ fn sum_up(request: &Request) -> String {
     let asked = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
     let most = request.max_output.and_then(|tokens| usize::try_from(tokens).ok());
     let most = most.unwrap_or(2_000).saturating_mul(3);
-    write(Facts::of(old), most.min((asked / 4).max(LEAST)))
+    write(Facts::of(old), most.min((asked / 4).max(MIN)))
 }
 
 /// One edit of `/summary.md` for the chunk of a transcript that the first message holds; a word
@@ -82,7 +82,7 @@ fn edit(request: &Request) -> Message {
     let chunk = prompt.split_once("\nThe new chunk:\n").map_or(prompt, |(_, behind)| behind);
     let number = prompt.split_once("chunk ").and_then(|(_, behind)| behind.split_once(' '));
     let number = number.map_or("", |(number, _)| number);
-    let most = (chunk.len() / 8).clamp(LEAST, 4_000);
+    let most = (chunk.len() / 8).clamp(MIN, 4_000);
     let body = write(Facts::of(&rendering::messages(chunk)), most).replace("## ", "### ");
     // A line of the body cannot end the text: all of them begin with a mark of Markdown or are
     // blank.

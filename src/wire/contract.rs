@@ -64,14 +64,16 @@ pub struct Encoded {
 }
 
 /// How a body is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DecodeOptions {
     /// Which texts become kinds again.
     pub recognise: Recognise,
 }
 
 /// Which whole text blocks become the kinds that they are the wire form of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Recognise {
     /// `<checkpoint:a1b2c3>` as the last block of a user message.
     pub checkpoints: bool,
@@ -89,7 +91,8 @@ impl Default for Recognise {
 }
 
 /// How a body is written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct EncodeOptions {
     /// The model to ask. Where absent, the name that the request carries stays.
     pub model: Option<Text>,
@@ -98,7 +101,8 @@ pub struct EncodeOptions {
 }
 
 /// What the rules of a dialect depend on: they differ from model to model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ModelTraits {
     /// The model binds its reasoning to everything before it and refuses it after a rewrite
     /// (Claude 5.1 and later, `preserved thinking`).

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::message::Text;
 
 /// The most of a body that is read as JSON.
-const MOST_BODY: usize = 4 * 1024 * 1024;
+const MAX_BODY: usize = 4 * 1024 * 1024;
 /// The most of a text that is searched: behind its beginning it repeats what was sent.
-const MOST_SEARCHED: usize = 2 * 1024;
+const MAX_SEARCHED: usize = 2 * 1024;
 /// The most of a message that is kept, in characters.
-const MOST_MESSAGE: usize = 2_000;
+const MAX_MESSAGE: usize = 2_000;
 /// Fields that repeat what was sent. Nothing in them is the provider's.
 const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
 
@@ -36,9 +36,9 @@ pub(super) struct Report {
 impl Report {
     /// Reads a body: JSON in any of the shapes that providers use, or text.
     pub(super) fn read(body: &[u8]) -> Self {
-        let whole = Some(body).filter(|body| body.len() <= MOST_BODY);
+        let whole = Some(body).filter(|body| body.len() <= MAX_BODY);
         let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
-        let beginning = body.get(..MOST_MESSAGE * 5).unwrap_or(body);
+        let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
         let text = String::from_utf8_lossy(beginning);
         let Some(value) = value else { return Self::of_text(text.trim()) };
         let mut facts = Facts::default();
@@ -278,8 +278,8 @@ pub(super) fn is_sane(duration: &Duration) -> bool {
 
 /// The beginning of a text.
 fn searched(text: &str) -> &str {
-    let mut ends = (0..=MOST_SEARCHED).rev();
-    ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MOST_SEARCHED).unwrap_or(text)
+    let mut ends = (0..=MAX_SEARCHED).rev();
+    ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MAX_SEARCHED).unwrap_or(text)
 }
 
 /// Codes in lower case, with a line break before the first too.
@@ -309,7 +309,7 @@ fn last_number(text: &str, words: &str) -> Option<u64> {
 }
 
 fn abridged(text: &str) -> Text {
-    match text.char_indices().nth(MOST_MESSAGE) {
+    match text.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
         None => text.into(),
     }

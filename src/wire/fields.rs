@@ -192,8 +192,8 @@ impl fmt::Display for Path<'_> {
 }
 
 fn abridged(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut kept: String = text.chars().take(MOST).collect();
+    const MAX: usize = 60;
+    let mut kept: String = text.chars().take(MAX).collect();
     if kept.len() < text.len() {
         kept.push_str("...");
     }

@@ -6,7 +6,7 @@ use super::stream::StreamEvent;
 
 /// The most bytes that one event may have, if nobody says otherwise: 16 MiB. Tool results that a
 /// provider makes itself arrive in one event and may be large.
-const MOST: usize = 16 * 1024 * 1024;
+const MAX: usize = 16 * 1024 * 1024;
 
 /// Reads bytes of `text/event-stream` to events, as the WHATWG has it: lines end with LF, CR or
 /// CRLF, a byte order mark at the beginning and comments are passed over, data lines of one event
@@ -27,7 +27,7 @@ const MOST: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SseParser {
-    most: usize,
+    limit: usize,
     /// What was handed over and not yet read: from `at` on. No line ends before `searched`.
     bytes: Vec<u8>,
     at: usize,
@@ -59,17 +59,17 @@ pub struct SseEvent {
 #[non_exhaustive]
 pub enum SseError {
     /// One event, or one line, is larger than allowed.
-    #[error("an event of the stream has more than {most} bytes")]
+    #[error("an event of the stream has more than {limit} bytes")]
     TooLarge {
         /// What is allowed, in bytes.
-        most: usize,
+        limit: usize,
     },
 }
 
 impl Default for SseParser {
     /// Allows 16 MiB for one event.
     fn default() -> Self {
-        Self::with_most(MOST)
+        Self::with_max_bytes(MAX)
     }
 }
 
@@ -80,14 +80,14 @@ impl SseParser {
     /// ```
     /// use threadfold::wire::{SseError, SseParser};
     ///
-    /// let mut parser = SseParser::with_most(8);
+    /// let mut parser = SseParser::with_max_bytes(8);
     /// parser.push(b"data: longer than that\n\n");
-    /// assert_eq!(parser.next_event(), Err(SseError::TooLarge { most: 8 }));
+    /// assert_eq!(parser.next_event(), Err(SseError::TooLarge { limit: 8 }));
     /// ```
     #[must_use]
-    pub fn with_most(most: usize) -> Self {
+    pub fn with_max_bytes(limit: usize) -> Self {
         Self {
-            most,
+            limit,
             bytes: Vec::new(),
             at: 0,
             searched: 0,
@@ -160,7 +160,7 @@ impl SseParser {
     /// Takes the next whole line out, without its end.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, SseError> {
         if self.failed {
-            return Err(SseError::TooLarge { most: self.most });
+            return Err(SseError::TooLarge { limit: self.limit });
         }
         if self.after_return && self.bytes.get(self.at) == Some(&b'\n') {
             self.at += 1;
@@ -183,12 +183,12 @@ impl SseParser {
     /// Refuses a line of this length if the event becomes too large by it.
     fn check(&mut self, line: usize) -> Result<(), SseError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
-        if line.saturating_add(held) <= self.most {
+        if line.saturating_add(held) <= self.limit {
             return Ok(());
         }
         self.failed = true;
         self.bytes = Vec::new();
-        Err(SseError::TooLarge { most: self.most })
+        Err(SseError::TooLarge { limit: self.limit })
     }
 
     /// Takes the byte order mark from the first line.
@@ -322,7 +322,7 @@ mod tests {
     fn an_event_that_is_too_large_ends_the_stream_wherever_it_is_divided() {
         let text = b"data: 1\n\ndata: 123\ndata: 45\n\ndata: 2\n\n";
         for size in 1..=text.len() {
-            let mut parser = SseParser::with_most(10);
+            let mut parser = SseParser::with_max_bytes(10);
             let mut outcomes = Vec::new();
             for piece in text.chunks(size) {
                 parser.push(piece);
@@ -338,14 +338,14 @@ mod tests {
                 }
             }
             outcomes.dedup();
-            let expected = [Ok("1".to_owned()), Err(SseError::TooLarge { most: 10 })];
+            let expected = [Ok("1".to_owned()), Err(SseError::TooLarge { limit: 10 })];
             assert_eq!(outcomes, expected, "{size}");
         }
     }
 
     #[test]
     fn a_line_without_end_is_not_held_for_ever() {
-        let mut parser = SseParser::with_most(100);
+        let mut parser = SseParser::with_max_bytes(100);
         for _ in 0..1_000 {
             parser.push(&[b'x'; 50]);
             let _ = parser.next_event();

@@ -38,7 +38,7 @@ pub(crate) fn check(codecs: &[&dyn WireFormat], bytes: &[u8]) {
 }
 
 fn events(bytes: &[u8], size: usize) -> Vec<SseEvent> {
-    let mut parser = SseParser::with_most(1_000_000);
+    let mut parser = SseParser::with_max_bytes(1_000_000);
     let mut events = Vec::new();
     for piece in bytes.chunks(size) {
         parser.push(piece);

@@ -17,15 +17,15 @@ pub struct RunOptions {
     /// How large chunks are, in bytes.
     pub chunks: ChunkBudget,
     /// The most chunks, those that come of halving among them.
-    pub most_chunks: usize,
+    pub max_chunks: usize,
     /// The most rounds for one chunk: answers of the model, whatever they hold.
-    pub most_rounds: usize,
+    pub max_rounds: usize,
     /// The most bytes that the summary may have.
     pub summary_bytes: usize,
     /// The most tokens of one answer.
     pub answer_tokens: u64,
     /// The most times that one call is tried again after a failure that may pass.
-    pub most_retries: usize,
+    pub max_retries: usize,
 }
 
 impl Default for RunOptions {
@@ -38,11 +38,11 @@ impl Default for RunOptions {
                 ..RenderOptions::default()
             },
             chunks: ChunkBudget::default(),
-            most_chunks: 500,
-            most_rounds: 8,
+            max_chunks: 500,
+            max_rounds: 8,
             summary_bytes: 60_000,
             answer_tokens: 8_192,
-            most_retries: 4,
+            max_retries: 4,
         }
     }
 }
@@ -56,12 +56,12 @@ pub enum RunError {
     #[error("the thread renders to nothing")]
     NothingToSummarise,
     /// There would be more chunks than may be.
-    #[error("{found} chunks are needed, {most} are the most")]
+    #[error("{found} chunks are needed, {limit} are the most")]
     TooManyChunks {
         /// How many are needed.
         found: usize,
         /// How many there may be.
-        most: usize,
+        limit: usize,
     },
     /// The model did not come to an end with one chunk.
     #[error("chunk {chunk} was not done after {rounds} rounds")]

@@ -29,7 +29,7 @@ use crate::{
 const FORMAT: u32 = 1;
 
 /// A chunk is not halved below this, in bytes.
-const LEAST_CHUNK: usize = 2_000;
+const MIN_CHUNK: usize = 2_000;
 
 /// A chat answer of this many bytes, where an edit was due, was meant to be one.
 const CHAT: usize = 80;
@@ -38,7 +38,7 @@ const CHAT: usize = 80;
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
 /// A provider that asks for more than this is not waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 
 const NUDGE: &str = include_str!("../prompts/chunk_nudge.md");
 const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
@@ -118,7 +118,7 @@ impl CompactionRun {
         if chunks.is_empty() {
             return Err(RunError::NothingToSummarise);
         }
-        check_count(chunks.len(), options.most_chunks)?;
+        check_count(chunks.len(), options.max_chunks)?;
         let mut workspace = Workspace::new();
         // The path is our own, so it names a file.
         let _ = workspace.insert(SUMMARY, "");
@@ -259,7 +259,7 @@ impl CompactionRun {
         if let ModelErrorKind::Retryable { after } = error.kind {
             let wait = WAITS.get(self.data.retries).or(WAITS.last()).copied().unwrap_or_default();
             let after = after.unwrap_or(Duration::from_secs(wait));
-            if self.data.retries < self.data.options.most_retries && after <= LONGEST_WAIT {
+            if self.data.retries < self.data.options.max_retries && after <= MAX_WAIT {
                 self.data.retries += 1;
                 self.data.state = State::Asking { after };
                 return Ok(());
@@ -386,7 +386,7 @@ impl CompactionRun {
     /// At the cap on rounds, what was folded in counts; if nothing was, the run fails.
     fn check_rounds(&mut self) {
         let rounds = self.data.rounds;
-        if rounds < self.data.options.most_rounds.max(1) {
+        if rounds < self.data.options.max_rounds.max(1) {
             return;
         }
         if self.has_changed() && !self.summary().trim().is_empty() {
@@ -417,11 +417,11 @@ impl CompactionRun {
     fn shrink(&mut self) {
         let at = self.data.done;
         let Some(bytes) = self.data.chunks.get(at).cloned() else { return };
-        let middle = halve(self.chunk()).filter(|_| bytes.len() > LEAST_CHUNK);
+        let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
         let Some(middle) = middle.map(|middle| bytes.start + middle) else {
             return self.fail(RunError::DoesNotFit { chunk: at + 1, bytes: bytes.len() });
         };
-        if let Err(error) = check_count(self.data.chunks.len() + 1, self.data.options.most_chunks) {
+        if let Err(error) = check_count(self.data.chunks.len() + 1, self.data.options.max_chunks) {
             return self.fail(error);
         }
         self.data.workspace = self.data.before.clone();
@@ -480,8 +480,8 @@ impl<'de> Deserialize<'de> for CompactionRun {
     }
 }
 
-fn check_count(found: usize, most: usize) -> Result<(), RunError> {
-    if found > most { Err(RunError::TooManyChunks { found, most }) } else { Ok(()) }
+fn check_count(found: usize, limit: usize) -> Result<(), RunError> {
+    if found > limit { Err(RunError::TooManyChunks { found, limit }) } else { Ok(()) }
 }
 
 /// The FNV-1a hash of a chunk and the version of the prompts: stable over processes and builds.

@@ -33,7 +33,7 @@ use crate::{
 const CONTINUE: &str = "Please continue.";
 
 /// With less room than this for a chunk and the summary, in bytes, nothing is asked.
-const LEAST_ROOM: usize = 3_000;
+const MIN_ROOM: usize = 3_000;
 
 /// Folds the thread chunk by chunk into a summary by a small agent that edits it. For threads that
 /// no single request of the summariser can hold.
@@ -116,7 +116,7 @@ fn within_window(
     let room = (window - window / 10).saturating_sub(fixed);
     let bytes_per_token = (tokens::text_bytes(head) / counter.messages(head).max(1)).clamp(1, 3);
     let room = usize::try_from(room.saturating_mul(bytes_per_token)).unwrap_or(usize::MAX);
-    if room < LEAST_ROOM {
+    if room < MIN_ROOM {
         return Err(StrategyError::TooLong { tokens: fixed, window });
     }
     let most = room - room / 3;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What is new must have more tokens than this to be worth a digest.
-const LEAST_TOKENS: u64 = 100;
+const MIN_TOKENS: u64 = 100;
 
 /// Replaces the old part of the thread with a digest: quotes and lists that are taken from it by
 /// plain rules. Needs no model, and gives the same digest for the same thread.
@@ -150,7 +150,7 @@ const STEPS: [(usize, usize, bool); 4] =
 
 fn options((lines, bytes, errors): (usize, usize, bool)) -> TrimOptions {
     let bytes = Some(bytes);
-    TrimOptions { lines, bytes, keep_recent: 0, least_bytes: 0, keep_errors: !errors }
+    TrimOptions { lines, bytes, keep_recent: 0, min_bytes: 0, keep_errors: !errors }
 }
 
 /// A thread that is to become smaller.
@@ -268,7 +268,7 @@ impl Work<'_> {
             |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
         let new = |index: usize, block: &ContentBlock| !is_standing(block) && !kept_once(index);
         match self.goes(cut, kept, new) {
-            goes if goes > LEAST_TOKENS => Ok(()),
+            goes if goes > MIN_TOKENS => Ok(()),
             goes => Err(nothing(format!(
                 "about {goes} tokens before the end are in no summary, too few to be worth it"
             ))),

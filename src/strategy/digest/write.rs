@@ -132,7 +132,7 @@ pub(super) fn root_line(root: &str) -> String {
 /// Returns the longest folder that all files are in that are named from the root, if that is worth
 /// a line.
 fn root(files: &[File]) -> String {
-    const LEAST: usize = 12;
+    const MIN: usize = 12;
     let mut rooted = files.iter().map(|file| file.path.as_str()).filter(|p| p.starts_with('/'));
     let Some(first) = rooted.next() else { return String::new() };
     let mut shared = first.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -146,7 +146,7 @@ fn root(files: &[File]) -> String {
             }
         }
     }
-    if count > 1 && shared.len() >= LEAST { shared.to_owned() } else { String::new() }
+    if count > 1 && shared.len() >= MIN { shared.to_owned() } else { String::new() }
 }
 
 fn command(command: &Command) -> String {

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// No message is clipped below this. Where that is still too much, messages are left out.
-const LEAST: u64 = 64;
+const MIN: u64 = 64;
 
 /// Returns the messages with at most so many tokens. The longest lose their middle first; where
 /// there are too many messages for that, those in the middle are left out. What is left out is
@@ -18,17 +18,17 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     }
     let sizes: Vec<u64> = messages.iter().map(|message| counter.message(message)).collect();
     let share = share(sizes, most);
-    if share >= LEAST {
+    if share >= MIN {
         return messages.iter().map(|message| clip_message(message, share, counter)).collect();
     }
     // One share is for the line between the ends.
-    let ends = most.saturating_sub(LEAST) / LEAST / 2;
+    let ends = most.saturating_sub(MIN) / MIN / 2;
     let ends = usize::try_from(ends).unwrap_or(usize::MAX).max(1);
     let omitted = messages.len().saturating_sub(2 * ends);
     let head = messages.iter().take(ends);
     let note = format!("[... {omitted} messages omitted ...]");
     let tail = messages.iter().skip(messages.len().saturating_sub(ends).max(ends));
-    let clipped = |message| clip_message(message, LEAST, counter);
+    let clipped = |message| clip_message(message, MIN, counter);
     head.map(clipped).chain([Message::user(note)]).chain(tail.map(clipped)).collect()
 }
 

@@ -21,7 +21,7 @@ const DIRECTIVE: &str = include_str!("../prompts/fold.md");
 /// The account so far is held to so many times what one account may have.
 const SO_FAR_ACCOUNTS: u64 = 8;
 /// No piece is made smaller than this.
-pub(super) const LEAST_TOKENS: u64 = 1_000;
+pub(super) const MIN_TOKENS: u64 = 1_000;
 
 /// Writes requests that fit the window.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Desk {
         let free = (window - window / 10).saturating_sub(fixed);
         desk.so_far = desk.so_far.min(free / 3);
         let room = free.saturating_sub(desk.so_far);
-        if room < LEAST_TOKENS {
+        if room < MIN_TOKENS {
             return Err(FoldError::NoRoom { window, fixed });
         }
         desk.room = Some(room);

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{
     chunks::{self, Chunk, Item, Piece},
-    desk::{Desk, LEAST_TOKENS},
+    desk::{Desk, MIN_TOKENS},
     error::FoldError,
     ledger::Ledger,
     options::FoldBatches,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Nobody waits longer than this for a call that is tried again.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// One attempt: a job at a time, a request at a time.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Folding {
                 Item::Chunk(chunk) => return self.fold(chunk),
             }
         }
-        if self.ledger.batches().len() > self.options.most_batches() {
+        if self.ledger.batches().len() > self.options.max_batches() {
             return self.fold_again();
         }
         self.state = State::Ended(self.propose().map(Box::new));
@@ -189,7 +189,7 @@ impl Folding {
             ModelErrorKind::Retryable { after } => {
                 let wait = after.unwrap_or_else(|| self.backoff());
                 self.job.retries = self.job.retries.saturating_add(1);
-                if self.job.retries > self.options.max_retries || wait > LONGEST_WAIT {
+                if self.job.retries > self.options.max_retries || wait > MAX_WAIT {
                     let (chunk, tries) = (self.jobs, self.job.retries);
                     let ModelError { kind, message, .. } = error;
                     return Err(FoldError::Exhausted { chunk, tries, kind, message }.into());
@@ -214,7 +214,7 @@ impl Folding {
         let counter = self.thread.counter();
         let Some(piece) = self.job.pieces.front() else { return false };
         let small = piece.parts.iter().map(Vec::len).sum::<usize>() <= 2;
-        if small && piece.tokens(counter) <= LEAST_TOKENS {
+        if small && piece.tokens(counter) <= MIN_TOKENS {
             return false;
         }
         let Some([first, second]) = piece.halves(counter) else { return false };
@@ -231,12 +231,12 @@ impl Folding {
         let shown = piece.tokens(self.thread.counter()).min(room);
         let half = piece.most.unwrap_or(shown).min(shown) / 2;
         piece.most = Some(half);
-        half >= LEAST_TOKENS
+        half >= MIN_TOKENS
     }
 
     fn backoff(&self) -> Duration {
         let factor = 2_u64.checked_pow(self.job.retries).unwrap_or(u64::MAX);
-        Duration::from_millis(self.options.backoff_ms.saturating_mul(factor)).min(LONGEST_WAIT)
+        Duration::from_millis(self.options.backoff_ms.saturating_mul(factor)).min(MAX_WAIT)
     }
 
     fn time(&self, message: usize) -> Timestamp {
@@ -260,7 +260,7 @@ impl Folding {
     fn progress(&self) -> Progress {
         let chunks = self.ahead.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
         let coming = self.ledger.batches().len() + self.ahead.len() + 1;
-        let again = self.job.replaces == 0 && coming > self.options.most_batches();
+        let again = self.job.replaces == 0 && coming > self.options.max_batches();
         let left = self.job.pieces.len() + chunks + usize::from(again);
         Progress { done: self.done, total: self.done + left }
     }

@@ -120,7 +120,7 @@ impl FoldBatches {
     }
 
     /// How many batches may be there before the older ones are summed up.
-    pub(super) fn most_batches(&self) -> usize {
+    pub(super) fn max_batches(&self) -> usize {
         self.clip_first.saturating_add(self.clip_last).saturating_add(2)
     }
 }

@@ -10,7 +10,7 @@ use crate::message::{ContentBlock, Message, Role, Text};
 /// Characters by which a length is measured.
 const LENGTH_UNIT: f64 = 100.0;
 /// A message scores no more than this for its length.
-const MOST_FOR_LENGTH: f64 = 3.0;
+const MAX_FOR_LENGTH: f64 = 3.0;
 
 /// How much a message matters: the higher its score, the longer it stays.
 ///
@@ -92,7 +92,7 @@ impl Scoring {
             + question
             + calls
             + self.keyword_bonus * self.keywords_in(&text) as f64
-            + length.min(MOST_FOR_LENGTH)
+            + length.min(MAX_FOR_LENGTH)
     }
 
     /// How many of the keywords are in a text.

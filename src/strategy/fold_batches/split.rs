@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Asking a model is not worth it for less than this.
-const LEAST_TOKENS: u64 = 100;
+const MIN_TOKENS: u64 = 100;
 
 /// A part of the thread that goes or stays as one.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ impl Split {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));
         }
         let tokens = self.tokens();
-        if tokens <= LEAST_TOKENS {
+        if tokens <= MIN_TOKENS {
             return nothing(format!("about {tokens} tokens could go, too few to be worth it"));
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A stream that gives more pieces than this to a small question never ends.
-const MOST_PIECES: usize = 1_000_000;
+const MAX_PIECES: usize = 1_000_000;
 
 /// Asks a model what every model must keep: how its streams end, that pieces and turn agree, that
 /// dropping a stream is harmless.
@@ -52,7 +52,7 @@ async fn streamed(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
 ) -> Result<Result<Turn, ModelError>, Breach> {
     let (mut text, mut thinking) = (String::new(), String::new());
-    for _ in 0..MOST_PIECES {
+    for _ in 0..MAX_PIECES {
         let outcome = match deltas.next().await {
             None => {
                 return Err(Law::StreamEnds.breach("a stream", "a turn or an error", "nothing"));

@@ -20,7 +20,7 @@ pub(super) struct Parts<'a> {
 }
 
 /// How many marks a body may carry.
-const MOST: usize = 4;
+const MAX: usize = 4;
 const MARK: &str = "cache_control";
 /// The longer of the two lives of a mark; without one it lives five minutes.
 const HOUR: &str = "1h";
@@ -35,7 +35,7 @@ impl Parts<'_> {
         }
         let mut found: usize = 0;
         self.each(&mut |_| found += 1);
-        let excess = found.saturating_sub(MOST);
+        let excess = found.saturating_sub(MAX);
         if excess > 0 {
             self.drop_earliest(excess);
             notes.turn_to(None);

@@ -153,10 +153,10 @@ fn set<T: PartialEq>(object: &mut Object, extra: &Extra, param: &Param<T>, value
 
 fn whole_number(text: &str) -> Option<u64> {
     // Up to here every whole number has a float of its own.
-    const MOST: f64 = 9_007_199_254_740_992.0;
+    const MAX: f64 = 9_007_199_254_740_992.0;
     serde_json::from_str(text).ok().or_else(|| {
         let float: f64 = serde_json::from_str(text).ok()?;
-        let whole = (0.0..MOST).contains(&float) && float.fract() == 0.0;
+        let whole = (0.0..MAX).contains(&float) && float.fract() == 0.0;
         whole.then(|| format!("{float:.0}").parse().ok()).flatten()
     })
 }

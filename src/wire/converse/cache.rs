@@ -27,7 +27,7 @@ pub(super) struct Parts<'a> {
 }
 
 /// How many a body may hold.
-const MOST: usize = 4;
+const MAX: usize = 4;
 /// The longer of the two lives of a cache point; without one it lives five minutes.
 const HOUR: &str = "1h";
 
@@ -39,7 +39,7 @@ impl Parts<'_> {
             CacheMarks::Off => {}
             CacheMarks::Auto => self.place(target),
         }
-        let excess = self.count().saturating_sub(MOST);
+        let excess = self.count().saturating_sub(MAX);
         if excess > 0 {
             self.drop_earliest(excess);
             notes.turn_to(None);

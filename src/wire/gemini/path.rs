@@ -11,7 +11,7 @@ pub(super) enum Step {
 }
 
 /// JSON of more levels cannot be read back.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 impl Step {
     /// Reads a path.
@@ -19,7 +19,7 @@ impl Step {
         let mut rest = text.strip_prefix('$').ok_or("a path does not begin with $")?;
         let mut steps = Vec::new();
         while !rest.is_empty() {
-            if steps.len() == MOST_STEPS {
+            if steps.len() == MAX_STEPS {
                 return Err("a path is too deep");
             }
             let (step, behind) = Self::first(rest).ok_or("a path cannot be read")?;

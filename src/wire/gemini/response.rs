@@ -50,9 +50,9 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 
 /// The id of a call that came without one.
 pub(super) fn made_up_id(response: &str, number: usize) -> Text {
-    const MOST: usize = 30;
+    const MAX: usize = 30;
     let kept = response.chars().filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char));
-    let kept: String = kept.take(MOST).collect();
+    let kept: String = kept.take(MAX).collect();
     if kept.is_empty() { format!("call_{number}") } else { format!("call_{number}_{kept}") }.into()
 }
 

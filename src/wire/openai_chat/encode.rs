@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The most characters that the API takes in the id of a call.
-const MOST_ID: usize = 40;
+const MAX_ID: usize = 40;
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -26,7 +26,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if names_model(request, options, CODEC) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
-    let ids = Ids::new(&messages, MOST_ID);
+    let ids = Ids::new(&messages, MAX_ID);
     let mut body = params::write(request, options, &mut notes);
     let mut written = Vec::new();
     for message in &request.system {

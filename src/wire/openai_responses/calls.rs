@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The most characters that the API takes in the id of a call.
-const MOST_ID: usize = 64;
+const MAX_ID: usize = 64;
 
 /// The form of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Calls {
 /// Finds names for the calls whose id is too long, or is that of a call before: answers may stand
 /// anywhere behind their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
-    let ids = Ids::new(messages, MOST_ID);
+    let ids = Ids::new(messages, MAX_ID);
     let calls = || {
         let places = messages.iter().enumerate();
         places.flat_map(|(place, (_, message))| message.tool_uses().map(move |call| (place, call)))
@@ -129,7 +129,7 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
 
 fn numbered(id: &str, number: usize) -> Text {
     let name = format!("{id}-{number}");
-    if name.chars().count() > MOST_ID { short(&name, MOST_ID, 0) } else { name.into() }
+    if name.chars().count() > MAX_ID { short(&name, MAX_ID, 0) } else { name.into() }
 }
 
 /// Whether a result can be written for a call of this form.
