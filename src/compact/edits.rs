@@ -20,7 +20,7 @@ use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Su
 
 /// How a thread is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct CompactOptions {
     /// What is stripped from the messages that stay.
     pub strip: Strip,
@@ -31,7 +31,7 @@ pub struct CompactOptions {
 /// What is stripped from the messages that stay, from the first one that an edit touches onward.
 /// Messages that are left empty go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Strip {
     /// System reminders of user messages.
     pub reminders: bool,

@@ -19,7 +19,7 @@ use crate::message::Text;
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct RenderOptions {
     /// Whether reasoning is shown; by default not.
     pub thinking: bool,
