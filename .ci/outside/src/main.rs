@@ -1,0 +1,33 @@
+//! The first program of a stranger: a model of their own, and a thread that outgrows its window.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use threadfold::{
+    ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, async_trait,
+    message::StopReason, model::ModelError,
+};
+
+#[derive(Debug)]
+struct Wordy;
+
+#[async_trait]
+impl Model for Wordy {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let text = format!("{} messages. {}", request.messages.len(), "Well. ".repeat(60));
+        Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let agent = ModelAgent::new(Arc::new(Wordy)).with_window(ContextWindow::new(4_000));
+    let mut session = Session::builder(agent).build()?;
+    for turn in 0..60 {
+        block_on(async { session.send(format!("Question {turn}: why?")).await })?;
+        assert!(session.context_tokens() <= 4_000, "the window is outgrown at turn {turn}");
+    }
+    let compactions = session.log().standing().count();
+    println!("60 turns, {compactions} compactions, {} tokens", session.context_tokens());
+    assert!(compactions > 0, "nothing was compacted");
+    Ok(())
+}
