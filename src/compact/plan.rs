@@ -171,6 +171,16 @@ impl Plan {
     }
 
     /// The new messages that it puts in, in order.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let made: Vec<&Message> = plan.new_messages().collect();
+    /// assert!(made.len() == 1 && made[0].is_summary());
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     pub fn new_messages(&self) -> impl Iterator<Item = &Message> {
         self.splices.iter().flat_map(|splice| &splice.insert).filter_map(|insert| match insert {
             Insert::Message { message } => Some(message),

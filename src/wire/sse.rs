@@ -103,6 +103,18 @@ impl SseParser {
 
     /// Takes the next bytes of the stream. Ask for [`next_event`](Self::next_event) until there is
     /// none before the next ones.
+    ///
+    /// ```
+    /// use threadfold::wire::SseParser;
+    ///
+    /// // A line end and a character may arrive in two pieces.
+    /// let mut parser = SseParser::default();
+    /// for piece in [&b"data: caf\xc3"[..], b"\xa9\r", b"\n\r\n"] {
+    ///     parser.push(piece);
+    /// }
+    /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}"));
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed {
             return;
@@ -114,6 +126,19 @@ impl SseParser {
     }
 
     /// Returns the next event, or `None` until more bytes are there.
+    ///
+    /// ```
+    /// use threadfold::wire::SseParser;
+    ///
+    /// let mut parser = SseParser::default();
+    /// parser.push(b"data: one\n\ndata: two\n\ndata: thr");
+    /// let mut read = Vec::new();
+    /// while let Some(event) = parser.next_event()? {
+    ///     read.push(event.data);
+    /// }
+    /// assert_eq!(read, ["one", "two"]);
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     ///
     /// # Errors
     ///
