@@ -183,6 +183,21 @@ impl EventLog {
     }
 
     /// The compactions that are carried out and not undone, in order.
+    ///
+    /// ```
+    /// use threadfold::log::{CompactionRecord, Event};
+    /// use threadfold::{EventLog, Plan, message::*};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for number in 0..2 {
+    ///     let (id, plan) = (CompactionId(number), Plan::from_splices(0, vec![]));
+    ///     let record = CompactionRecord::new(id, CompactionReason::Threshold, "by-hand", plan);
+    ///     log.append(Timestamp(number), Event::Compacted(Box::new(record)))?;
+    /// }
+    /// let _ = log.undo(Timestamp(2), CompactionId(1))?;
+    /// assert_eq!(log.standing().map(|record| record.id).collect::<Vec<_>>(), [CompactionId(0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
         self.state.standing.iter().filter_map(|standing| self.record(standing.seq))

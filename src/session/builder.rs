@@ -189,7 +189,8 @@ impl SessionBuilder {
         Self { journal: Some(journal.kept_by(store)), ..self }
     }
 
-    /// Returns the builder with a place for what compactions archive.
+    /// Returns the builder with a place for what compactions archive, such as a
+    /// [`MemoryArchive`](crate::store::MemoryArchive).
     pub fn archive(self, archive: Arc<dyn Archive>) -> Self {
         Self { archive: Some(archive), ..self }
     }
