@@ -109,10 +109,10 @@ impl SseParser {
     ///
     /// // A line end and a character may arrive in two pieces.
     /// let mut parser = SseParser::default();
-    /// for piece in [&b"data: caf\xc3"[..], b"\xa9\r", b"\n\r\n"] {
+    /// for piece in [&b"data: caf\xc3"[..], b"\xa9\r", b"\ndata: au lait\r\n\r\n"] {
     ///     parser.push(piece);
     /// }
-    /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}"));
+    /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}\nau lait"));
     /// # Ok::<(), threadfold::wire::SseError>(())
     /// ```
     pub fn push(&mut self, bytes: &[u8]) {
