@@ -130,6 +130,30 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with what takes out of its texts what must not leave it.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    /// use threadfold::{drive::Conversation, message::Redactor};
+    /// # use {std::sync::Arc, threadfold::{store::Journal, testing::ScriptedModel}};
+    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread};
+    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// # agent.push(Message::user("The key is sk-123."));
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// // The thread holds a key. No strategy sees it.
+    /// let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Keys);
+    /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
     #[must_use]
     pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
         Self { redactor: Some(redactor), ..self }

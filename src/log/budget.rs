@@ -259,6 +259,16 @@ impl TokenBudget {
     }
 
     /// Returns where the budget stands.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
+    ///
+    /// let mut budget = TokenBudget::for_window(ContextWindow::new(10_000));
+    /// budget.record(Usage::new(8_000, 500));
+    /// let status = budget.status();
+    /// assert_eq!((status.effective_limit, status.available_tokens), (9_500, 1_000));
+    /// assert_eq!((status.usage_fraction, status.warning_triggered), (0.85, true));
+    /// ```
     #[must_use]
     pub fn status(&self) -> BudgetStatus {
         BudgetStatus {

@@ -163,6 +163,14 @@ impl TotalUsage {
     }
 
     /// The conversation and its compactions together.
+    ///
+    /// ```
+    /// use threadfold::{Usage, log::TotalUsage};
+    ///
+    /// let mut total = TotalUsage::default();
+    /// (total.thread, total.compaction) = (Usage::new(900, 50), Usage::new(100, 10));
+    /// assert_eq!(total.total(), Usage::new(1_000, 60));
+    /// ```
     #[must_use]
     pub fn total(&self) -> Usage {
         self.thread + self.compaction

@@ -322,6 +322,18 @@ impl ArchiveEntry {
 
 impl Rung {
     /// Returns the form that a log stores.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let thread = Snapshot::new(vec![Message::user("hi")]);
+    /// let ladder = Ladder::new([std::sync::Arc::new(KeepRecent::default()) as _]);
+    /// let attempt = ladder.begin(&thread, &Brief::default());
+    /// let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else { panic!("one message") };
+    /// let report = rungs[0].report();
+    /// assert_eq!((report.strategy.as_str(), report.calls), ("keep-recent", 0));
+    /// assert!(report.failure.is_some_and(|words| words.starts_with("nothing to compact")));
+    /// ```
     #[must_use]
     pub fn report(&self) -> RungReport {
         let mut report = RungReport::new(self.strategy.clone());

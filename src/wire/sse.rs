@@ -177,6 +177,17 @@ impl SseParser {
     }
 
     /// How long the stream asks to wait before it is asked for again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use threadfold::wire::SseParser;
+    ///
+    /// let mut parser = SseParser::default();
+    /// parser.push(b"retry: 1500\n\n");
+    /// assert_eq!(parser.next_event()?, None);
+    /// assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -256,6 +267,16 @@ impl SseParser {
 
 impl SseEvent {
     /// The event as the builder of an answer takes it.
+    ///
+    /// ```
+    /// use threadfold::{message::Delta, wire::{OpenAiChat, SseParser, WireFormat}};
+    ///
+    /// let (mut parser, mut builder) = (SseParser::default(), OpenAiChat.turn_builder());
+    /// parser.push(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n");
+    /// let event = parser.next_event()?.ok_or("it is whole")?;
+    /// assert_eq!(builder.handle(event.as_event())?, [Delta::Text { text: "hi".into() }]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn as_event(&self) -> StreamEvent<'_> {
         StreamEvent { name: &self.name, data: &self.data }
