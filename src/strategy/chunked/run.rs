@@ -55,11 +55,12 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// assert_eq!((chunk, total), (0, 1));
 ///
 /// let stored = serde_json::to_string(&run).unwrap();
-/// let mut run: CompactionRun = serde_json::from_str(&stored).unwrap();
-/// run.abort();
-/// assert!(matches!(run.step(), RunStep::Failed { error: RunError::Aborted { chunk: 1 } }));
-/// run.retry();
-/// assert!(matches!(run.step(), RunStep::Call { chunk: 0, .. }));
+/// let mut again: CompactionRun = serde_json::from_str(&stored).unwrap();
+/// assert_eq!(again, run);
+/// again.abort();
+/// assert!(matches!(again.step(), RunStep::Failed { error: RunError::Aborted { chunk: 1 } }));
+/// again.retry();
+/// assert!(matches!(again.step(), RunStep::Call { chunk: 0, .. }));
 /// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
