@@ -29,6 +29,20 @@ const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it 
 const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
 
 /// One turn of an agent: from what the user says to the answer that asks for nothing more.
+///
+/// ```
+/// use threadfold::{Message, Role, message::{StopReason, ToolUse, Turn}};
+/// use threadfold::turn::{TurnMachine, TurnStep};
+///
+/// // A model that calls and calls is stopped, and its last call is answered all the same.
+/// let call = ToolUse::new("t1", "read", serde_json::json!({}));
+/// let asks = Message::new(Role::Assistant, vec![call.into()]);
+/// let mut turn = TurnMachine::new(1);
+/// let refused = turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+/// assert!(refused.is_some_and(|message| message.tool_results().all(|result| result.is_error)));
+/// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.capped));
+/// # Ok::<(), threadfold::turn::TurnError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnMachine {
     rounds: u32,
@@ -99,6 +113,17 @@ impl TurnMachine {
     }
 
     /// Returns what is next. Asking twice gives the same.
+    ///
+    /// ```
+    /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
+    ///
+    /// let mut turn = TurnMachine::new(8);
+    /// assert_eq!(turn.step(), TurnStep::CallModel);
+    /// // Behind a pause the model is asked again, with nothing in between.
+    /// turn.handle_turn(&Turn::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
+    /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
+    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// ```
     #[must_use]
     pub fn step(&self) -> TurnStep<'_> {
         match &self.state {

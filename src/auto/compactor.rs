@@ -127,6 +127,14 @@ pub enum Notice {
 impl AutoCompactor {
     /// Returns a machine that follows this policy.
     ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, Threshold};
+    ///
+    /// let policy = AutoPolicy { threshold: Threshold::Fraction(80.0), ..AutoPolicy::default() };
+    /// let error = AutoCompactor::new(policy).unwrap_err();
+    /// assert_eq!(error.to_string(), "a share of the window is between 0 and 1, not 80");
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`AutoPolicy::check`].
@@ -188,6 +196,21 @@ impl AutoCompactor {
 
     /// Takes what happened and says what to do, if anything. What it says to compact is answered
     /// with [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
+    /// use threadfold::{ContextWindow, message::{CompactionReason::Threshold, Timestamp}};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// let window = Some(ContextWindow::new(1_000));
+    /// let full = Pressure { window, reported: Some(850), thread: 850, ..Pressure::default() };
+    /// let output = auto.handle(Timestamp(0), Input::BeforeSend(full));
+    /// assert_eq!(output, Some(Output::Compact { reason: Threshold, target: Some(500) }));
+    /// assert_eq!(auto.handle(Timestamp(1), Input::Compacted { reason: Threshold }), None);
+    /// let half = Pressure { reported: Some(500), thread: 500, ..full };
+    /// assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(half)), None);
+    /// # Ok::<(), threadfold::auto::PolicyError>(())
+    /// ```
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {

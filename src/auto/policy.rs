@@ -6,6 +6,17 @@ use super::pressure::Pressure;
 use crate::message::ContextWindow;
 
 /// When the thread is compacted ahead of need, and how far.
+///
+/// ```
+/// use threadfold::auto::{AutoPolicy, Target, Threshold};
+///
+/// // In settings, what is not named is as by default.
+/// let settings = r#"{"threshold": {"remaining": 20000}, "target": {"fraction": 0.4}}"#;
+/// let policy: AutoPolicy = serde_json::from_str(settings)?;
+/// let (threshold, target) = (Threshold::Remaining(20_000), Target::Fraction(0.4));
+/// assert_eq!(policy, AutoPolicy { threshold, target, ..AutoPolicy::default() });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutoPolicy {

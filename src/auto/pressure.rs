@@ -94,6 +94,13 @@ impl Pressure {
     }
 
     /// What the smallest request would have, whatever is compacted.
+    ///
+    /// ```
+    /// use threadfold::auto::Pressure;
+    ///
+    /// let pressure = Pressure { thread: 900, newest: 40, overhead: 100, ..Pressure::default() };
+    /// assert_eq!((pressure.floor(), pressure.tokens()), (140, 1_000));
+    /// ```
     #[must_use]
     pub fn floor(&self) -> u64 {
         self.overhead.saturating_add(self.newest).saturating_add(self.pending)

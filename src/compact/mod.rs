@@ -70,6 +70,24 @@ pub struct Compacted {
 /// stay. No ranges: the thread as it is. The tokens of the report are estimates
 /// ([`ByteEstimate::TRIGGER`]).
 ///
+/// ```
+/// use threadfold::{ContentBlock, Message, Replacement, compact};
+///
+/// let mut question = Message::user("Where is the parser?");
+/// question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+/// let thread = [question, Message::assistant("I look."), Message::assistant("In src/parse.rs.")];
+///
+/// let summary = Replacement::new("The parser is in src/parse.rs.").from("aaaaaa".parse()?);
+/// let compacted = compact(&thread, &[summary])?;
+/// assert_eq!(compacted.messages[0], thread[0]);
+/// assert!(compacted.messages[1].is_summary());
+///
+/// let unknown = Replacement::new("Of nothing.").from("zzzzzz".parse()?);
+/// let error = compact(&thread, &[unknown]).unwrap_err();
+/// assert_eq!(error.to_string(), "replacement 0 names checkpoint zzzzzz, which is not in the thread");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`CompactError`]: a checkpoint that is unknown or ambiguous, a range that is inverted or empty,

@@ -147,6 +147,18 @@ impl Plan {
     }
 
     /// The first message that it changes; the length of the thread if it changes none.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, log, message::*};
+    ///
+    /// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::assistant("so?")];
+    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
+    /// let replacements = [Replacement::new("Said hello.").from(after_hi.id)];
+    /// let plan = Plan::new(&thread, &replacements, &CompactOptions::default())?;
+    /// assert_eq!((plan.first_touched(), plan.messages_after()), (1, 2));
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     #[must_use]
     pub fn first_touched(&self) -> usize {
         self.splices.first().map_or(self.before, |splice| splice.at.start)
@@ -171,6 +183,16 @@ impl Plan {
     }
 
     /// The new messages that it puts in, in order.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let made: Vec<&Message> = plan.new_messages().collect();
+    /// assert!(made.len() == 1 && made[0].is_summary());
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     pub fn new_messages(&self) -> impl Iterator<Item = &Message> {
         self.splices.iter().flat_map(|splice| &splice.insert).filter_map(|insert| match insert {
             Insert::Message { message } => Some(message),

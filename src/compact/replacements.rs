@@ -92,18 +92,51 @@ pub enum CompactInputError {
 impl Replacement {
     /// Returns the replacement of the whole thread; narrow it with [`from`](Self::from) and
     /// [`to`](Self::to).
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, compact};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let compacted = compact(&thread, &[Replacement::new("We said hello.")])?;
+    /// assert_eq!(compacted.messages.len(), 1);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     #[must_use]
     pub fn new(summary: impl Into<Text>) -> Self {
         Self { from: None, to: None, summary: summary.into() }
     }
 
     /// Returns the replacement of what comes after this checkpoint.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
+    ///
+    /// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::assistant("so?")];
+    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
+    /// let compacted = compact(&thread, &[Replacement::new("Said hello.").from(after_hi.id)])?;
+    /// assert_eq!(compacted.messages[0], thread[0]);
+    /// assert_eq!(compacted.removed.messages, thread[1..]);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     #[must_use]
     pub fn from(self, id: CheckpointId) -> Self {
         Self { from: Some(id), ..self }
     }
 
     /// Returns the replacement of what ends with this checkpoint.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
+    ///
+    /// let thread = vec![Message::user("hi"), Message::assistant("hello")];
+    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
+    /// let compacted = compact(&thread, &[Replacement::new("A greeting.").to(after_hi.id)])?;
+    /// assert_eq!(compacted.messages[1], Message::assistant("hello"));
+    /// assert_eq!(compacted.removed.messages, thread[..1]);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     #[must_use]
     pub fn to(self, id: CheckpointId) -> Self {
         Self { to: Some(id), ..self }

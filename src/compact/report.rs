@@ -67,6 +67,19 @@ impl Size {
 
 impl CompactReport {
     /// Returns what a plan did to a thread: its size before and the messages after.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, tokens::ByteEstimate};
+    /// use threadfold::compact::{CompactOptions, CompactReport, Size};
+    ///
+    /// let mut thread = vec![Message::user("hi"), Message::assistant("hello")];
+    /// let (before, counter) = (Size::of(&thread, &ByteEstimate::TRIGGER), &ByteEstimate::TRIGGER);
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let _ = plan.apply(&mut thread)?;
+    /// let report = CompactReport::new(before, &thread, &plan, counter);
+    /// assert_eq!((report.after.messages, report.summary_bytes), (1, 14));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new(before: Size, after: &[Message], plan: &Plan, counter: &dyn TokenCounter) -> Self {
         let summaries = plan.new_messages().flat_map(|message| &message.content);
@@ -85,6 +98,15 @@ impl CompactReport {
     }
 
     /// Tokens that the thread lost; negative if it grew.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, compact};
+    ///
+    /// let longer = Replacement::new("They greeted each other, which took them no time at all.");
+    /// let report = compact(&[Message::user("hi")], &[longer])?.report;
+    /// assert!(report.tokens_saved() < 0);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
     #[must_use]
     pub fn tokens_saved(&self) -> i64 {
         self.before.tokens.cast_signed().saturating_sub(self.after.tokens.cast_signed())

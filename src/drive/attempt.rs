@@ -220,6 +220,19 @@ impl Driven {
 
     /// Returns this if its plan passes the acceptance check.
     ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, drive::Driven};
+    /// use threadfold::strategy::{Brief, Proposal, Snapshot};
+    ///
+    /// let thread = Snapshot::new(vec![Message::assistant("Hello!"), Message::user("Fix the parser.")]);
+    /// // Of the whole thread, so what the user asked for would be gone.
+    /// let all = Replacement::new("Hi.");
+    /// let plan = Plan::new(thread.messages(), &[all], &CompactOptions::default())?;
+    /// let error = Driven::new(Proposal::new(plan)).accepted(&thread, &Brief::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "rejected: the last message that the user typed would be gone");
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`DriveError`], with what was spent, if it does not.

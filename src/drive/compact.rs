@@ -77,6 +77,27 @@ pub struct Done {
 
 impl<'a> Conversation<'a> {
     /// Returns the conversation of a thread and its journal, which tell of the same messages.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::testing::ScriptedModel};
+    /// use futures::executor::block_on;
+    /// use threadfold::{EventLog, Message, ModelAgent, ProviderThread, store::Journal};
+    /// use threadfold::drive::{self, Conversation, Models};
+    /// use threadfold::strategy::{Brief, KeepRecent};
+    ///
+    /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// agent.push(Message::user("hi"));
+    ///
+    /// // Whoever changes the thread changes the log with it.
+    /// let mut conversation = Conversation::new(&mut agent, &mut journal);
+    /// let (keep, brief) = (KeepRecent::default(), Brief::default());
+    /// let models = Models::default();
+    /// let done = block_on(drive::compact(&mut conversation, &keep, &brief, models, &mut |_| {}));
+    /// let error = done.unwrap_err();
+    /// assert_eq!(error.to_string(), "thread and log differ from message 0 on");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new(thread: &'a mut dyn ProviderThread, journal: &'a mut Journal) -> Self {
         Self {
@@ -109,6 +130,30 @@ impl<'a> Conversation<'a> {
     }
 
     /// Returns the conversation with what takes out of its texts what must not leave it.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    /// use threadfold::{drive::Conversation, message::Redactor};
+    /// # use {std::sync::Arc, threadfold::{store::Journal, testing::ScriptedModel}};
+    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread};
+    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// # agent.push(Message::user("The key is sk-123."));
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// // The thread holds a key. No strategy sees it.
+    /// let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Keys);
+    /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
     #[must_use]
     pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
         Self { redactor: Some(redactor), ..self }
@@ -227,6 +272,31 @@ impl Conversation<'_> {
     /// in between.
     ///
     /// The future may be dropped at any point, as that of [`compact`].
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::drive::{self, Conversation, Models};
+    /// use threadfold::strategy::{Brief, CompactionStrategy, KeepRecent};
+    /// # use std::sync::Arc;
+    /// # use threadfold::{EventLog, Message, ModelAgent, ProviderThread, log::Event, message::Timestamp};
+    /// # use threadfold::{store::Journal, testing::ScriptedModel};
+    /// # let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// # let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// # for text in ["An old question.", "A new question."] {
+    /// #     journal.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
+    /// #     agent.push(Message::user(text));
+    /// # }
+    ///
+    /// let mut conversation = Conversation::new(&mut agent, &mut journal);
+    /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
+    /// let thread = conversation.snapshot();
+    /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_| {}));
+    /// // Here a host may ask whether it should be.
+    /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
+    /// assert_eq!(done.report.after.messages, 1);
+    /// assert_eq!(journal.log().standing().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

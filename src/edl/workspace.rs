@@ -125,6 +125,17 @@ impl Workspace {
     }
 
     /// The files, in the order of their paths.
+    ///
+    /// ```
+    /// use threadfold::edl::Workspace;
+    ///
+    /// let mut workspace = Workspace::new();
+    /// workspace.insert("src/b.rs", "fn b() {}")?;
+    /// workspace.insert("./src/a.rs", "fn a() {}")?;
+    /// let files: Vec<_> = workspace.files().map(|(path, file)| (path.as_str(), file.size())).collect();
+    /// assert_eq!(files, [("src/a.rs", 9), ("src/b.rs", 9)]);
+    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// ```
     pub fn files(&self) -> impl Iterator<Item = (&FilePath, &File)> {
         self.files.iter()
     }
@@ -145,6 +156,17 @@ impl Workspace {
     }
 
     /// The registers, in the order of their names.
+    ///
+    /// ```
+    /// use threadfold::edl::{Script, Workspace};
+    ///
+    /// let mut workspace = Workspace::new();
+    /// workspace.insert("a", "one two")?;
+    /// Script::parse("file a select /two/ cut second\nselect /one / cut first")?.run(&mut workspace);
+    /// let registers: Vec<(&str, &str)> = workspace.registers().collect();
+    /// assert_eq!(registers, [("first", "one "), ("second", "two")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn registers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.registers.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }

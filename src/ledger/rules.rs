@@ -103,6 +103,19 @@ impl Ledger {
     }
 
     /// The rules that hold, in the order in which they came.
+    ///
+    /// ```
+    /// use threadfold::ledger::Ledger;
+    ///
+    /// let mut ledger = Ledger::default();
+    /// let mails = ledger.add("Never send mails.")?;
+    /// ledger.add("Never touch the lexer.")?;
+    /// ledger.revoke(mails);
+    /// let standing: Vec<&str> = ledger.active().map(|rule| rule.text.as_str()).collect();
+    /// assert_eq!(standing, ["Never touch the lexer."]);
+    /// assert_eq!(ledger.rules().count(), 2);
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
     #[must_use]
     pub fn active(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.rules().filter(|rule| rule.status == RuleStatus::Active)

@@ -118,6 +118,14 @@ pub enum BudgetError {
 impl TokenBudget {
     /// Returns a budget of which nothing is spent.
     ///
+    /// ```
+    /// use threadfold::log::{BudgetLimits, TokenBudget};
+    ///
+    /// let limits = BudgetLimits { warning_threshold: 80.0, ..BudgetLimits::default() };
+    /// let error = TokenBudget::new(limits).unwrap_err();
+    /// assert_eq!(error.to_string(), "the warning threshold is 80, not between 0 and 1");
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`BudgetError::WarningThreshold`] if the threshold is not between 0 and 1, such as a number of
@@ -144,6 +152,15 @@ impl TokenBudget {
     }
 
     /// Records what an answer cost. Nothing, and zeros, are no report and change nothing.
+    ///
+    /// ```
+    /// use threadfold::{Usage, log::TokenBudget};
+    ///
+    /// let mut budget = TokenBudget::default();
+    /// budget.record(Usage::new(1_000, 200));
+    /// budget.record(None);
+    /// assert_eq!((budget.status().total_used, budget.status().responses), (1_200, 1));
+    /// ```
     pub fn record(&mut self, usage: impl Into<Option<Usage>>) {
         if let Some(usage) = usage.into().filter(|usage| !usage.is_zero()) {
             self.used += usage;
@@ -152,6 +169,15 @@ impl TokenBudget {
     }
 
     /// Whether this many tokens may be spent now.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
+    ///
+    /// let mut budget = TokenBudget::for_window(ContextWindow::new(10_000));
+    /// budget.record(Usage::new(9_000, 0));
+    /// assert!(budget.can_request(500));
+    /// assert!(!budget.can_request(501), "500 are the reserve");
+    /// ```
     #[must_use]
     pub fn can_request(&self, tokens: u64) -> bool {
         tokens <= self.available_tokens()
@@ -202,6 +228,15 @@ impl TokenBudget {
     }
 
     /// Begins anew: nothing spent, no answers, no compaction.
+    ///
+    /// ```
+    /// use threadfold::{Usage, log::TokenBudget};
+    ///
+    /// let mut budget = TokenBudget::default();
+    /// budget.record(Usage::new(1_000, 200));
+    /// budget.reset();
+    /// assert_eq!(budget, TokenBudget::default());
+    /// ```
     pub fn reset(&mut self) {
         *self = Self::of(self.limits);
     }
@@ -224,6 +259,16 @@ impl TokenBudget {
     }
 
     /// Returns where the budget stands.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
+    ///
+    /// let mut budget = TokenBudget::for_window(ContextWindow::new(10_000));
+    /// budget.record(Usage::new(8_000, 500));
+    /// let status = budget.status();
+    /// assert_eq!((status.effective_limit, status.available_tokens), (9_500, 1_000));
+    /// assert_eq!((status.usage_fraction, status.warning_triggered), (0.85, true));
+    /// ```
     #[must_use]
     pub fn status(&self) -> BudgetStatus {
         BudgetStatus {

@@ -82,6 +82,16 @@ impl EventLog {
     }
 
     /// The events, in order.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+    /// let times: Vec<Timestamp> = log.iter().map(|logged| logged.at).collect();
+    /// assert_eq!(times, [Timestamp(7)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iter(&self) -> std::slice::Iter<'_, LoggedEvent> {
         self.events.iter()
     }
@@ -104,6 +114,18 @@ impl EventLog {
 
     /// Appends what happened and returns it with its place. The time may be before that of the
     /// event before.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// let logged = log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!(logged.seq, 0);
+    /// let cut = Event::Truncated(Truncated { from: 5, len: 2 });
+    /// assert!(log.append(Timestamp(8), cut).is_err(), "the thread has one message");
+    /// assert_eq!(log.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -161,12 +183,43 @@ impl EventLog {
     }
 
     /// The compactions that are carried out and not undone, in order.
+    ///
+    /// ```
+    /// use threadfold::log::{CompactionRecord, Event};
+    /// use threadfold::{EventLog, Plan, message::*};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// for number in 0..2 {
+    ///     let (id, plan) = (CompactionId(number), Plan::from_splices(0, vec![]));
+    ///     let record = CompactionRecord::new(id, CompactionReason::Threshold, "by-hand", plan);
+    ///     log.append(Timestamp(number), Event::Compacted(Box::new(record)))?;
+    /// }
+    /// let _ = log.undo(Timestamp(2), CompactionId(1))?;
+    /// assert_eq!(log.standing().map(|record| record.id).collect::<Vec<_>>(), [CompactionId(0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &CompactionRecord> {
         self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
     }
 
     /// A compaction by its number, whether it stands or not; `None` for those that failed too.
+    ///
+    /// ```
+    /// use threadfold::log::{CompactionRecord, Event};
+    /// use threadfold::{EventLog, Message, Plan, Replacement, compact::CompactOptions, message::*};
+    ///
+    /// let (mut log, hello) = (EventLog::new("main".parse()?), Message::assistant("Hello!"));
+    /// log.append(Timestamp(1), Event::MessageAppended(hello.clone()))?;
+    /// let plan = Plan::new(&[hello], &[Replacement::new("A greeting.")], &CompactOptions::default())?;
+    /// let (id, reason) = (log.next_compaction(), CompactionReason::Threshold);
+    /// let record = CompactionRecord::new(id, reason, "by-hand", plan);
+    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    /// assert_eq!(log.compaction(id).map(|record| record.strategy.as_str()), Some("by-hand"));
+    /// let _ = log.undo(Timestamp(3), id)?;
+    /// assert_eq!((log.standing().count(), log.compaction(id).is_some()), (0, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn compaction(&self, id: CompactionId) -> Option<&CompactionRecord> {
         self.record(self.state.compactions.get(&id)?.0)

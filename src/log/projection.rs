@@ -102,6 +102,18 @@ impl EventLog {
 
     /// Returns the thread that the log comes to. No text is copied.
     ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
+    ///
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// log.append(Timestamp(2), Event::MessageAppended(Message::assistant("hello")))?;
+    /// log.append(Timestamp(3), Event::Truncated(Truncated { from: 2, len: 1 }))?;
+    /// assert_eq!(log.replay()?, [Message::user("hi")]);
+    /// assert_eq!(log.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`projection`](Self::projection).

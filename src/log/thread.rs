@@ -53,6 +53,15 @@ pub struct Thread {
 
 impl Thread {
     /// Returns an empty thread whose size is counted so.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, Thread, tokens::ByteEstimate};
+    ///
+    /// let mut thread = Thread::new(Arc::new(ByteEstimate::new(2)));
+    /// thread.push(Message::user("hello!"));
+    /// assert_eq!(thread.size().tokens, 7);
+    /// ```
     #[must_use]
     pub fn new(counter: Arc<dyn TokenCounter>) -> Self {
         Self {
@@ -129,6 +138,17 @@ impl Thread {
     }
 
     /// The place just behind the marker of a checkpoint; `None` if it is unknown or ambiguous.
+    ///
+    /// ```
+    /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
+    ///
+    /// let mut thread = Thread::default();
+    /// let id = thread.push_stamped(Message::user("hi"), &mut CheckpointIds::new(1));
+    /// assert_eq!(thread.checkpoint(id), Some(Position { message: 0, block: 2 }));
+    /// let twice = thread.messages()[0].clone();
+    /// thread.push(twice);
+    /// assert_eq!(thread.checkpoint(id), None, "two places have that name");
+    /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
         if let Place::At(position) = self.place(id) { Some(position) } else { None }
@@ -142,6 +162,16 @@ impl Thread {
     }
 
     /// Appends a message.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, Thread, message::ToolUse};
+    ///
+    /// let mut thread = Thread::default();
+    /// let call = ToolUse::new("call_1", "read", serde_json::json!({"path": "a.rs"}));
+    /// thread.push(Message::new(Role::Assistant, vec![call.into()]));
+    /// assert_eq!(thread.open_calls(), ["call_1"]);
+    /// assert_eq!(thread.epoch(), 0, "an append makes nothing stale");
+    /// ```
     pub fn push(&mut self, message: Message) {
         let tokens = self.note(self.messages.len(), &message);
         self.context = match usage::reported_tokens(&message) {
@@ -177,6 +207,16 @@ impl Thread {
     }
 
     /// Drops all messages from this one on.
+    ///
+    /// ```
+    /// use threadfold::{Message, Thread};
+    ///
+    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let before = thread.epoch();
+    /// thread.truncate(1);
+    /// assert_eq!(thread.messages()[..], [Message::user("hi")]);
+    /// assert_ne!(thread.epoch(), before);
+    /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.messages.len() {
             self.messages.make_mut().truncate(len);
@@ -185,6 +225,22 @@ impl Thread {
     }
 
     /// Returns the plan of replacing ranges with summaries. The checkpoints come from the index.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions, message::CheckpointIds};
+    ///
+    /// let mut thread = Thread::default();
+    /// let id = thread.push_stamped(Message::user("Where is it?"), &mut CheckpointIds::new(1));
+    /// thread.extend([Message::assistant("I look."), Message::assistant("In src/parse.rs.")]);
+    ///
+    /// let found = Replacement::new("It is in src/parse.rs.").from(id);
+    /// let plan = thread.plan(&[found], &CompactOptions::default())?;
+    /// assert_eq!((plan.messages_before(), plan.messages_after()), (3, 2));
+    /// assert_eq!(thread.size().messages, 3, "nothing has changed yet");
+    /// let removed = thread.apply(&plan)?;
+    /// assert_eq!(removed.messages.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -199,6 +255,17 @@ impl Thread {
 
     /// Carries a plan out and hands back what went. What lies before its first splice is not
     /// touched, nor looked at.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, StalePlan}};
+    ///
+    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// thread.truncate(1);
+    /// assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 2, found: 1 }));
+    /// assert_eq!(thread.size().messages, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

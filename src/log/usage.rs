@@ -163,6 +163,14 @@ impl TotalUsage {
     }
 
     /// The conversation and its compactions together.
+    ///
+    /// ```
+    /// use threadfold::{Usage, log::TotalUsage};
+    ///
+    /// let mut total = TotalUsage::default();
+    /// (total.thread, total.compaction) = (Usage::new(900, 50), Usage::new(100, 10));
+    /// assert_eq!(total.total(), Usage::new(1_000, 60));
+    /// ```
     #[must_use]
     pub fn total(&self) -> Usage {
         self.thread + self.compaction
@@ -183,6 +191,13 @@ impl ContextUsage {
     }
 
     /// The tokens to reckon with, estimated where nobody counted.
+    ///
+    /// ```
+    /// use threadfold::log::{ContextCount, ContextUsage};
+    ///
+    /// let unknown = ContextUsage { counted: ContextCount::Unknown, pending: 50 };
+    /// assert_eq!((unknown.tokens(), unknown.tokens_or_estimate()), (None, 50));
+    /// ```
     #[must_use]
     pub fn tokens_or_estimate(&self) -> u64 {
         self.tokens().unwrap_or(self.pending)
@@ -190,6 +205,16 @@ impl ContextUsage {
 
     /// The part of a window that is full: 1 is all of it. 0 where nothing is known, and for a window
     /// of nothing, so that no threshold is reached.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, log::{ContextCount, ContextUsage}};
+    ///
+    /// let window = ContextWindow::new(1_000);
+    /// let counted = ContextUsage { counted: ContextCount::Reported(700), pending: 50 };
+    /// assert_eq!(counted.pressure(window), 0.75);
+    /// let unknown = ContextUsage { counted: ContextCount::Unknown, pending: 750 };
+    /// assert_eq!(unknown.pressure(window), 0.0);
+    /// ```
     #[must_use]
     pub fn pressure(&self, window: ContextWindow) -> f64 {
         match (self.tokens(), window.tokens()) {

@@ -132,6 +132,14 @@ impl CheckpointIds {
     ///
     /// Two billion ids exist. Were all taken, the search would not end; a `taken` that says so
     /// about everything is given up on after 10,000 draws, and the last draw is returned.
+    ///
+    /// ```
+    /// use threadfold::message::CheckpointIds;
+    ///
+    /// let first = CheckpointIds::new(7).draw(|_| false);
+    /// let other = CheckpointIds::new(7).draw(|id| id == first);
+    /// assert_ne!(other, first, "the first was taken");
+    /// ```
     pub fn draw(&mut self, taken: impl Fn(CheckpointId) -> bool) -> CheckpointId {
         let mut id = self.next();
         for _ in 0..10_000 {

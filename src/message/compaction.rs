@@ -94,6 +94,14 @@ impl CompactionReason {
     }
 
     /// What the summary should attend to, if a person said.
+    ///
+    /// ```
+    /// use threadfold::message::CompactionReason;
+    ///
+    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    /// assert_eq!(reason.focus().map(|text| text.as_str()), Some("the parser"));
+    /// assert_eq!(CompactionReason::Overflow.focus(), None);
+    /// ```
     #[must_use]
     pub fn focus(&self) -> Option<&Text> {
         if let Self::Manual { focus } = self { focus.as_ref() } else { None }

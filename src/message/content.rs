@@ -178,18 +178,42 @@ pub struct Opaque {
 
 impl ContentBlock {
     /// Returns a text block.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message};
+    ///
+    /// let mut message = Message::user("Look at this:");
+    /// message.make_mut().content.push(ContentBlock::text("fn main() {}"));
+    /// assert!(message.content.iter().all(|block| block.kind() == "text"));
+    /// ```
     #[must_use]
     pub fn text(text: impl Into<Text>) -> Self {
         Self::Text(TextBlock::new(text))
     }
 
     /// Returns a checkpoint marker.
+    ///
+    /// ```
+    /// use threadfold::ContentBlock;
+    ///
+    /// let block = ContentBlock::checkpoint("a1b2c3".parse()?);
+    /// assert!(matches!(block, ContentBlock::Checkpoint(marker) if marker.id.as_str() == "a1b2c3"));
+    /// # Ok::<(), threadfold::message::CheckpointIdError>(())
+    /// ```
     #[must_use]
     pub fn checkpoint(id: CheckpointId) -> Self {
         Self::Checkpoint(Checkpoint::new(id))
     }
 
     /// Whether it is reasoning of the model, readable or encrypted.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, message::{RedactedThinking, Thinking}};
+    ///
+    /// assert!(ContentBlock::from(Thinking::new("Hm.", None)).is_reasoning());
+    /// assert!(ContentBlock::from(RedactedThinking::new("c2VjcmV0")).is_reasoning());
+    /// assert!(!ContentBlock::text("Hm.").is_reasoning());
+    /// ```
     #[must_use]
     pub fn is_reasoning(&self) -> bool {
         matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
@@ -268,6 +292,14 @@ impl RedactedThinking {
 
 impl ToolResult {
     /// Returns the result of a call that went well.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, message::{Image, MediaSource, ToolResult}};
+    ///
+    /// let url = MediaSource::Url { url: "https://example.org/cat.png".into() };
+    /// let content = vec![ContentBlock::text("A cat."), Image::new(url).into()];
+    /// assert!(!ToolResult::new("call_1", content).is_error);
+    /// ```
     #[must_use]
     pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
         Self {
@@ -280,6 +312,13 @@ impl ToolResult {
     }
 
     /// Returns a result of one text.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, message::ToolResult};
+    ///
+    /// let result = ToolResult::text("call_1", "fn main() {}");
+    /// assert_eq!(result.content, [ContentBlock::text("fn main() {}")]);
+    /// ```
     #[must_use]
     pub fn text(tool_use_id: impl Into<Text>, text: impl Into<Text>) -> Self {
         Self::new(tool_use_id, vec![ContentBlock::text(text)])

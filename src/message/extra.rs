@@ -37,6 +37,13 @@ struct Fields(Vec<(Text, Json)>);
 
 impl Extra {
     /// Returns the fields under the name of their codec; nothing at all if there are none.
+    ///
+    /// ```
+    /// use threadfold::message::{Extra, Json};
+    ///
+    /// let none: [(&str, Json); 0] = [];
+    /// assert_eq!(Extra::new("anthropic-messages", none), Extra::default());
+    /// ```
     #[must_use]
     pub fn new<K: Into<Text>>(
         codec: impl Into<Text>,
@@ -62,12 +69,31 @@ impl Extra {
     }
 
     /// The fields in the order in which they came.
+    ///
+    /// ```
+    /// use threadfold::message::{Extra, Json};
+    ///
+    /// let fields = [("user", Json::parse("\"u1\"")?), ("store", Json::parse("true")?)];
+    /// let extra = Extra::new("openai-chat", fields);
+    /// let names: Vec<&str> = extra.fields().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["user", "store"]);
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
         let tagged = self.0.as_deref().into_iter();
         tagged.flat_map(|tagged| tagged.fields.0.iter().map(|(key, json)| (key.as_str(), json)))
     }
 
     /// The fields, if this codec read them; otherwise none.
+    ///
+    /// ```
+    /// use threadfold::message::{Extra, Json};
+    ///
+    /// let extra = Extra::new("openai-chat", [("store", Json::parse("true")?)]);
+    /// assert_eq!(extra.of("openai-chat").count(), 1);
+    /// assert_eq!(extra.of("anthropic-messages").count(), 0);
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
     pub fn of(&self, codec: &str) -> impl Iterator<Item = (&str, &Json)> {
         let own = self.codec() == Some(codec);
         self.fields().filter(move |_| own)

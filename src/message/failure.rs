@@ -76,6 +76,16 @@ impl ModelError {
     }
 
     /// Returns the failure with the error that caused it.
+    ///
+    /// ```
+    /// use std::{error::Error, io};
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    ///
+    /// let broken = io::Error::new(io::ErrorKind::ConnectionReset, "connection reset by peer");
+    /// let error = ModelError::new(ModelErrorKind::Retryable { after: None }, "no answer");
+    /// let error = error.with_source(broken);
+    /// assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("connection reset by peer"));
+    /// ```
     #[must_use]
     pub fn with_source(self, source: impl Error + Send + Sync + 'static) -> Self {
         Self { source: Some(Arc::new(source)), ..self }
@@ -112,12 +122,28 @@ impl ModelError {
     }
 
     /// Whether the prompt was too long.
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    ///
+    /// let kind = ModelErrorKind::Overflow { limit: Some(200_000), found: Some(210_000) };
+    /// assert!(ModelError::new(kind, "prompt is too long").is_overflow());
+    /// assert!(!ModelError::new(ModelErrorKind::Other, "too long").is_overflow(), "words say nothing");
+    /// ```
     #[must_use]
     pub fn is_overflow(&self) -> bool {
         matches!(self.kind, ModelErrorKind::Overflow { .. })
     }
 
     /// Whether asking again may help.
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    ///
+    /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
+    /// let wrong = ModelError::new(ModelErrorKind::Authentication, "invalid key");
+    /// assert!(busy.is_retryable() && !wrong.is_retryable());
+    /// ```
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self.kind, ModelErrorKind::Retryable { .. })

@@ -95,6 +95,16 @@ impl Json {
 
     /// Returns it as a tree.
     ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::message::Json;
+    ///
+    /// assert_eq!(Json::parse(r#"{"path": "a.rs"}"#)?.to_value()?, json!({"path": "a.rs"}));
+    /// let deep = Json::parse(&("[".repeat(120) + &"]".repeat(120)))?;
+    /// assert!(deep.to_value().is_ok());
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JsonError`] if it nests deeper than `serde_json` reads (128 levels) or holds a number

@@ -127,18 +127,40 @@ impl Message {
     }
 
     /// Returns a user message of one text.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role};
+    ///
+    /// let message = Message::user("Where is the parser?");
+    /// assert_eq!(message.role, Role::User);
+    /// assert!(message.is_typed());
+    /// ```
     #[must_use]
     pub fn user(text: impl Into<Text>) -> Self {
         Self::new(Role::User, vec![ContentBlock::text(text)])
     }
 
     /// Returns an assistant message of one text.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, Role};
+    ///
+    /// let message = Message::assistant("In src/parse.rs.");
+    /// assert_eq!(message, Message::new(Role::Assistant, vec![ContentBlock::text("In src/parse.rs.")]));
+    /// ```
     #[must_use]
     pub fn assistant(text: impl Into<Text>) -> Self {
         Self::new(Role::Assistant, vec![ContentBlock::text(text)])
     }
 
     /// Returns a system message of one text.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role};
+    ///
+    /// let message = Message::system("Be brief.");
+    /// assert!(message.role == Role::System && !message.is_typed());
+    /// ```
     #[must_use]
     pub fn system(text: impl Into<Text>) -> Self {
         Self::new(Role::System, vec![ContentBlock::text(text)])
@@ -173,6 +195,15 @@ impl Message {
     }
 
     /// Whether both handles share their parts.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    ///
+    /// let message = Message::user("hi");
+    /// assert!(message.ptr_eq(&message.clone()));
+    /// let same = Message::user("hi");
+    /// assert!(message == same && !message.ptr_eq(&same));
+    /// ```
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -194,6 +225,15 @@ impl Message {
     }
 
     /// The results, in order.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::ToolResult};
+    ///
+    /// let results = ["one", "two"].map(|text| ToolResult::text("call_1", text).into());
+    /// let message = Message::new(Role::User, results.into());
+    /// assert!(message.tool_results().all(|result| result.tool_use_id == *"call_1"));
+    /// assert_eq!(message.tool_results().count(), 2);
+    /// ```
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.content.iter().filter_map(|block| {
             if let ContentBlock::ToolResult(result) = block { Some(result) } else { None }
@@ -230,6 +270,14 @@ impl Message {
     }
 
     /// Whether a person typed something in it.
+    ///
+    /// ```
+    /// use threadfold::{Message, Role, message::ToolResult};
+    ///
+    /// assert!(Message::user("And now?").is_typed());
+    /// let results = vec![ToolResult::text("call_1", "done").into()];
+    /// assert!(!Message::new(Role::User, results).is_typed(), "a tool wrote that");
+    /// ```
     #[must_use]
     pub fn is_typed(&self) -> bool {
         self.typed_blocks().next().is_some()

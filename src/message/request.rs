@@ -123,6 +123,15 @@ pub enum Delta {
 
 impl Request {
     /// Returns a request of these messages and nothing else.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, Thread};
+    ///
+    /// let thread: Thread = [Message::user("hi")].into_iter().collect();
+    /// let request = Request::new(thread.messages().clone());
+    /// assert!(request.messages.ptr_eq(thread.messages()), "no message was copied");
+    /// assert!(request.system.is_empty() && request.tools.is_empty());
+    /// ```
     #[must_use]
     pub fn new(messages: impl Into<Messages>) -> Self {
         Self { messages: messages.into(), ..Self::default() }

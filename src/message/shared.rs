@@ -30,6 +30,15 @@ impl<T> SharedVec<T> {
 
 impl<T: Clone> SharedVec<T> {
     /// The vector, to be changed. Cloned first if another handle holds it.
+    ///
+    /// ```
+    /// use threadfold::message::SharedVec;
+    ///
+    /// let mut numbers = SharedVec::from(vec![1, 2]);
+    /// let before = numbers.clone();
+    /// numbers.make_mut().push(3);
+    /// assert_eq!((before[..].to_vec(), numbers[..].to_vec()), (vec![1, 2], vec![1, 2, 3]));
+    /// ```
     pub fn make_mut(&mut self) -> &mut Vec<T> {
         Arc::make_mut(&mut self.0)
     }

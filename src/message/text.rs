@@ -34,6 +34,13 @@ impl Text {
     }
 
     /// Whether nothing but white space is in it. Providers refuse such text blocks.
+    ///
+    /// ```
+    /// use threadfold::message::Text;
+    ///
+    /// assert!(Text::from(" \n\t").is_blank());
+    /// assert!(!Text::from("hi").is_blank());
+    /// ```
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.trim().is_empty()

@@ -134,6 +134,13 @@ impl ToolSpec {
 
 impl ToolUse {
     /// Returns a call without extra fields.
+    ///
+    /// ```
+    /// use threadfold::message::ToolUse;
+    ///
+    /// let call = ToolUse::new("call_1", "read", serde_json::json!({"path": "a.rs"}));
+    /// assert_eq!((call.name.as_str(), call.input.as_str()), ("read", r#"{"path":"a.rs"}"#));
+    /// ```
     #[must_use]
     pub fn new(id: impl Into<Text>, name: impl Into<Text>, input: impl Into<ToolInput>) -> Self {
         Self { id: id.into(), name: name.into(), input: input.into(), extra: Extra::default() }

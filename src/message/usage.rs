@@ -44,6 +44,14 @@ impl Usage {
     }
 
     /// Tokens in the context after the call: prompt and answer.
+    ///
+    /// ```
+    /// use threadfold::Usage;
+    ///
+    /// // What was read from a cache is part of the prompt.
+    /// let usage = Usage { cache_read: 800, ..Usage::new(900, 100) };
+    /// assert_eq!(usage.context_tokens(), 1_000);
+    /// ```
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
         self.input.saturating_add(self.output)

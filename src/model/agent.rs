@@ -17,6 +17,39 @@ use crate::{
 /// The thread is a [`Thread`], so messages and index cannot come apart, and the provided methods
 /// tell the adapter of every rewrite. Change the thread through them, not through
 /// [`thread_mut`](Self::thread_mut).
+///
+/// ```
+/// use threadfold::{Message, ProviderThread, Thread};
+///
+/// /// Its server holds the conversation, under the id of the last answer.
+/// #[derive(Debug, Default)]
+/// struct Stateful {
+///     thread: Thread,
+///     previous_response: Option<String>,
+/// }
+///
+/// impl ProviderThread for Stateful {
+///     fn thread(&self) -> &Thread {
+///         &self.thread
+///     }
+///
+///     fn thread_mut(&mut self) -> &mut Thread {
+///         &mut self.thread
+///     }
+///
+///     fn rewritten(&mut self) {
+///         self.previous_response = None;
+///     }
+/// }
+///
+/// let mut adapter = Stateful::default();
+/// adapter.push(Message::user("Hi."));
+/// adapter.previous_response = Some("resp_1".to_owned());
+/// adapter.push(Message::assistant("Hello!"));
+/// assert!(adapter.previous_response.is_some(), "an append leaves the server's state");
+/// adapter.truncate(1);
+/// assert_eq!(adapter.previous_response, None);
+/// ```
 pub trait ProviderThread: fmt::Debug + Send + Sync {
     /// The thread.
     fn thread(&self) -> &Thread;
@@ -79,6 +112,57 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
 ///
 /// For providers that keep state on their side. Everyone else implements [`Model`], and
 /// [`ModelAgent`] makes an agent of it.
+///
+/// ```
+/// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
+/// use threadfold::message::{Delta, ModelError, StopReason};
+/// use threadfold::{Agent, ContextWindow, Message, ProviderThread, Request, Thread, Turn, model};
+///
+/// /// Says how many messages it had to send.
+/// #[derive(Clone, Debug, Default)]
+/// struct Stateful {
+///     thread: Thread,
+///     /// How many of them its server holds.
+///     held: usize,
+/// }
+///
+/// # impl ProviderThread for Stateful {
+/// #     fn thread(&self) -> &Thread {
+/// #         &self.thread
+/// #     }
+/// #     fn thread_mut(&mut self) -> &mut Thread {
+/// #         &mut self.thread
+/// #     }
+/// #     fn rewritten(&mut self) {
+/// #         self.held = 0;
+/// #     }
+/// # }
+/// impl Agent for Stateful {
+///     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+///         let own = request.messages.ptr_eq(self.messages());
+///         let sent = request.messages.len() - if own { self.held } else { 0 };
+///         let answer = Message::assistant(format!("{sent} sent"));
+///         let turn = Turn::new(answer, StopReason::EndTurn, None);
+///         stream::iter([Ok(Delta::Turn { turn })]).boxed()
+///     }
+///
+///     fn context_window(&self) -> Option<ContextWindow> {
+///         None
+///     }
+///
+///     fn fork(&self) -> Box<dyn Agent> {
+///         Box::new(self.clone())
+///     }
+/// }
+///
+/// let mut agent = Stateful { held: 1, ..Stateful::default() };
+/// agent.push(Message::assistant("Old."));
+/// agent.push(Message::user("New."));
+/// let ask = |messages| block_on(model::turn_of(agent.run_turn(Request::new(messages))));
+/// assert_eq!(ask(agent.messages().clone())?.text(), "1 sent");
+/// assert_eq!(ask(agent.messages().to_vec().into())?.text(), "2 sent");
+/// # Ok::<(), ModelError>(())
+/// ```
 pub trait Agent: ProviderThread {
     /// Returns the model's answer to a request, piece by piece. The last item is [`Delta::Turn`],
     /// or an error. Never appends by itself; dropped, it cancels.
@@ -139,6 +223,16 @@ impl ModelAgent {
     }
 
     /// Returns the agent with this window.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Agent, ContextWindow, ModelAgent, testing::ScriptedModel};
+    ///
+    /// let window = ContextWindow::for_model("claude-sonnet-4-5").ok_or("it is published")?;
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_window(window);
+    /// assert_eq!(agent.context_window(), Some(ContextWindow::new(200_000)));
+    /// # Ok::<(), &str>(())
+    /// ```
     #[must_use]
     pub fn with_window(self, window: ContextWindow) -> Self {
         Self { window: Some(window), ..self }

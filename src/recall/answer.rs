@@ -29,11 +29,53 @@ pub struct Recall<'a> {
 
 impl<'a> Recall<'a> {
     /// Returns what was compacted away in this log, told in answers of [`MAX_BYTES`].
+    ///
+    /// ```
+    /// use threadfold::log::{CompactionRecord, Event};
+    /// use threadfold::recall::{Recall, RecallRequest};
+    /// use threadfold::{EventLog, Message, Plan, Replacement, compact::CompactOptions, message::*};
+    ///
+    /// let (mut log, port) = (EventLog::new("main".parse()?), Message::assistant("The port is 8443."));
+    /// log.append(Timestamp(1), Event::MessageAppended(port.clone()))?;
+    /// let plan = Plan::new(&[port], &[Replacement::new("A port.")], &CompactOptions::default())?;
+    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    ///
+    /// let recalled = Recall::of(&log).answer(&RecallRequest::default())?;
+    /// assert!(recalled.passages[0].text.contains("The port is 8443."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn of(log: &'a EventLog) -> Self {
         Self { log, redactor: None, max_bytes: MAX_BYTES }
     }
 
     /// Returns it without what the redactor takes out: it is neither told nor found.
+    ///
+    /// ```
+    /// use std::borrow::Cow;
+    /// use threadfold::{EventLog, message::Redactor, recall::{Recall, RecallRequest}};
+    /// # use threadfold::{Message, Plan, Replacement, compact::CompactOptions, message::*};
+    /// # use threadfold::log::{CompactionRecord, Event};
+    /// # let (mut log, key) = (EventLog::new("main".parse()?), Message::assistant("The key is sk-123."));
+    /// # log.append(Timestamp(1), Event::MessageAppended(key.clone()))?;
+    /// # let plan = Plan::new(&[key], &[Replacement::new("A key.")], &CompactOptions::default())?;
+    /// # let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// # log.append(Timestamp(2), Event::Compacted(Box::new(record)))?;
+    ///
+    /// #[derive(Debug)]
+    /// struct Keys;
+    ///
+    /// impl Redactor for Keys {
+    ///     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    ///         text.replace("sk-123", "[key]").into()
+    ///     }
+    /// }
+    ///
+    /// // "The key is sk-123." was compacted away in this log.
+    /// let recalled = Recall::of(&log).redacted_by(&Keys).answer(&RecallRequest::default())?;
+    /// assert!(recalled.passages[0].text.contains("The key is [key]."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn redacted_by(self, redactor: &'a dyn Redactor) -> Self {
         Self { redactor: Some(redactor), ..self }
     }

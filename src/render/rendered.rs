@@ -29,6 +29,13 @@ impl Rendered {
     }
 
     /// The whole text, as a string of its own.
+    ///
+    /// ```
+    /// use threadfold::{Message, render::{RenderOptions, render}};
+    ///
+    /// let text = render(&[Message::user("hi")], &RenderOptions::default()).into_text();
+    /// assert!(text.contains("hi"));
+    /// ```
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
@@ -41,6 +48,14 @@ impl Rendered {
     }
 
     /// The byte range of a message.
+    ///
+    /// ```
+    /// use threadfold::render::Rendered;
+    ///
+    /// let rendered: Rendered = ["> hello\n", "hi\n"].into_iter().collect();
+    /// assert_eq!(rendered.message_range(1), Some(8..11));
+    /// assert_eq!(rendered.message_range(2), None);
+    /// ```
     #[must_use]
     pub fn message_range(&self, message: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(message)?;

@@ -34,6 +34,14 @@ impl Facts {
     }
 
     /// Returns the facts of these messages.
+    ///
+    /// ```
+    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    ///
+    /// let thread = [Message::user("Fix src/parse.rs."), Message::user("Never touch the lexer.")];
+    /// let facts = Facts::of(&thread, AuditOptions::default());
+    /// assert_eq!(facts.audit(&thread).overall.facts, 2);
+    /// ```
     #[must_use]
     pub fn of(messages: &[Message], options: AuditOptions) -> Self {
         let mut facts = Self::new(options);
@@ -47,6 +55,15 @@ impl Facts {
     ///
     /// Of many times more facts than [`AuditOptions::max_facts`] those that weigh least are
     /// dropped, so a thread without end does not fill the memory.
+    ///
+    /// ```
+    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    ///
+    /// let mut facts = Facts::new(AuditOptions::default());
+    /// facts.read(&Message::user("Fix src/parse.rs."));
+    /// facts.read(&Message::assistant("Fixed."));
+    /// assert_eq!(facts.messages(), 2);
+    /// ```
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
         self.messages = self.messages.saturating_add(1);
@@ -72,6 +89,17 @@ impl Facts {
     ///
     /// As [`audit`](super::audit()), but that facts of messages that stand count too: they are
     /// kept.
+    ///
+    /// ```
+    /// use threadfold::{Message, retention::{AuditOptions, Facts}};
+    ///
+    /// let thread = [Message::user("Fix src/parse.rs."), Message::user("And then src/lex.rs.")];
+    /// let facts = Facts::of(&thread, AuditOptions::default());
+    /// let retention = facts.audit(&thread[1..]);
+    /// let missing: Vec<&str> = retention.missing.iter().map(|fact| fact.text.as_str()).collect();
+    /// assert_eq!(missing, ["src/parse.rs"]);
+    /// assert_eq!(facts.audit(&thread).missing, []);
+    /// ```
     #[must_use]
     pub fn audit(&self, after: &[Message]) -> Retention {
         let mut search = self.search();

@@ -15,6 +15,28 @@ use crate::{
 };
 
 /// How much must be kept.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{ModelAgent, Session, retention::RetentionPolicy, strategy::Summarize};
+/// use threadfold::testing::ScriptedModel;
+///
+/// let long = "I read it, and it is a parser. ".repeat(20);
+/// let model = ScriptedModel::new([long.as_str(), "Yes.", "Parsing."]);
+/// let none = RetentionPolicy { addendum_tokens: 0, minimum: 0, ..RetentionPolicy::default() };
+/// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+///     .strategy(Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() }))
+///     .retention(none)
+///     .build()?;
+/// for text in ["Fix src/parse.rs.", "Go on.", "/compact"] {
+///     block_on(async { session.send(text).await })?;
+/// }
+/// let record = session.log().standing().last().ok_or("it was compacted")?;
+/// let retention = record.report.retention.as_deref().ok_or("it was audited")?;
+/// assert_eq!(retention.missing[0].text, "src/parse.rs");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionPolicy {

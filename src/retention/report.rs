@@ -56,6 +56,16 @@ impl Retention {
 
     /// Returns the same with only the twelve missing facts that weigh most, as reports have it. The
     /// numbers stay.
+    ///
+    /// ```
+    /// use threadfold::{Message, retention::{AuditOptions, audit}};
+    ///
+    /// let paths: String = (0..30).map(|n| format!("src/part{n}.rs ")).collect();
+    /// let lost = audit(&[Message::user(paths)], &[], &AuditOptions::default());
+    /// assert_eq!(lost.missing.len(), 30);
+    /// let short = lost.shortened();
+    /// assert_eq!((short.missing.len(), short.overall.facts), (12, 30));
+    /// ```
     #[must_use]
     pub fn shortened(mut self) -> Self {
         self.missing.truncate(NAMED);

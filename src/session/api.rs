@@ -122,6 +122,19 @@ pub struct TokenUsageSummary {
 impl ApiEvent {
     /// Returns what a server sends for an event of a compaction; `None` for what happens between its
     /// beginning and its end.
+    ///
+    /// ```
+    /// use threadfold::message::{CompactionId, Timestamp};
+    /// use threadfold::session::{CompactionEvent, api::ApiEvent};
+    ///
+    /// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(0));
+    /// let progress = CompactionEvent::Progress { id, done: 1, total: 4 };
+    /// assert_eq!(ApiEvent::of(&progress), None, "pages are told of beginning and end");
+    /// let failed = CompactionEvent::Failed { id, thread, at, error: "no model".into() };
+    /// let Some(ApiEvent::CompactionComplete { data, .. }) = ApiEvent::of(&failed) else { panic!() };
+    /// assert_eq!((data.success, data.error.as_deref()), (false, Some("no model")));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
     #[must_use]
     pub fn of(event: &CompactionEvent) -> Option<Self> {
         let complete = |thread: &ThreadId, at: &Timestamp, data| {

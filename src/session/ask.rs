@@ -41,6 +41,23 @@ impl Session {
 
     /// As [`send`](Self::send), for a message of any content. It is never a command, and always the
     /// user's, whatever role it came with.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::message::{Image, MediaSource, Message};
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["A cat."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let mut question = Message::user("What is this?");
+    /// let url = MediaSource::Url { url: "https://example.org/cat.png".into() };
+    /// question.make_mut().content.push(Image::new(url).into());
+    /// let reply = block_on(async { session.send_message(question).await })?;
+    /// assert_eq!(reply.text, "A cat.");
+    /// assert_eq!(session.messages()[0].content[1].kind(), "image");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn send_message(&mut self, mut message: Message) -> Events<'_> {
         if message.role != Role::User {
             message.make_mut().role = Role::User;
@@ -50,6 +67,22 @@ impl Session {
 
     /// Compacts the thread now, with what the summary should attend to, and asks the model nothing
     /// else. What `/compact` does.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]));
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(keep));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Where is the parser?").await })?;
+    /// block_on(async { session.send("How long is it?").await })?;
+    /// let reply = block_on(async { session.compact(None).await })?;
+    /// assert!(reply.text.starts_with("Compacted: 4 to 2 messages"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
         self.events(Asked::Compact { focus })
     }

@@ -19,6 +19,31 @@ use crate::{
 };
 
 /// Puts a [`Session`] together. Everything but the agent has a default.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{Message, ModelAgent, Session, testing::ScriptedModel};
+///
+/// let model = ScriptedModel::new(["Hello!"]);
+/// let mut session = Session::builder(ModelAgent::new(Arc::new(model.clone())))
+///     .system("Be brief.")
+///     .rule("Never send mails.")
+///     .rules_in_system_prompt()
+///     .reminder("Answer in English.")
+///     .compact_context_tool()
+///     .recall_tool()
+///     .build()?;
+/// block_on(async { session.send("Hi.").await })?;
+///
+/// let request = &model.requests()[0];
+/// assert_eq!(request.system[0], Message::system("Be brief."));
+/// assert!(request.system[1].content[0].as_text().is_some_and(|text| text.contains("mails")));
+/// assert_eq!(request.messages[0].content[1].kind(), "system_reminder");
+/// let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+/// assert_eq!(tools, ["compact_context", "recall"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct SessionBuilder {
@@ -95,6 +120,18 @@ impl SessionBuilder {
     /// Returns the builder with this log, and the store that keeps it. The thread of the agent is
     /// that of the log then, so this is how a session is taken up again: open the journal of its
     /// thread and hand it over.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    ///
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut log = EventLog::new("main".parse()?);
+    /// log.append(Timestamp(0), Event::MessageAppended(Message::user("Hi.")))?;
+    /// let session = Session::builder(agent).journal(Journal::new(log)).build()?;
+    /// assert_eq!(session.messages()[0], Message::user("Hi."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn journal(self, journal: Journal) -> Self {
         Self { journal: Some(journal), ..self }
     }
@@ -135,12 +172,25 @@ impl SessionBuilder {
 
     /// Returns the builder with a store for a thread that it does not know yet: that of a
     /// [fork](Session::fork), or a new one. Everything is written there before the first message.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// use threadfold::store::{MemoryStore, ThreadStore};
+    ///
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+    /// let store = Arc::new(MemoryStore::default());
+    /// let mut session = Session::builder(agent).store(store.clone()).build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(block_on(store.load(session.thread_id()))?.log, *session.log());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn store(self, store: Arc<dyn ThreadStore>) -> Self {
         let journal = self.journal.unwrap_or_else(new_journal);
         Self { journal: Some(journal.kept_by(store)), ..self }
     }
 
-    /// Returns the builder with a place for what compactions archive.
+    /// Returns the builder with a place for what compactions archive, such as a
+    /// [`MemoryArchive`](crate::store::MemoryArchive).
     pub fn archive(self, archive: Arc<dyn Archive>) -> Self {
         Self { archive: Some(archive), ..self }
     }
@@ -175,6 +225,23 @@ impl SessionBuilder {
 
     /// Returns the builder with a fast and cheap model for summaries; by default the agent's own is
     /// asked.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// use threadfold::strategy::{RangeForm, Summarize};
+    ///
+    /// # let story = "A long story. ".repeat(40);
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new([story.as_str(), "Well."])));
+    /// let fast = ScriptedModel::new(["They told stories."]);
+    /// let text = Summarize { messages: 1, range: RangeForm::Text, ..Summarize::default() };
+    /// let builder = Session::builder(agent).strategy(Arc::new(text)).fast_model(Arc::new(fast.clone()));
+    /// let mut session = builder.build()?;
+    /// for text in ["Tell me a story.", "Another one.", "/compact"] {
+    ///     block_on(async { session.send(text).await })?;
+    /// }
+    /// assert_eq!(fast.requests().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn fast_model(self, model: Arc<dyn Model>) -> Self {
         Self { fast: Some(model), ..self }
     }
@@ -183,6 +250,21 @@ impl SessionBuilder {
     /// a model that sums up, archive entries, summaries, notices and errors of compactions pass it,
     /// and so does what a strategy writes anew, such as a result that it trims. The conversation with
     /// the agent's own model does not.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::{borrow::Cow, sync::Arc}};
+    /// # use threadfold::{ModelAgent, Session, message::Redactor, testing::ScriptedModel};
+    /// # #[derive(Debug)]
+    /// # struct Keys;
+    /// # impl Redactor for Keys {
+    /// #     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> { text.replace("sk-123", "[key]").into() }
+    /// # }
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["I keep it."])));
+    /// let mut session = Session::builder(agent).redactor(Arc::new(Keys)).build()?;
+    /// block_on(async { session.send("Never tell anybody sk-123.").await })?;
+    /// assert_eq!(session.rules().to_string(), "- Never tell anybody [key].\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn redactor(self, redactor: Arc<dyn Redactor>) -> Self {
         Self { redactor: Some(redactor), ..self }
     }
@@ -222,6 +304,21 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with this policy of automatic compaction.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ContextWindow, ModelAgent, Session}};
+    /// # use threadfold::{auto::{AutoPolicy, Threshold}, strategy::KeepRecent, testing::ScriptedModel};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["One.", "Two.", "Three."])));
+    /// let policy = AutoPolicy { threshold: Threshold::Tokens(50), ..AutoPolicy::default() };
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let builder = Session::builder(agent.with_window(ContextWindow::new(1_000)));
+    /// let mut session = builder.policy(policy).strategy(Arc::new(keep)).build()?;
+    /// for text in ["First.", "Second.", "Third."] {
+    ///     block_on(async { session.send(text).await })?;
+    /// }
+    /// assert_eq!(session.log().standing().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn policy(self, policy: AutoPolicy) -> Self {
         Self { policy, ..self }
     }
@@ -243,6 +340,17 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with this many answers that a turn may have; by default 100.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{Message, ModelAgent, Role, Session}};
+    /// # use threadfold::{message::ToolUse, testing::ScriptedModel};
+    /// # let call = || Message::new(Role::Assistant, vec![ToolUse::new("t1", "read", serde_json::json!({})).into()]);
+    /// # let model = Arc::new(ScriptedModel::new([call(), call(), call()]));
+    /// let mut session = Session::builder(ModelAgent::new(model.clone())).max_rounds(2).build()?;
+    /// block_on(async { session.send("Read everything.").await })?;
+    /// assert_eq!(model.remaining(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn max_rounds(self, rounds: u32) -> Self {
         Self { max_rounds: rounds, ..self }
     }
@@ -277,6 +385,13 @@ impl SessionBuilder {
 
     /// Builds the session. A log that has messages takes the place of the agent's thread; messages
     /// that the agent has without a log are logged.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let error = Session::builder(agent).compact_tool().compact_tool().build().unwrap_err();
+    /// assert_eq!(error.to_string(), "two tools are called compact");
+    /// ```
     ///
     /// # Errors
     ///

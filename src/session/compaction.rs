@@ -47,6 +47,22 @@ enum Piece {
 impl Session {
     /// The tokens that the next request would have: what the provider counted last and an estimate
     /// of what came since, or an estimate of all.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, ModelAgent, Session, Turn, Usage, message::StopReason};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let answer = Message::assistant("Hello!");
+    /// let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(900, 100)));
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new([turn])));
+    /// let mut session = Session::builder(agent).system("Be brief.").build()?;
+    /// assert_eq!(session.context_tokens(), 7, "nobody counted yet");
+    /// block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(session.context_tokens(), 1_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
         self.pressure(0).tokens()

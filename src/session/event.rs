@@ -180,6 +180,16 @@ impl CompactionEvent {
     }
 
     /// Whether it is the last event of its compaction.
+    ///
+    /// ```
+    /// use threadfold::{message::CompactionId, session::CompactionEvent};
+    ///
+    /// let id = CompactionId(0);
+    /// assert!(!CompactionEvent::Progress { id, done: 4, total: 4 }.is_end());
+    /// let (thread, at) = ("main".parse()?, threadfold::message::Timestamp(0));
+    /// assert!(CompactionEvent::Cancelled { id, thread, at }.is_end());
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
     #[must_use]
     pub fn is_end(&self) -> bool {
         match self {

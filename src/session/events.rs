@@ -17,6 +17,21 @@ use crate::message::{StopReason, Usage};
 /// can be used again at once.
 ///
 /// It is a [`Stream`], has a [`next`](Self::next) of its own, and can be awaited for the [`Reply`].
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{ModelAgent, session::Session, testing::ScriptedModel};
+///
+/// let model = Arc::new(ScriptedModel::new(["Never read.", "Hello!"]));
+/// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+/// let mut dropped = session.send("Hi.");
+/// assert!(block_on(dropped.next()).is_some());
+/// drop(dropped);
+/// let reply = block_on(async { session.send("Hi again.").await })?;
+/// assert_eq!(reply.text, "Hello!");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Events<'a> {
     work: Option<BoxFuture<'a, ()>>,
     place: Place,
@@ -85,6 +100,26 @@ impl<'a> Events<'a> {
     }
 
     /// Returns the next event; `None` behind the last one.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, message::StopReason, testing::ScriptedModel};
+    /// use threadfold::session::{Session, SessionEvent};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let mut events = session.send("Hi.");
+    /// let first = block_on(events.next()).transpose()?;
+    /// assert!(matches!(first, Some(SessionEvent::TextDelta { .. })));
+    /// let mut last = first;
+    /// while let Some(event) = block_on(events.next()).transpose()? {
+    ///     last = Some(event);
+    /// }
+    /// let Some(SessionEvent::TurnEnded { stop_reason, .. }) = last else { panic!("it is the last") };
+    /// assert_eq!(stop_reason, StopReason::EndTurn);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn next(&mut self) -> Option<Result<SessionEvent, SessionError>> {
         StreamExt::next(self).await
     }

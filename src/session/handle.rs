@@ -15,6 +15,24 @@ use super::event::SessionEvent;
 use crate::message::{CompactionId, Text};
 
 /// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{ModelAgent, session::{Session, SessionEvent}, testing::ScriptedModel};
+///
+/// let model = Arc::new(ScriptedModel::new(["Hello!", "Fine."]));
+/// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+/// let handle = session.handle();
+/// let mut events = session.send("Hi.");
+/// handle.queue("How are you?");
+/// let mut turns = 0;
+/// while let Some(event) = block_on(events.next()) {
+///     turns += usize::from(matches!(event?, SessionEvent::TurnEnded { .. }));
+/// }
+/// assert_eq!((turns, handle.queued()), (2, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SessionHandle {
     shared: Arc<Shared>,
@@ -54,6 +72,18 @@ impl SessionHandle {
 
     /// Queues a message. It begins a turn of its own when the one at work is over, in order with
     /// the others; queued while nothing goes on it waits for the next turn.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Fine."]));
+    /// # let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// session.handle().queue("How are you?");
+    /// let reply = block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(reply.text, "Fine.");
+    /// assert_eq!(session.messages().len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn queue(&self, text: impl Into<Text>) {
         self.shared.lock().push_back(text.into());
     }
@@ -85,6 +115,16 @@ impl SessionHandle {
     }
 
     /// Takes all messages back that wait, such as to put them into the input again.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let session = Session::builder(ModelAgent::new(Arc::new(ScriptedModel::default()))).build()?;
+    /// let handle = session.handle();
+    /// handle.queue("How are you?");
+    /// assert_eq!(handle.take_queued(), ["How are you?"]);
+    /// assert_eq!(handle.queued(), 0);
+    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
         self.shared.lock().drain(..).collect()
@@ -92,6 +132,21 @@ impl SessionHandle {
 
     /// Ends the turn that goes on, if one does: its stream yields
     /// [`Aborted`](super::SessionEvent::Aborted) and nothing more.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, session::{Session, SessionEvent}, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["A very long answer."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let handle = session.handle();
+    /// let mut events = session.send("Tell me everything.");
+    /// handle.abort();
+    /// assert_eq!(block_on(events.next()).transpose()?, Some(SessionEvent::Aborted));
+    /// assert!(block_on(events.next()).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn abort(&self) {
         if self.shared.busy.load(Ordering::Acquire) {
             self.shared.abort.store(true, Ordering::Release);

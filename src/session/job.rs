@@ -34,6 +34,23 @@ pub struct CompactionJob {
 }
 
 /// A compaction that was prepared, or why it came to nothing. Nothing has changed yet.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+///
+/// let model = Arc::new(ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]));
+/// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+/// block_on(async { session.send("Where is the parser?").await })?;
+/// block_on(async { session.send("How long is it?").await })?;
+/// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+/// let preview = block_on(session.preview(Arc::new(keep)));
+/// assert_eq!(preview.report().map_err(Clone::clone)?.after.messages, 2);
+/// let driven = preview.outcome().map_err(Clone::clone)?;
+/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct PreparedCompaction {
@@ -48,11 +65,48 @@ pub struct PreparedCompaction {
 impl CompactionJob {
     /// Asks the models and returns what came of it. The future may be dropped; nothing has happened
     /// then but the calls.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let prepared = block_on(session.prepare_compaction().run());
+    /// let error = prepared.report().unwrap_err();
+    /// assert!(error.error.is_nothing_to_compact());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn run(self) -> PreparedCompaction {
         self.run_observed(&mut |_| {}).await
     }
 
     /// As [`run`](Self::run), and tells what happens meanwhile.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, drive::DriveEvent, strategy::Summarize};
+    /// use threadfold::testing::ScriptedModel;
+    ///
+    /// let story = "Once upon a time there was a parser. ".repeat(20);
+    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale of a parser."]));
+    /// let short = Summarize { messages: 2, ..Summarize::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Tell me a story.").await })?;
+    /// block_on(async { session.send("And then?").await })?;
+    ///
+    /// let mut calls = 0;
+    /// let mut observe = |event: DriveEvent<'_>| {
+    ///     calls += usize::from(matches!(event, DriveEvent::Called { .. }));
+    /// };
+    /// let prepared = block_on(session.prepare_compaction().run_observed(&mut observe));
+    /// assert_eq!((prepared.outcome().map_err(Clone::clone)?.calls, calls), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn run_observed(
         self,
         observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
@@ -171,6 +225,26 @@ impl Session {
     ///
     /// The future may be dropped at any point: before the commit nothing has changed, and behind it
     /// the next turn stores what is missing.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]));
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(keep));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Where is the parser?").await })?;
+    /// block_on(async { session.send("How long is it?").await })?;
+    ///
+    /// let (first, second) = (session.prepare_compaction(), session.prepare_compaction());
+    /// let done = block_on(async { session.adopt(first.run().await).await })?;
+    /// assert_eq!(done.report.after.messages, session.messages().len());
+    /// let error = block_on(async { session.adopt(second.run().await).await }).unwrap_err();
+    /// assert!(error.to_string().contains("from message 0 on"), "{error}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -62,6 +62,20 @@ impl Session {
     /// Takes a rule back, of user or host, and returns whether it was there and held. It is in the
     /// log at once, and stored with the next turn.
     ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["Fixed."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Fix the parser. Never touch the lexer.").await })?;
+    /// let id = session.rules().active().next().ok_or("the user gave a rule")?.id;
+    /// assert!(session.revoke_rule(id)?);
+    /// assert!(!session.revoke_rule(id)?, "it holds no more");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`SessionError::Log`], which a change of rules never comes to.

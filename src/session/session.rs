@@ -21,6 +21,23 @@ use crate::{
 };
 
 /// An agent thread that never overflows. See the [module](super) for what holds.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+///
+/// let model = ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]);
+/// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+/// let builder = Session::builder(ModelAgent::new(Arc::new(model))).strategy(Arc::new(keep));
+/// let mut session = builder.build()?;
+/// for question in ["Where is the parser?", "How long is it?", "/compact"] {
+///     block_on(async { session.send(question).await })?;
+/// }
+/// assert_eq!(session.messages().len(), 2);
+/// assert_eq!(session.log().standing().count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Session {
     pub(super) agent: Box<dyn Agent>,

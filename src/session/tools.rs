@@ -9,9 +9,48 @@ use crate::{
 };
 
 /// The name of the tool by which the model replaces ranges of the thread with summaries of its own.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::session::{COMPACT, Session};
+/// use threadfold::{Message, ModelAgent, Role, message::ToolUse, testing::ScriptedModel};
+///
+/// // Without `from` and `to` it is the whole thread, this call included.
+/// let range = serde_json::json!({"replacements": [{"summary": "The user wants to know a colour."}]});
+/// let call = Message::new(Role::Assistant, vec![ToolUse::new("t1", COMPACT, range).into()]);
+/// let model = ScriptedModel::new([call, Message::assistant("Blue.")]);
+/// let builder = Session::builder(ModelAgent::new(Arc::new(model))).compact_tool();
+/// let mut session = builder.build()?;
+/// block_on(async { session.send("Which colour?").await })?;
+/// assert!(session.messages()[0].is_summary());
+/// assert_eq!(session.log().standing().count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const COMPACT: &str = "compact";
 
 /// The name of the tool without parameters, by which it has the session compact the thread.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::session::{COMPACT_CONTEXT, Session};
+/// use threadfold::{Message, ModelAgent, Role, strategy::KeepRecent, testing::ScriptedModel};
+/// use threadfold::message::ToolUse;
+///
+/// let call = ToolUse::new("t1", COMPACT_CONTEXT, serde_json::json!({}));
+/// let call = Message::new(Role::Assistant, vec![call.into()]);
+/// let answers = [Message::assistant("Blue."), call, Message::assistant("It is a short word.")];
+/// let mut session = Session::builder(ModelAgent::new(Arc::new(ScriptedModel::new(answers))))
+///     .strategy(Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() }))
+///     .compact_context_tool()
+///     .build()?;
+/// block_on(async { session.send("Which colour?").await })?;
+/// block_on(async { session.send("How long is that word?").await })?;
+/// let last = session.log().standing().last().map(|record| record.reason.as_str());
+/// assert_eq!(last, Some("agent_tool"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub const COMPACT_CONTEXT: &str = "compact_context";
 
 /// What the model is told of [`COMPACT`]: when to use it, what a checkpoint is, and what makes a

@@ -24,6 +24,27 @@ impl Session {
     ///
     /// The future may be dropped; the compaction is taken back then, and the next turn stores it.
     ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, strategy::KeepRecent, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]));
+    /// let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(keep));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Where is the parser?").await })?;
+    /// block_on(async { session.send("How long is it?").await })?;
+    /// let before = session.messages().clone();
+    /// block_on(async { session.compact(None).await })?;
+    /// assert_eq!(session.messages().len(), 2);
+    ///
+    /// let id = session.log().standing().last().ok_or("it was compacted")?.id;
+    /// block_on(session.undo_compaction(id))?;
+    /// assert_eq!(*session.messages(), before);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`UndoCompactionError`], such as when another compaction stands on this one.

@@ -42,6 +42,15 @@ pub struct Journal {
 
 impl Journal {
     /// Returns the journal of a log that no store keeps.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    ///
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!(journal.unstored(), [], "nobody keeps it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
@@ -69,6 +78,21 @@ impl Journal {
 
     /// Loads the log of a thread from a store that keeps it from now on. A thread that the store
     /// does not know has an empty log.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
+    ///
+    /// let store = Arc::new(MemoryStore::default());
+    /// let mut journal = block_on(Journal::open(store.clone(), "main".parse()?))?;
+    /// assert!(journal.log().is_empty(), "the store does not know it");
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// block_on(journal.flush())?;
+    /// let again = block_on(Journal::open(store, "main".parse()?))?;
+    /// assert_eq!(again.log(), journal.log());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -104,6 +128,16 @@ impl Journal {
 
     /// Appends an event to the log. [`flush`](Self::flush) brings it to the store.
     ///
+    /// ```
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
+    ///
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// let logged = journal.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+    /// assert_eq!((logged.seq, logged.at), (0, Timestamp(7)));
+    /// assert_eq!(journal.log().replay()?, [Message::user("hi")]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`EventLog::append`]. The log is as it was then.
@@ -112,6 +146,28 @@ impl Journal {
     }
 
     /// Takes a compaction back in the log, and returns the plan that takes it back in the thread.
+    ///
+    /// ```
+    /// use threadfold::log::{CompactionRecord, Event};
+    /// use threadfold::{EventLog, Message, Plan, Replacement, compact::CompactOptions, message::*};
+    /// use threadfold::store::Journal;
+    ///
+    /// let (mut thread, at) = (vec![Message::user("Hi."), Message::assistant("Hello!")], Timestamp(1));
+    /// let mut journal = Journal::new(EventLog::new("main".parse()?));
+    /// for message in &thread {
+    ///     journal.append(at, Event::MessageAppended(message.clone()))?;
+    /// }
+    /// let plan = Plan::new(&thread, &[Replacement::new("A greeting.")], &CompactOptions::default())?;
+    /// let _ = plan.apply(&mut thread)?;
+    /// let record = CompactionRecord::new(CompactionId(0), CompactionReason::Threshold, "by-hand", plan);
+    /// journal.append(at, Event::Compacted(Box::new(record)))?;
+    ///
+    /// let back = journal.undo(Timestamp(2), CompactionId(0))?;
+    /// let _ = back.apply(&mut thread)?;
+    /// assert_eq!(thread, [Message::user("Hi."), Message::assistant("Hello!")]);
+    /// assert_eq!(journal.log().replay()?, thread);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -124,6 +180,23 @@ impl Journal {
     ///
     /// The future may be dropped: the next flush finds out how much was written, and goes on from
     /// there. That needs no trust: what the store has is compared with the log, event by event.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, log::Event, message::Timestamp, store::{Journal, MemoryStore}};
+    ///
+    /// let store = Arc::new(MemoryStore::default());
+    /// let mut ours = block_on(Journal::open(store.clone(), "main".parse()?))?;
+    /// let mut theirs = ours.clone();
+    /// ours.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// block_on(ours.flush())?;
+    /// theirs.append(Timestamp(1), Event::MessageAppended(Message::user("ho")))?;
+    /// let error = block_on(theirs.flush()).unwrap_err();
+    /// assert!(matches!(error, threadfold::store::StoreError::Conflict { expected: 0, found: 1 }));
+    /// assert_eq!(theirs.unstored().len(), 1, "the log keeps it");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

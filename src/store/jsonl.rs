@@ -92,6 +92,18 @@ pub enum Fsync {
 impl JsonlStore {
     /// Opens a store in this folder, which is made if it is not there.
     ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::store::{JsonlStore, ThreadStore};
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-{}-n", std::process::id()));
+    /// let store = JsonlStore::open(&folder)?;
+    /// assert!(folder.is_dir());
+    /// assert_eq!(block_on(store.list())?, []);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it cannot be made.

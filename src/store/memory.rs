@@ -16,6 +16,19 @@ use crate::{
 /// A store in memory, for tests and for threads that need not outlive the process.
 ///
 /// Its futures are done when they are first asked. Messages are shared with whoever appended them.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{EventLog, Message, log::Event, message::Timestamp};
+/// use threadfold::store::{MemoryStore, ThreadStore};
+///
+/// let (store, mut log) = (MemoryStore::default(), EventLog::new("main".parse()?));
+/// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+/// assert_eq!(block_on(store.load(log.thread_id()))?.log, log);
+/// assert!(block_on(store.append(log.thread_id(), 0, log.events())).is_err(), "it is longer by now");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     threads: Mutex<BTreeMap<ThreadId, Vec<LoggedEvent>>>,

@@ -19,6 +19,27 @@ use crate::{
 /// An archive in memory, for tests and for threads that need not outlive the process.
 ///
 /// Its futures are done when they are first asked. Texts are shared with whoever wrote them.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::sync::Arc;
+/// use threadfold::store::{Archive, MemoryArchive, Visible};
+/// use threadfold::{ModelAgent, Session, strategy::FoldBatches, testing::ScriptedModel};
+///
+/// let told = "The parser is in src/parse.rs, I read. ".repeat(20);
+/// let model = ScriptedModel::new([told.as_str(), "A hundred lines.", "They looked for the parser."]);
+/// let archive = Arc::new(MemoryArchive::default());
+/// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+///     .strategy(Arc::new(FoldBatches { keep_recent: 1, ..FoldBatches::default() }))
+///     .archive(archive.clone())
+///     .build()?;
+/// for text in ["Where is the parser?", "How long is it?", "/compact"] {
+///     block_on(async { session.send(text).await })?;
+/// }
+/// let batches = block_on(archive.list(session.thread_id(), &Visible::from(session.log())))?;
+/// assert!(batches[0].batch.text.contains("They looked for the parser."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryArchive {
     threads: Mutex<HashMap<ThreadId, Compactions>>,

@@ -67,12 +67,27 @@ impl From<&EventLog> for Visible {
 
 impl Visible {
     /// Whether the log holds this compaction, not undone.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, message::CompactionId, store::Visible};
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// assert!(!Visible::from(&log).stands(CompactionId(0)));
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
     #[must_use]
     pub fn stands(&self, compaction: CompactionId) -> bool {
         self.0.contains(&compaction)
     }
 
     /// The compactions that stand, in order.
+    ///
+    /// ```
+    /// use threadfold::{message::CompactionId, store::Visible};
+    ///
+    /// let visible = Visible::from_iter([CompactionId(3), CompactionId(1)]);
+    /// assert_eq!(visible.standing().collect::<Vec<_>>(), [CompactionId(1), CompactionId(3)]);
+    /// ```
     pub fn standing(&self) -> impl Iterator<Item = CompactionId> + '_ {
         self.0.iter().copied()
     }

@@ -150,6 +150,16 @@ impl fmt::Debug for Asking {
 
 impl StrategyError {
     /// A model that is not configured is what the strategy needs; anything else went wrong there.
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    /// use threadfold::strategy::StrategyError;
+    ///
+    /// let none = ModelError::new(ModelErrorKind::NoModel, "");
+    /// assert!(matches!(StrategyError::from_model(none), StrategyError::NeedsModel));
+    /// let refused = ModelError::new(ModelErrorKind::Refused, "no");
+    /// assert!(matches!(StrategyError::from_model(refused), StrategyError::Model(_)));
+    /// ```
     #[must_use]
     pub fn from_model(error: ModelError) -> Self {
         if error.kind == ModelErrorKind::NoModel {

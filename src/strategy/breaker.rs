@@ -76,6 +76,16 @@ impl Breaker {
     }
 
     /// Whether a try is allowed now: the breaker is closed, or its pause is over.
+    ///
+    /// ```
+    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
+    ///
+    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 1, ..BreakerOptions::default() });
+    /// breaker.failed(Timestamp(100_000));
+    /// assert!(!breaker.allows(Timestamp(159_999)));
+    /// assert!(breaker.allows(Timestamp(160_000)), "the pause is over");
+    /// assert!(breaker.allows(Timestamp(99_999)), "a clock that was set back keeps nobody waiting");
+    /// ```
     #[must_use]
     pub fn allows(&self, now: Timestamp) -> bool {
         self.check(now).is_ok()
@@ -108,11 +118,31 @@ impl Breaker {
     }
 
     /// A try went well: the breaker closes and forgets all failures.
+    ///
+    /// ```
+    /// use threadfold::{message::Timestamp, strategy::Breaker};
+    ///
+    /// let mut breaker = Breaker::default();
+    /// breaker.failed(Timestamp(0));
+    /// breaker.succeeded();
+    /// assert_eq!(breaker, Breaker::default());
+    /// ```
     pub fn succeeded(&mut self) {
         *self = Self::new(self.options);
     }
 
     /// A try failed.
+    ///
+    /// ```
+    /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
+    ///
+    /// let mut breaker = Breaker::new(BreakerOptions { max_failures: 1, ..BreakerOptions::default() });
+    /// breaker.failed(Timestamp(0));
+    /// assert!(breaker.allows(Timestamp(60_000)));
+    /// breaker.failed(Timestamp(60_000));
+    /// assert!(!breaker.allows(Timestamp(120_000)), "the second pause is twice as long");
+    /// assert!(breaker.allows(Timestamp(180_000)));
+    /// ```
     pub fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);
         if self.failures >= self.max_failures() {

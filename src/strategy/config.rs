@@ -32,6 +32,14 @@ pub struct StrategyConfig {
 
 impl StrategyConfig {
     /// Returns the setting of a strategy with its default options.
+    ///
+    /// ```
+    /// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
+    ///
+    /// let strategy = StrategyRegistry::default().build(&StrategyConfig::new("keep-recent"))?;
+    /// assert_eq!(strategy.name(), "keep-recent");
+    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// ```
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), options: None }

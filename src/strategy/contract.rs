@@ -56,6 +56,27 @@ pub trait CompactionStrategy: fmt::Debug + Send + Sync {
 }
 
 /// One run of a strategy: a machine that is asked for its next step and told what came of it.
+///
+/// ```
+/// use threadfold::{Message, Turn, message::StopReason, strategy::*};
+///
+/// let thread = Snapshot::new(vec![
+///     Message::user(format!("Where is the parser? {}", "I looked. ".repeat(40))),
+///     Message::assistant("In src/parse.rs."),
+///     Message::user("How long is it?"),
+/// ]);
+/// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
+/// let mut attempt = strategy.begin(&thread, &Brief::default());
+/// // What a driver does: ask the model that is named, and hand over what comes of it.
+/// while let Step::Call { model, request, .. } = attempt.step() {
+///     assert_eq!(model, ModelRole::Conversation);
+///     assert_eq!(request.messages.len(), 3);
+///     let answer = Message::assistant("The parser is in src/parse.rs.");
+///     attempt.handle(Ok(Turn::new(answer, StopReason::EndTurn, None)));
+/// }
+/// let Step::Proposed(proposal) = attempt.step() else { panic!("the model answered") };
+/// assert_eq!(proposal.plan.messages_after(), 2);
+/// ```
 pub trait Attempt: fmt::Debug + Send {
     /// Returns the next step. Asking twice gives the same.
     fn step(&self) -> Step<'_>;
@@ -258,6 +279,15 @@ impl StrategyError {
 
     /// Whether the model could not hold what it was to read; of a ladder, whether it was so on any
     /// rung.
+    ///
+    /// ```
+    /// use threadfold::message::{ModelError, ModelErrorKind};
+    /// use threadfold::strategy::StrategyError;
+    ///
+    /// let kind = ModelErrorKind::Overflow { limit: Some(200_000), found: None };
+    /// assert!(StrategyError::from_model(ModelError::new(kind, "prompt is too long")).is_too_long());
+    /// assert!(!StrategyError::NeedsModel.is_too_long());
+    /// ```
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         match self {
@@ -292,6 +322,18 @@ impl ArchiveEntry {
 
 impl Rung {
     /// Returns the form that a log stores.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let thread = Snapshot::new(vec![Message::user("hi")]);
+    /// let ladder = Ladder::new([std::sync::Arc::new(KeepRecent::default()) as _]);
+    /// let attempt = ladder.begin(&thread, &Brief::default());
+    /// let Step::Failed(StrategyError::NoRung { rungs }) = attempt.step() else { panic!("one message") };
+    /// let report = rungs[0].report();
+    /// assert_eq!((report.strategy.as_str(), report.calls), ("keep-recent", 0));
+    /// assert!(report.failure.is_some_and(|words| words.starts_with("nothing to compact")));
+    /// ```
     #[must_use]
     pub fn report(&self) -> RungReport {
         let mut report = RungReport::new(self.strategy.clone());

@@ -48,6 +48,22 @@ pub struct Ladder {
 
 impl Ladder {
     /// Returns a ladder of these rungs, tried in this order. Without rungs it fails.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, strategy::*};
+    ///
+    /// let rungs: [Arc<dyn CompactionStrategy>; 2] = [
+    ///     Arc::new(Summarize::default()),
+    ///     Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() }),
+    /// ];
+    /// let thread = ["Hi.", "Where is the parser?", "How long is it?"].map(Message::user);
+    /// let thread = Snapshot::new(thread.to_vec());
+    /// let attempt = Ladder::new(rungs).begin(&thread, &Brief::default());
+    /// let Step::Proposed(proposal) = attempt.step() else { panic!("the last rung needs no model") };
+    /// let names: Vec<&str> = proposal.rungs.iter().map(|rung| rung.strategy.as_str()).collect();
+    /// assert_eq!(names, ["summarize", "keep-recent"]);
+    /// ```
     #[must_use]
     pub fn new(rungs: impl IntoIterator<Item = Arc<dyn CompactionStrategy>>) -> Self {
         Self { rungs: rungs.into_iter().collect(), too_long: None }
@@ -55,6 +71,21 @@ impl Ladder {
 
     /// Returns the ladder with a strategy that is tried once, right behind the first rung whose
     /// request the model could not hold.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, Message, strategy::*};
+    ///
+    /// let rungs: [Arc<dyn CompactionStrategy>; 1] =
+    ///     [Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() })];
+    /// let ladder = Ladder::new(rungs).with_too_long(Arc::new(Chunked::default()));
+    /// let long = Message::assistant("A long story. ".repeat(4_000));
+    /// let thread = vec![Message::user("Tell me."), long, Message::user("And then?")];
+    /// let thread = Snapshot::new(thread).with_window(Some(ContextWindow::new(16_000)));
+    /// let attempt = ladder.begin(&thread, &Brief::default());
+    /// let Step::Call { progress, .. } = attempt.step() else { panic!("it asks about a chunk") };
+    /// assert!(progress.total > 1);
+    /// ```
     #[must_use]
     pub fn with_too_long(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         Self { too_long: Some(strategy), ..self }

@@ -81,6 +81,14 @@ pub enum RegistryError {
 
 impl StrategyRegistry {
     /// Returns a registry of nothing.
+    ///
+    /// ```
+    /// use threadfold::strategy::StrategyRegistry;
+    ///
+    /// let registry = StrategyRegistry::empty();
+    /// assert_eq!(registry.names().count(), 0);
+    /// assert!(registry.get("summarize").is_err());
+    /// ```
     #[must_use]
     pub fn empty() -> Self {
         Self { entries: BTreeMap::new() }
@@ -131,6 +139,16 @@ impl StrategyRegistry {
     /// Returns the strategy of this name, with its default options. `ai-summarize` is another name
     /// for `summarize`.
     ///
+    /// ```
+    /// use threadfold::strategy::StrategyRegistry;
+    ///
+    /// let registry = StrategyRegistry::default();
+    /// assert_eq!(registry.get("ai-summarize")?.name(), "summarize");
+    /// let error = registry.get("summarise").unwrap_err().to_string();
+    /// assert!(error.starts_with("there is no strategy \"summarise\"; there are "));
+    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`RegistryError::Unknown`], which lists what there is.
@@ -166,6 +184,14 @@ impl StrategyRegistry {
     }
 
     /// The names, in order.
+    ///
+    /// ```
+    /// use threadfold::strategy::StrategyRegistry;
+    ///
+    /// let registry = StrategyRegistry::default();
+    /// assert_eq!(registry.names().next(), Some("chunked"));
+    /// assert!(registry.names().is_sorted());
+    /// ```
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }

@@ -101,6 +101,17 @@ impl Snapshot {
     }
 
     /// Returns a snapshot of a live thread, counted as the thread is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, Thread, strategy::Snapshot, tokens::ByteEstimate};
+    ///
+    /// let mut thread = Thread::new(Arc::new(ByteEstimate::new(2)));
+    /// thread.push(Message::user("hello!"));
+    /// let snapshot = Snapshot::of(&thread);
+    /// assert!(snapshot.messages().ptr_eq(thread.messages()));
+    /// assert_eq!(snapshot.counter().messages(snapshot.messages()), thread.size().tokens);
+    /// ```
     #[must_use]
     pub fn of(thread: &Thread) -> Self {
         let counter = Arc::clone(thread.counter());
@@ -126,24 +137,63 @@ impl Snapshot {
     }
 
     /// Returns the snapshot with this system prompt and these tools.
+    ///
+    /// ```
+    /// use threadfold::{Message, strategy::Snapshot};
+    ///
+    /// let system = vec![Message::system("Be brief.")];
+    /// let snapshot = Snapshot::new(vec![Message::user("hi")]);
+    /// let snapshot = snapshot.with_context(system.into(), vec![].into());
+    /// assert_eq!(snapshot.system()[0], Message::system("Be brief."));
+    /// ```
     #[must_use]
     pub fn with_context(self, system: Messages, tools: SharedVec<ToolSpec>) -> Self {
         Self { system, tools, ..self }
     }
 
     /// Returns the snapshot with this window.
+    ///
+    /// ```
+    /// use threadfold::{ContextWindow, Message, strategy::*};
+    ///
+    /// let long = Message::assistant("A long story. ".repeat(2_000));
+    /// let thread = Snapshot::new(vec![Message::user("Tell me."), long, Message::user("Well?")]);
+    /// let thread = thread.with_window(Some(ContextWindow::new(8_000)));
+    /// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
+    /// let attempt = strategy.begin(&thread, &Brief::default());
+    /// assert!(matches!(attempt.step(), Step::Failed(StrategyError::TooLong { window: 8_000, .. })));
+    /// ```
     #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
 
     /// Returns the snapshot with another counter.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, strategy::Snapshot, tokens::ByteEstimate};
+    ///
+    /// let snapshot = Snapshot::new(vec![Message::user("hello!")]);
+    /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 6);
+    /// let snapshot = snapshot.with_counter(Arc::new(ByteEstimate::new(2)));
+    /// assert_eq!(snapshot.counter().messages(snapshot.messages()), 7);
+    /// ```
     #[must_use]
     pub fn with_counter(self, counter: Arc<dyn TokenCounter>) -> Self {
         Self { counter, ..self }
     }
 
     /// Returns the snapshot with the times at which its messages came, one for each.
+    ///
+    /// ```
+    /// use threadfold::{Message, message::Timestamp, strategy::Snapshot};
+    ///
+    /// let thread = vec![Message::user("hi"), Message::assistant("hello")];
+    /// let snapshot = Snapshot::new(thread).with_times([Timestamp(5), Timestamp(9)]);
+    /// assert_eq!(snapshot.time(1), Some(Timestamp(9)));
+    /// assert_eq!(snapshot.time(2), None);
+    /// ```
     #[must_use]
     pub fn with_times(self, times: impl Into<Arc<[Timestamp]>>) -> Self {
         Self { times: Some(times.into()), ..self }
@@ -151,6 +201,19 @@ impl Snapshot {
 
     /// Returns the snapshot with the facts of everything that was ever said in the thread, also
     /// before its earlier compactions. Without them the facts of its messages count.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, retention::{AuditOptions, Facts}, strategy::Snapshot};
+    ///
+    /// // Of what was said before an earlier compaction a summary is left.
+    /// let said = Facts::of(&[Message::user("Fix src/parse.rs.")], AuditOptions::default());
+    /// let snapshot = Snapshot::new(vec![Message::assistant("A file is to be fixed.")]);
+    /// assert_eq!(snapshot.facts(&AuditOptions::default()).messages(), 1);
+    /// let snapshot = snapshot.with_facts(Arc::new(said));
+    /// let facts = snapshot.facts(&AuditOptions::default());
+    /// assert_eq!(facts.audit(snapshot.messages()).missing[0].text, "src/parse.rs");
+    /// ```
     #[must_use]
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
         Self { facts: Some(facts), ..self }
@@ -159,6 +222,17 @@ impl Snapshot {
     /// Returns the snapshot with the standing rules of the thread. Those that hold are put behind a
     /// summary word for word when a proposal is [settled](Self::settle), and strategies may tell
     /// their models so. Without them there are none.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, ledger::Ledger, strategy::Snapshot};
+    ///
+    /// let mut rules = Ledger::default();
+    /// rules.add("Never touch the lexer.")?;
+    /// let snapshot = Snapshot::new(vec![Message::user("hi")]).with_rules(Arc::new(rules));
+    /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
     #[must_use]
     pub fn with_rules(self, rules: Arc<Ledger>) -> Self {
         Self { rules, ..self }

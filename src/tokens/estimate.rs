@@ -25,6 +25,14 @@ impl ByteEstimate {
     pub const CHUNK: Self = Self { bytes_per_token: 4 };
 
     /// Returns an estimate of this many bytes a token; zero counts as one.
+    ///
+    /// ```
+    /// use threadfold::{Message, TokenCounter, tokens::ByteEstimate};
+    ///
+    /// let message = Message::user("hello!");
+    /// assert_eq!(ByteEstimate::new(2).message(&message), 7);
+    /// assert_eq!(ByteEstimate::new(6).message(&message), 5);
+    /// ```
     #[must_use]
     pub const fn new(bytes_per_token: u64) -> Self {
         Self { bytes_per_token: if bytes_per_token == 0 { 1 } else { bytes_per_token } }

@@ -15,6 +15,23 @@ use crate::{
 ///
 /// Codecs are pure. They hold no client, no key and no address; a host sends the body that
 /// [`encode`](Self::encode) gives and hands the answer to [`decode_response`](Self::decode_response).
+///
+/// ```
+/// use threadfold::wire::{AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, WireFormat};
+///
+/// // Out of one dialect into another.
+/// let body = br#"{"model": "claude-sonnet-4-5", "max_tokens": 64,
+///     "messages": [{"role": "user", "content": "Hi."}]}"#;
+/// let request = AnthropicMessages.decode_slice(body, &DecodeOptions::default())?;
+/// let options = EncodeOptions { model: Some("gpt-5".into()), ..EncodeOptions::default() };
+/// let encoded = OpenAiChat.encode(&request, &options);
+/// assert!(encoded.body.as_str().contains(r#"{"role":"user","content":"Hi."}"#));
+///
+/// let answer = br#"{"choices": [{"finish_reason": "stop",
+///     "message": {"role": "assistant", "content": "Hello!"}}]}"#;
+/// assert_eq!(OpenAiChat.decode_response(answer)?.text(), "Hello!");
+/// # Ok::<(), threadfold::wire::WireError>(())
+/// ```
 pub trait WireFormat: fmt::Debug + Send + Sync {
     /// The name of the dialect, such as `anthropic-messages`. It tags what only this codec reads.
     fn name(&self) -> &'static str;
@@ -266,12 +283,26 @@ pub enum Change {
 
 impl Adjustment {
     /// Returns a change that concerns one message.
+    ///
+    /// ```
+    /// use threadfold::wire::{Adjustment, Change};
+    ///
+    /// let merged = Adjustment::at(3, Change::Merged);
+    /// assert_eq!(merged.to_string(), "message 3: merged with the message before it");
+    /// ```
     #[must_use]
     pub fn at(message: usize, change: Change) -> Self {
         Self { message: Some(message), change }
     }
 
     /// Returns a change that concerns the request as a whole.
+    ///
+    /// ```
+    /// use threadfold::wire::{Adjustment, Change};
+    ///
+    /// let limited = Adjustment::whole(Change::MaxOutputSet { tokens: 4_096 });
+    /// assert_eq!(limited.to_string(), "request: output limited to 4096 tokens");
+    /// ```
     #[must_use]
     pub fn whole(change: Change) -> Self {
         Self { message: None, change }

@@ -103,6 +103,18 @@ impl SseParser {
 
     /// Takes the next bytes of the stream. Ask for [`next_event`](Self::next_event) until there is
     /// none before the next ones.
+    ///
+    /// ```
+    /// use threadfold::wire::SseParser;
+    ///
+    /// // A line end and a character may arrive in two pieces.
+    /// let mut parser = SseParser::default();
+    /// for piece in [&b"data: caf\xc3"[..], b"\xa9\r", b"\ndata: au lait\r\n\r\n"] {
+    ///     parser.push(piece);
+    /// }
+    /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}\nau lait"));
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed {
             return;
@@ -114,6 +126,19 @@ impl SseParser {
     }
 
     /// Returns the next event, or `None` until more bytes are there.
+    ///
+    /// ```
+    /// use threadfold::wire::SseParser;
+    ///
+    /// let mut parser = SseParser::default();
+    /// parser.push(b"data: one\n\ndata: two\n\ndata: thr");
+    /// let mut read = Vec::new();
+    /// while let Some(event) = parser.next_event()? {
+    ///     read.push(event.data);
+    /// }
+    /// assert_eq!(read, ["one", "two"]);
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -152,6 +177,17 @@ impl SseParser {
     }
 
     /// How long the stream asks to wait before it is asked for again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use threadfold::wire::SseParser;
+    ///
+    /// let mut parser = SseParser::default();
+    /// parser.push(b"retry: 1500\n\n");
+    /// assert_eq!(parser.next_event()?, None);
+    /// assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
+    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// ```
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
@@ -231,6 +267,16 @@ impl SseParser {
 
 impl SseEvent {
     /// The event as the builder of an answer takes it.
+    ///
+    /// ```
+    /// use threadfold::{message::Delta, wire::{OpenAiChat, SseParser, WireFormat}};
+    ///
+    /// let (mut parser, mut builder) = (SseParser::default(), OpenAiChat.turn_builder());
+    /// parser.push(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n");
+    /// let event = parser.next_event()?.ok_or("it is whole")?;
+    /// assert_eq!(builder.handle(event.as_event())?, [Delta::Text { text: "hi".into() }]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn as_event(&self) -> StreamEvent<'_> {
         StreamEvent { name: &self.name, data: &self.data }

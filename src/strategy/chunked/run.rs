@@ -47,16 +47,21 @@ const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 /// says, and tell it what came of it.
 ///
 /// ```
-/// use threadfold::{Message, strategy::{CompactionRun, RunOptions, RunStep}};
+/// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
 ///
 /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
-/// let run = CompactionRun::new(&thread, None, RunOptions::default())?;
+/// let run = CompactionRun::new(&thread, None, RunOptions::default())?.with_focus("the parser");
 /// let RunStep::Call { chunk, total, .. } = run.step() else { panic!("it has not been asked") };
 /// assert_eq!((chunk, total), (0, 1));
 ///
 /// let stored = serde_json::to_string(&run).unwrap();
-/// assert_eq!(serde_json::from_str::<CompactionRun>(&stored).unwrap(), run);
-/// # Ok::<(), threadfold::strategy::RunError>(())
+/// let mut again: CompactionRun = serde_json::from_str(&stored).unwrap();
+/// assert_eq!(again, run);
+/// again.abort();
+/// assert!(matches!(again.step(), RunStep::Failed { error: RunError::Aborted { chunk: 1 } }));
+/// again.retry();
+/// assert!(matches!(again.step(), RunStep::Call { chunk: 0, .. }));
+/// # Ok::<(), RunError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]

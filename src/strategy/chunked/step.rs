@@ -8,6 +8,28 @@ use super::options::RunError;
 use crate::message::{Message, Request, Usage};
 
 /// What a run needs next, or how it ended.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Message, Model, testing::ExtractiveModel};
+/// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+///
+/// let thread = [
+///     Message::user("Fix src/parse.rs. Never touch the lexer, whatever it does."),
+///     Message::assistant("I read src/parse.rs and found that it parses nothing at all."),
+/// ];
+/// let rules = "- Never touch the lexer, whatever it does.\n";
+/// let mut run = CompactionRun::new(&thread, None, RunOptions::default())?.with_rules(rules);
+/// while let RunStep::Call { request, .. } = run.step() {
+///     match block_on(ExtractiveModel.complete(request.clone())) {
+///         Ok(turn) => run.handle_turn(turn)?,
+///         Err(error) => run.handle_error(error)?,
+///     }
+/// }
+/// let RunStep::Done { summary } = run.step() else { panic!("the model answered") };
+/// assert!(summary.contains("src/parse.rs"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunStep<'a> {
