@@ -38,8 +38,6 @@ pub struct CompactReport {
     pub user_messages_preserved: usize,
     /// Reminders and reasoning blocks that were stripped beside what was replaced.
     pub blocks_stripped: usize,
-    /// Repairs that the thread needed before.
-    pub repairs: usize,
     /// What of everything that was said before the thread still says, with the weightiest of what
     /// it does not; where that was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +90,6 @@ impl CompactReport {
             summary_bytes: summaries.map(summary).sum(),
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
-            repairs: 0,
             retention: None,
         }
     }

@@ -15,7 +15,8 @@ impl Session {
     /// Says something to the agent and returns what happens, until it has come to its answer and no
     /// queued message waits. A [command](super::Command) is carried out instead.
     ///
-    /// Nothing happens before the first event is asked for. The stream may be dropped at any point.
+    /// Nothing is asked, called or written before the first event is asked for; but the session counts
+    /// as working from here on. The stream may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;

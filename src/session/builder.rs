@@ -171,7 +171,8 @@ impl SessionBuilder {
     }
 
     /// Returns the builder with a store for a thread that it does not know yet: that of a
-    /// [fork](Session::fork), or a new one. Everything is written there before the first message.
+    /// [fork](Session::fork), or a new one, whose name is `main`. [`resume`](Self::resume) names it,
+    /// new or not. Everything is written there before the first message.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};

@@ -272,7 +272,6 @@ mod tests {
             summary_bytes: 2_048,
             user_messages_preserved: 2,
             blocks_stripped: 5,
-            repairs: 1,
             retention: None,
         };
         let usage = Usage {

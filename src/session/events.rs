@@ -46,7 +46,8 @@ pub struct Reply {
     pub text: String,
     /// Why the model stopped; `None` where none was asked.
     pub stop_reason: Option<StopReason>,
-    /// What all answers cost together.
+    /// What all answers cost together. What compactions cost is in their events, and in
+    /// [`token_usage`](super::Session::token_usage) with the rest.
     pub usage: Usage,
 }
 

@@ -66,7 +66,8 @@ impl From<&EventLog> for Visible {
 }
 
 impl Visible {
-    /// Whether the log holds this compaction, not undone.
+    /// Whether the batches of this compaction are seen: the log holds it, not undone, and it wrote
+    /// some.
     ///
     /// ```
     /// use threadfold::{EventLog, message::CompactionId, store::Visible};

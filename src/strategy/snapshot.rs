@@ -291,7 +291,8 @@ impl Snapshot {
         self.times.as_ref()?.get(message).copied()
     }
 
-    /// The facts of everything that was said in the thread.
+    /// The facts of everything that was said in the thread: those that were
+    /// [given](Self::with_facts), else those of its messages as these options have them.
     #[must_use]
     pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
         let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
