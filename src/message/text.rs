@@ -36,7 +36,8 @@ impl Text {
     /// Whether nothing but white space is in it. Providers refuse such text blocks.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.trim().is_empty()
+        // Ends at the first sign, where trimming goes on to look at the end.
+        self.chars().all(char::is_whitespace)
     }
 }
 
