@@ -216,10 +216,11 @@ impl TurnMachine {
         if results.iter().any(Option::is_none) {
             return Ok(None);
         }
-        let results = results.drain(..).flatten().map(ContentBlock::from);
-        let message = Message::new(Role::User, results.collect());
+        // With room for the checkpoint that a session puts behind them.
+        let mut content = Vec::with_capacity(results.len() + 1);
+        content.extend(results.drain(..).flatten().map(ContentBlock::from));
         self.state = State::Model;
-        Ok(Some(message))
+        Ok(Some(Message::new(Role::User, content)))
     }
 }
 

@@ -20,8 +20,8 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Messages, Redactor, StopReason, ToolSpec, ToolUse},
-    model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    message::{Delta, Json, Messages, Redactor, StopReason, Timestamp, ToolSpec, ToolUse},
+    model::{Clock, Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryArchive, MemoryStore},
 };
@@ -56,6 +56,10 @@ struct Counting {
     messages: AtomicU64,
     bytes: AtomicU64,
 }
+
+/// A clock that says how often it was asked before.
+#[derive(Debug, Default)]
+struct Ticking(AtomicU64);
 
 /// A redactor that counts what it is given.
 #[derive(Debug, Default)]
@@ -133,6 +137,25 @@ fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
 }
 
 #[test]
+fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
+    let asked = [false, true].map(|calls| {
+        let clock = Arc::new(Ticking::default());
+        let agent = ModelAgent::new(Arc::new(Caller::new(Keeps::Nothing)));
+        let mut builder = Session::builder(agent).clock(Arc::<Ticking>::clone(&clock));
+        if calls {
+            builder = builder.tool(Arc::new(Handing::default()));
+        }
+        let mut session = builder.build().unwrap();
+        let before = clock.0.load(Ordering::Relaxed);
+        block_on(async { session.send("And now?").await }).unwrap();
+        let times = session.log().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
+        (clock.0.load(Ordering::Relaxed) - before, times)
+    });
+    // The prompt, each answer, and the results.
+    assert_eq!(asked, [(2, vec![0, 1]), (4, vec![0, 1, 2, 3])]);
+}
+
+#[test]
 fn looking_costs_nothing() {
     let (session, (counter, _)) = session(100_000, Caller::new(Keeps::Nothing), With::default());
     let before = counter.given().0;
@@ -142,7 +165,7 @@ fn looking_costs_nothing() {
         assert!(session.messages().len() >= 100_000);
     });
     assert_eq!((looked.count_total, looked.bytes_total), (0, 0));
-    assert_eq!(counter.given().0 - before, 1, "the newest message");
+    assert_eq!(counter.given().0 - before, 0, "the size of each message is known");
 }
 
 /// What a turn in the middle of some costs: now and then a vector or a map grows.
@@ -273,6 +296,12 @@ impl Tool for Handing {
 impl Counting {
     fn given(&self) -> (u64, u64) {
         (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 

@@ -279,7 +279,7 @@ impl AutoCompactor {
         if self.policy.after_turn {
             return self.trigger(now, &pressure, CompactionReason::Threshold);
         }
-        self.judge(&pressure)
+        self.judge(&pressure, self.policy.is_over(&pressure))
     }
 
     fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
@@ -325,14 +325,12 @@ impl AutoCompactor {
         pressure: &Pressure,
         reason: CompactionReason,
     ) -> Option<Output> {
-        if let Some(notice) = self.judge(pressure) {
+        let is_over = self.policy.is_over(pressure);
+        if let Some(notice) = self.judge(pressure, is_over) {
             return Some(notice);
         }
         let ready = self.policy.enabled && self.armed && !self.unjudged && !self.suspended;
-        if !ready || self.cools_down(now) || !self.breaker.allows(now) {
-            return None;
-        }
-        if !self.policy.is_over(pressure) {
+        if !is_over || !ready || self.cools_down(now) || !self.breaker.allows(now) {
             return None;
         }
         if self.policy.is_hopeless(pressure) {
@@ -348,9 +346,9 @@ impl AutoCompactor {
     }
 
     /// Looks at what the last compaction did, as soon as there is a count to go by.
-    fn judge(&mut self, pressure: &Pressure) -> Option<Output> {
+    fn judge(&mut self, pressure: &Pressure, is_over: bool) -> Option<Output> {
         let counted = pressure.reported.is_some() || self.policy.estimates();
-        if !self.policy.is_over(pressure) {
+        if !is_over {
             self.armed = true;
             if counted {
                 (self.overgrown, self.missed) = (false, false);

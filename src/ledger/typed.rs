@@ -1,18 +1,23 @@
 //! What the user typed in a message, without what was quoted, fenced, or put in by a host.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use crate::message::{ContentBlock, Message};
 
 /// Returns the user's own texts in a message.
-pub(super) fn typed(message: &Message) -> Vec<String> {
+pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
     let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-    blocks.filter_map(ContentBlock::as_text).map(|text| own(text)).collect()
+    blocks.filter_map(ContentBlock::as_text).map(|text| own(text))
 }
 
 /// Returns a text without fences, quoted lines, code by its indent, and what stands between tags.
 /// An open fence goes on to the end; a tag that nothing closes is a word like any other.
-fn own(text: &str) -> String {
+fn own(text: &str) -> Cow<'_, str> {
+    // As nearly all that people type: a third of what reading it for rules costs.
+    let plain = |line: &str| fence(line).is_none() && !is_foreign(line);
+    if !text.contains('<') && text.split_inclusive('\n').all(plain) {
+        return text.into();
+    }
     let closings = closings(text);
     let (mut own, mut rest, mut at, mut line_end) = (String::new(), text, 0, 0);
     while !rest.is_empty() {
@@ -40,7 +45,7 @@ fn own(text: &str) -> String {
         rest = behind(rest, end);
         at += end;
     }
-    own
+    own.into()
 }
 
 fn behind(text: &str, at: usize) -> &str {

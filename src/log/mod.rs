@@ -86,6 +86,7 @@ mod form;
 mod lines;
 mod originals;
 mod pieces;
+mod places;
 mod projection;
 mod refusal;
 mod rules;

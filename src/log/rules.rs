@@ -49,6 +49,11 @@ impl LoggedRules {
         &self.ledger
     }
 
+    /// Whether nothing happened since the last time.
+    pub(crate) fn is_read(&self, log: &EventLog) -> bool {
+        self.next == log.len()
+    }
+
     /// Reads what happened since the last time.
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
         let cut = |event: &Event| matches!(event, Event::Truncated(_));

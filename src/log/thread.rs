@@ -1,9 +1,10 @@
 //! The live thread: messages, and what must be known of them on every turn.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     event::LoggedEvent,
+    places::Places,
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
@@ -44,8 +45,7 @@ pub struct Thread {
     counter: Arc<dyn TokenCounter>,
     /// The size of the thread up to and including each message.
     sizes: Vec<Size>,
-    /// The places just behind the markers of each checkpoint.
-    checkpoints: HashMap<CheckpointId, Vec<Position>>,
+    checkpoints: Places,
     open_calls: Vec<Text>,
     context: ContextUsage,
     epoch: u64,
@@ -68,7 +68,7 @@ impl Thread {
             messages: Messages::default(),
             counter,
             sizes: Vec::new(),
-            checkpoints: HashMap::new(),
+            checkpoints: Places::default(),
             open_calls: Vec::new(),
             context: ContextUsage::default(),
             epoch: 0,
@@ -125,6 +125,13 @@ impl Thread {
         self.context
     }
 
+    /// Estimated tokens of the message at this place, as its counter said when it came.
+    pub(crate) fn tokens_of(&self, message: usize) -> u64 {
+        let until = |len: usize| len.checked_sub(1).and_then(|last| self.sizes.get(last));
+        let tokens = |size: Option<&Size>| size.map_or(0, |size| size.tokens);
+        tokens(self.sizes.get(message)).saturating_sub(tokens(until(message)))
+    }
+
     /// What counts the tokens.
     #[must_use]
     pub fn counter(&self) -> &Arc<dyn TokenCounter> {
@@ -151,7 +158,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
-        if let Place::At(position) = self.place(id) { Some(position) } else { None }
+        if let Place::At(position) = self.checkpoints.place(id) { Some(position) } else { None }
     }
 
     /// A number that changes with every change but an append. What was prepared for one epoch is
@@ -200,7 +207,7 @@ impl Thread {
     /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.contains_key(&id));
+        let id = ids.draw(|id| self.checkpoints.holds(id));
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
@@ -250,7 +257,7 @@ impl Thread {
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Plan, CompactError> {
-        Plan::located(&self.messages, replacements, options, |id| self.place(id))
+        Plan::located(&self.messages, replacements, options, |id| self.checkpoints.place(id))
     }
 
     /// Carries a plan out and hands back what went. What lies before its first splice is not
@@ -281,14 +288,6 @@ impl Thread {
         Ok(removed)
     }
 
-    fn place(&self, id: CheckpointId) -> Place {
-        match self.checkpoints.get(&id).map(Vec::as_slice) {
-            None | Some([]) => Place::Unknown,
-            Some([position]) => Place::At(*position),
-            Some(_) => Place::Ambiguous,
-        }
-    }
-
     /// Follows a change from this message on that is no append.
     fn reindex(&mut self, from: usize) {
         self.epoch += 1;
@@ -300,10 +299,7 @@ impl Thread {
     /// Notes what is there from this message on, and nothing else.
     fn index(&mut self, from: usize) {
         self.sizes.truncate(from);
-        self.checkpoints.retain(|_, places| {
-            places.retain(|place| place.message < from);
-            !places.is_empty()
-        });
+        self.checkpoints.truncate(from);
         let messages = self.messages.clone();
         for (index, message) in messages.iter().enumerate().skip(from) {
             self.note(index, message);
@@ -315,10 +311,7 @@ impl Thread {
     fn note(&mut self, index: usize, message: &Message) -> u64 {
         for (block, content) in message.content.iter().enumerate() {
             if let ContentBlock::Checkpoint(checkpoint) = content {
-                let position = Position { message: index, block: block + 1 };
-                // Nearly all names are given once, and a vector that grows by itself takes four.
-                let places = self.checkpoints.entry(checkpoint.id);
-                places.or_insert_with(|| Vec::with_capacity(1)).push(position);
+                self.checkpoints.push(checkpoint.id, Position { message: index, block: block + 1 });
             }
         }
         let Size { messages, bytes, tokens } = self.size();

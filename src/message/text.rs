@@ -43,7 +43,8 @@ impl Text {
     /// ```
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.trim().is_empty()
+        // Ends at the first sign, where trimming goes on to look at the end.
+        self.chars().all(char::is_whitespace)
     }
 }
 

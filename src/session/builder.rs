@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{handle::Shared, session::Session, tools};
+use super::{handle::Shared, rules::SessionRules, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
     ledger::{Ledger, RuleError},
-    log::{Event, EventLog, LoggedFacts, LoggedRules, ReplayError, RuleChange, Thread},
+    log::{Event, EventLog, LoggedFacts, ReplayError, RuleChange, Thread},
     message::{
         CheckpointIds, CompactionId, Message, Messages, Redactor, Text, ThreadId, Timestamp,
         ToolSpec,
@@ -424,8 +424,6 @@ impl SessionBuilder {
         // compaction took out comes back with them.
         let ids = CheckpointIds::new(self.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
-        let mut rules = LoggedRules::default();
-        rules.read(journal.log(), self.redactor.as_deref());
         Ok(Session {
             agent,
             journal,
@@ -441,7 +439,7 @@ impl SessionBuilder {
             redactor: self.redactor,
             retention: self.retention,
             facts: LoggedFacts::default(),
-            rules,
+            rules: SessionRules::default(),
             rules_in_system_prompt: self.rules_in_system_prompt,
             auto,
             clock: self.clock,

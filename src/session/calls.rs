@@ -26,8 +26,8 @@ const ONE_CALL: &str =
 
 /// What the calls of an answer gave.
 pub(super) struct Called {
-    /// The results, in the order of the calls.
-    pub(super) results: Vec<ToolResult>,
+    /// The results, in the order of the calls. There is one for each.
+    pub(super) results: Vec<Option<ToolResult>>,
     /// Whether they are in the thread already.
     pub(super) appended: bool,
 }
@@ -56,7 +56,8 @@ impl Session {
         self.call_others(calls, &mut results, emit).await;
         for (index, call) in calls.iter().enumerate() {
             if self.own(call) == Some(Own::Recall) {
-                put(&mut results, index, finished(call, self.recall(call), emit).await);
+                let output = self.recall(call);
+                finish(&mut results, index, call, output, emit).await;
             }
         }
         let mut compact = None;
@@ -64,23 +65,24 @@ impl Session {
             let output = match self.own(call) {
                 None | Some(Own::Recall) => continue,
                 Some(own) if !self.offers(call) => not_configured(own),
-                Some(Own::CompactContext) => self.compact_context(emit).await?,
+                // On the heap by itself, because every turn would carry the room for it along.
+                Some(Own::CompactContext) => self.compact_context(emit).boxed().await?,
                 Some(Own::Compact) if compact.is_none() => {
                     compact = Some((index, call));
                     continue;
                 }
                 Some(Own::Compact) => ToolOutput::error(ONE_CALL),
             };
-            put(&mut results, index, finished(call, output, emit).await);
+            finish(&mut results, index, call, output, emit).await;
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
-            // On the heap by itself, because every turn would carry the room for it along.
+            // For the same reason.
             let done = self.compact_ranges(call, index, &results, emit).boxed().await?;
             appended = !done.is_error;
-            put(&mut results, index, finished(call, done, emit).await);
+            finish(&mut results, index, call, done, emit).await;
         }
-        Ok(Called { results: results.into_iter().flatten().collect(), appended })
+        Ok(Called { results, appended })
     }
 
     async fn call_others(
@@ -89,17 +91,41 @@ impl Session {
         results: &mut [Option<ToolResult>],
         emit: &mut Emit,
     ) {
-        let context = ToolContext::new(self.thread_id(), self.agent.messages());
-        let context = &context;
-        let mut running: FuturesUnordered<_> = calls
-            .iter()
-            .enumerate()
-            .filter(|(_, call)| self.own(call).is_none())
+        let mut others = self.others(calls);
+        match (others.next(), others.next()) {
+            (None, _) => {}
+            // As in most answers, and a set of futures is three allocations.
+            (Some((index, call)), None) => {
+                let output = self.call(call, &self.context()).await;
+                finish(results, index, call, output, emit).await;
+            }
+            (Some(_), Some(_)) => self.call_together(calls, results, emit).boxed().await,
+        }
+    }
+
+    async fn call_together(
+        &self,
+        calls: &[ToolUse],
+        results: &mut [Option<ToolResult>],
+        emit: &mut Emit,
+    ) {
+        let context = &self.context();
+        let mut running: FuturesUnordered<_> = self
+            .others(calls)
             .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
             .collect();
         while let Some((index, call, output)) = running.next().await {
-            put(results, index, finished(call, output, emit).await);
+            finish(results, index, call, output, emit).await;
         }
+    }
+
+    /// The calls that are not of the session's own tools, with their places.
+    fn others<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
+        calls.iter().enumerate().filter(|(_, call)| self.own(call).is_none())
+    }
+
+    fn context(&self) -> ToolContext<'_> {
+        ToolContext::new(self.thread_id(), self.agent.messages())
     }
 
     async fn call(&self, call: &ToolUse, context: &ToolContext<'_>) -> ToolOutput {
@@ -114,7 +140,8 @@ impl Session {
                 call.name
             ));
         };
-        match tool.call(call, context).await {
+        // Through the handle the future would be boxed twice.
+        match tool.as_ref().call(call, context).await {
             Ok(output) => output,
             Err(error) => ToolOutput::error(error.to_string()),
         }
@@ -150,16 +177,20 @@ fn not_configured(own: Own) -> ToolOutput {
     }
 }
 
-fn put(results: &mut [Option<ToolResult>], index: usize, result: ToolResult) {
+/// Puts the result of a call in its place, and tells that it is there.
+fn finish<'e>(
+    results: &mut [Option<ToolResult>],
+    index: usize,
+    call: &ToolUse,
+    output: ToolOutput,
+    emit: &'e mut Emit,
+) -> impl Future<Output = ()> + use<'e> {
+    let is_error = output.is_error;
+    let mut result = ToolResult::new(call.id.clone(), output.content);
+    (result.is_error, result.usage) = (is_error, output.usage);
     if let Some(place) = results.get_mut(index) {
         *place = Some(result);
     }
-}
-
-async fn finished(call: &ToolUse, output: ToolOutput, emit: &mut Emit) -> ToolResult {
-    let (id, name, is_error) = (call.id.clone(), call.name.clone(), output.is_error);
-    emit.event(SessionEvent::ToolFinished { id, name, is_error }).await;
-    let mut result = ToolResult::new(call.id.clone(), output.content);
-    (result.is_error, result.usage) = (is_error, output.usage);
-    result
+    let (id, name) = (call.id.clone(), call.name.clone());
+    emit.event(SessionEvent::ToolFinished { id, name, is_error })
 }

@@ -29,14 +29,16 @@ impl Command {
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
-        let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
-        // Every message comes by here, so what is no command is not copied.
-        let rest = || Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
-        match word {
-            "/compact" => Some(Self::Compact { focus: rest() }),
-            "@compact" => Some(Self::CompactAndSend { prompt: rest() }),
-            _ => None,
+        // Every message comes by here, so what is no command is looked at no further than that.
+        let text = text.trim_start();
+        let behind = |word: &str| {
+            let rest = text.strip_prefix(word)?;
+            let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);
+            alone.then(|| Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()))
+        };
+        match behind("/compact") {
+            Some(focus) => Some(Self::Compact { focus }),
+            None => behind("@compact").map(|prompt| Self::CompactAndSend { prompt }),
         }
     }
 }

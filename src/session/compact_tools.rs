@@ -97,7 +97,7 @@ impl Session {
         let begun = self.begin_compaction(id, &brief, COMPACT.into(), emit).await;
         // From here to the commit nothing is awaited: results and compaction are both there, or
         // neither is.
-        self.append(results)?;
+        self.append(results, self.clock.now())?;
         let done = self.conversation().commit(&span, id, COMPACT, &brief, driven);
         let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
         drop(span);

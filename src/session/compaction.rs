@@ -21,7 +21,9 @@ use crate::{
         Models, logged_snapshot,
     },
     log::{CompactionFailure, ContextCount, Event},
-    message::{CompactionId, CompactionReason, ContentBlock, Delta, Message, Text, Turn},
+    message::{
+        CompactionId, CompactionReason, ContentBlock, Delta, Message, Text, Timestamp, Turn,
+    },
     model::AgentModel,
     strategy::{Attempt, Brief, Snapshot, Step},
 };
@@ -102,8 +104,8 @@ impl Session {
         let thread = self.agent.thread();
         let counter = thread.counter();
         let mut tokens = 0_u64;
-        for message in thread.messages().iter().rev() {
-            let whole = counter.message(message);
+        for (place, message) in thread.messages().iter().enumerate().rev() {
+            let whole = thread.tokens_of(place);
             // Results stand behind their calls, which stay with them.
             if message.tool_results().next().is_none() {
                 return tokens.saturating_add(whole);
@@ -117,12 +119,13 @@ impl Session {
     }
 
     /// Does what has to be done before a request goes out: compacts ahead of need, compacts what
-    /// the window cannot hold, or refuses it.
+    /// the window cannot hold, or refuses it. Returns the time behind that.
     pub(super) async fn guard(
         &mut self,
         before: Before<'_>,
+        mut now: Timestamp,
         emit: &mut Emit,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Timestamp, SessionError> {
         let mut tried = None;
         loop {
             let next = match before {
@@ -137,11 +140,11 @@ impl Session {
                 Before::Prompt(_) => Input::BeforeSend(Pressure { newest: 0, ..pressure }),
                 Before::Continuing => Input::BeforeContinue(pressure),
             };
-            match self.auto.handle(self.clock.now(), input) {
-                None => return Ok(()),
+            match self.auto.handle(now, input) {
+                None => return Ok(now),
                 Some(Output::Notify(notice)) => {
                     emit.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
-                    return Ok(());
+                    return Ok(self.clock.now());
                 }
                 Some(Output::CannotFit { floor, tokens, limit }) => {
                     return Err(SessionError::CannotFit { floor, tokens, limit, tried });
@@ -149,9 +152,10 @@ impl Session {
                 Some(Output::Compact { reason, target }) => {
                     let needed = reason != CompactionReason::Threshold;
                     let done = self.compact_for(reason, target, next.cloned(), emit).await?;
+                    now = self.clock.now();
                     tried = done.err().map(|error| error.to_string().into());
                     if !needed {
-                        return Ok(());
+                        return Ok(now);
                     }
                 }
             }
@@ -318,6 +322,7 @@ impl Session {
 
     /// The snapshot, with the facts of everything that was said if the brief asks for retention.
     pub(super) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+        self.read_rules();
         let snapshot = self.snapshot();
         let Some(policy) = &brief.retention else { return snapshot };
         let (log, redactor) = (self.journal.log(), self.redactor.as_deref());

@@ -4,14 +4,14 @@ use std::{
     fmt,
     future::{self, IntoFuture},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::{Context, Poll},
+    sync::Arc,
+    task::{Context, Poll, ready},
 };
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 
-use super::{error::SessionError, event::SessionEvent, handle::Shared};
-use crate::message::{StopReason, Usage};
+use super::{error::SessionError, event::SessionEvent, handle::Shared, place::Told};
+use crate::message::{StopReason, Text, Usage};
 
 /// What a turn does, as it happens. Dropping it cancels the turn, at whatever point; the session
 /// can be used again at once.
@@ -34,7 +34,6 @@ use crate::message::{StopReason, Usage};
 /// ```
 pub struct Events<'a> {
     work: Option<BoxFuture<'a, ()>>,
-    place: Place,
     shared: Arc<Shared>,
 }
 
@@ -51,41 +50,35 @@ pub struct Reply {
     pub usage: Usage,
 }
 
-/// Where the work of a turn puts its events. One event is taken before the next is made, so
-/// whoever drops the stream behind an event knows that nothing came after it.
-pub(super) struct Emit(Place);
-
-/// Room for one event between the work and the stream. Nobody is woken: the stream that takes an
-/// event is what the work is polled by.
-#[derive(Clone, Default)]
-struct Place(Arc<Mutex<Option<Result<SessionEvent, SessionError>>>>);
-
-impl Emit {
-    /// Hands an event over. Where nobody listens any more the work is about to be dropped.
-    pub(super) async fn event(&mut self, event: SessionEvent) {
-        self.0.put(Ok(event)).await;
-    }
-
-    pub(super) async fn error(&mut self, error: SessionError) {
-        self.0.put(Err(error)).await;
-    }
+/// The end of a turn, waited for.
+#[derive(Debug)]
+#[must_use = "nothing happens before it is awaited"]
+pub struct ReplyFuture<'a> {
+    events: Events<'a>,
+    reply: Reply,
+    notice: Option<Text>,
 }
 
-impl Place {
-    /// Puts an event there and waits until it was taken.
-    fn put(&self, event: Result<SessionEvent, SessionError>) -> impl Future<Output = ()> {
-        let mut event = Some(event);
-        future::poll_fn(move |_| {
-            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.is_none() {
-                *place = event.take();
-            }
-            if place.is_none() { Poll::Ready(()) } else { Poll::Pending }
-        })
+/// What the work of a turn tells its events with. One event is taken before the next is made, so
+/// whoever drops the stream behind an event knows that nothing came after it.
+pub(super) struct Emit(Arc<Shared>);
+
+impl Emit {
+    /// Hands an event over, and waits until it was taken. Where nobody listens any more the work is
+    /// about to be dropped.
+    pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
+        self.tell(Ok(event))
     }
 
-    fn take(&self) -> Option<Result<SessionEvent, SessionError>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(super) fn error(&mut self, error: SessionError) -> impl Future<Output = ()> {
+        self.tell(Err(error))
+    }
+
+    /// It is there before anything is awaited: a future that holds it would have room for an event at
+    /// each place where the work tells one.
+    fn tell(&mut self, told: Told) -> impl Future<Output = ()> {
+        self.0.place.put(told);
+        future::poll_fn(|_| if self.0.place.is_full() { Poll::Pending } else { Poll::Ready(()) })
     }
 }
 
@@ -96,8 +89,7 @@ impl<'a> Events<'a> {
         F: FnOnce(Emit) -> W,
         W: Future<Output = ()> + Send + 'a,
     {
-        let place = Place::default();
-        Self { work: Some(work(Emit(place.clone())).boxed()), place, shared }
+        Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared }
     }
 
     /// Returns the next event; `None` behind the last one.
@@ -142,7 +134,7 @@ impl Stream for Events<'_> {
             self.work = None;
             self.shared.end();
         }
-        let event = self.place.take();
+        let event = self.shared.place.take();
         if let Some(Ok(taken)) = &event {
             self.shared.take_note(taken);
         }
@@ -152,44 +144,65 @@ impl Stream for Events<'_> {
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
+        self.shared.place.clear();
         self.shared.end();
     }
 }
 
 impl<'a> IntoFuture for Events<'a> {
     type Output = Result<Reply, SessionError>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
+    type IntoFuture = ReplyFuture<'a>;
 
     /// Waits for the end of the turn.
-    fn into_future(mut self) -> Self::IntoFuture {
-        async move {
-            let mut reply =
-                Reply { text: String::new(), stop_reason: None, usage: Usage::default() };
-            let mut notice = None;
-            while let Some(event) = self.next().await {
-                match event? {
-                    SessionEvent::TextDelta { text } => reply.text.push_str(&text),
-                    SessionEvent::Notice { text } => notice = Some(text),
-                    // What comes behind calls or a new message is another answer.
-                    SessionEvent::ToolStarted { .. } | SessionEvent::QueuedMessage { .. } => {
-                        reply.text.clear();
-                    }
-                    SessionEvent::TurnEnded { stop_reason, usage, .. } => {
-                        reply.stop_reason = Some(stop_reason);
-                        reply.usage += usage;
-                    }
-                    SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
-                    SessionEvent::ThinkingDelta { .. }
-                    | SessionEvent::ToolFinished { .. }
-                    | SessionEvent::Compaction(_) => {}
-                }
+    fn into_future(self) -> ReplyFuture<'a> {
+        let reply = Reply { text: String::new(), stop_reason: None, usage: Usage::default() };
+        ReplyFuture { events: self, reply, notice: None }
+    }
+}
+
+impl Future for ReplyFuture<'_> {
+    type Output = Result<Reply, SessionError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match ready!(self.events.poll_next_unpin(context)) {
+                Some(Ok(event)) => self.note(event),
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => return Poll::Ready(Ok(self.reply())),
             }
-            if let (None, Some(line)) = (&reply.stop_reason, notice) {
-                reply.text = line.to_string();
-            }
-            Ok(reply)
         }
-        .boxed()
+    }
+}
+
+impl ReplyFuture<'_> {
+    fn note(&mut self, event: SessionEvent) {
+        let reply = &mut self.reply;
+        match event {
+            SessionEvent::TextDelta { text } => reply.text.push_str(&text),
+            SessionEvent::Notice { text } => self.notice = Some(text),
+            // What comes behind calls or a new message is another answer.
+            SessionEvent::ToolStarted { .. } | SessionEvent::QueuedMessage { .. } => {
+                reply.text.clear();
+            }
+            SessionEvent::TurnEnded { stop_reason, usage, .. } => {
+                reply.stop_reason = Some(stop_reason);
+                reply.usage += usage;
+            }
+            SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
+            SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolFinished { .. }
+            | SessionEvent::Compaction(_) => {}
+        }
+    }
+
+    /// What came of the turn that is over.
+    fn reply(&mut self) -> Reply {
+        let (text, usage) = (std::mem::take(&mut self.reply.text), self.reply.usage);
+        let stop_reason = self.reply.stop_reason.take();
+        match (&stop_reason, self.notice.take()) {
+            (None, Some(line)) => Reply { text: line.to_string(), stop_reason, usage },
+            (None, None) | (Some(_), _) => Reply { text, stop_reason, usage },
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::event::SessionEvent;
+use super::{event::SessionEvent, place::Place};
 use crate::message::{CompactionId, Text};
 
 /// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
@@ -61,6 +61,8 @@ pub(super) struct Shared {
     busy: AtomicBool,
     abort: AtomicBool,
     waker: AtomicWaker,
+    /// What the turn tells next.
+    pub(super) place: Place,
     /// The compaction that was told of last, and whether its end was told.
     told: Mutex<Option<(CompactionId, bool)>>,
 }
@@ -159,6 +161,7 @@ impl Shared {
     /// A turn begins: what was meant for the one before is over.
     pub(super) fn begin(&self) {
         self.abort.store(false, Ordering::Release);
+        self.place.clear();
         self.busy.store(true, Ordering::Release);
     }
 
@@ -173,7 +176,8 @@ impl Shared {
     /// Whether somebody aborted. Registers to be woken if somebody does.
     pub(super) fn take_abort(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
-        self.abort.swap(false, Ordering::AcqRel)
+        // Hardly ever, and to look is cheaper than to swap.
+        self.abort.load(Ordering::Acquire) && self.abort.swap(false, Ordering::AcqRel)
     }
 
     /// Notes an event that somebody took.

@@ -74,6 +74,7 @@ mod fork;
 mod handle;
 mod job;
 mod lawful;
+mod place;
 mod recall_tool;
 mod rules;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
@@ -87,7 +88,7 @@ pub use command::Command;
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::SessionError;
 pub use event::{CompactionEvent, SessionEvent};
-pub use events::{Events, Reply};
+pub use events::{Events, Reply, ReplyFuture};
 pub use fork::{ForkError, ForkPoint};
 pub use handle::{SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};

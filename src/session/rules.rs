@@ -1,11 +1,50 @@
 //! The standing rules of a session.
 
+use std::sync::OnceLock;
+
 use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
-    log::{Event, RuleChange},
-    message::{Message, Messages, Text},
+    log::{Event, EventLog, LoggedRules, RuleChange},
+    message::{Message, Messages, Redactor, Text},
 };
+
+/// The standing rules of the log of a session, read when somebody asks: the rules of a plain prompt
+/// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who asked.
+#[derive(Debug, Default)]
+pub(super) struct SessionRules {
+    read: LoggedRules,
+    /// With what came since, where somebody asked who could not change them.
+    asked: OnceLock<LoggedRules>,
+}
+
+impl SessionRules {
+    /// The rules as they are now.
+    fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
+        if self.read.is_read(log) {
+            return self.read.ledger();
+        }
+        let asked = self.asked.get_or_init(|| {
+            let mut asked = self.read.clone();
+            asked.read(log, redactor);
+            asked
+        });
+        asked.ledger()
+    }
+
+    /// Says that something comes into the log that may change the rules.
+    pub(super) fn change(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            self.read = asked;
+        }
+    }
+
+    /// Reads what happened since.
+    fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
+        self.change();
+        self.read.read(log, redactor);
+    }
+}
 
 impl Session {
     /// The standing rules, of user and host, as they are now and without what the redactor takes
@@ -24,7 +63,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn rules(&self) -> &Ledger {
-        self.rules.ledger()
+        self.rules.ledger(self.journal.log(), self.redactor.as_deref())
     }
 
     /// Gives a rule that holds from now on, and returns its name. It is in the log at once, and
@@ -54,8 +93,7 @@ impl Session {
         let told = self.line(text.to_string());
         let mut rules = self.rules().clone();
         let id = rules.add(&told)?;
-        self.journal.append(self.clock.now(), Event::RuleChanged(RuleChange::Added { text }))?;
-        self.read_rules();
+        self.change_rule(RuleChange::Added { text })?;
         Ok(self.rules().find(&told).map_or(id, |rule| rule.id))
     }
 
@@ -83,9 +121,15 @@ impl Session {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
         }
-        self.journal.append(self.clock.now(), Event::RuleChanged(RuleChange::Revoked { id }))?;
-        self.read_rules();
+        self.change_rule(RuleChange::Revoked { id })?;
         Ok(true)
+    }
+
+    fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
+        self.rules.change();
+        self.journal.append(self.clock.now(), Event::RuleChanged(change))?;
+        self.read_rules();
+        Ok(())
     }
 
     /// Reads what happened since to the rules.
@@ -109,5 +153,39 @@ impl Session {
     fn rules_to_send(&self) -> Option<Message> {
         let asked = self.rules_in_system_prompt && self.rules().active().next().is_some();
         asked.then(|| Message::system(format!("{TITLE}\n{}", self.rules())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{ModelAgent, testing::ScriptedModel};
+
+    #[test]
+    fn rules_are_read_when_somebody_asks() {
+        let model = Arc::new(ScriptedModel::new(["Well.", "Well.", "Well."]));
+        let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
+        let mut said = Vec::new();
+        for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
+            block_on(async { session.send(text).await }).unwrap();
+            assert!(!session.rules.read.is_read(session.log()));
+            said.push(session.rules().to_string());
+            assert_eq!(*session.rules(), session.log().rules(None));
+        }
+        assert_eq!(said, ["- Never touch the lexer.\n", "- Never touch the lexer.\n", ""]);
+    }
+
+    #[test]
+    fn rules_for_the_system_prompt_are_read_at_once() {
+        let model = Arc::new(ScriptedModel::new(["Well."]));
+        let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
+        let mut session = builder.build().unwrap();
+        block_on(async { session.send("Never touch the lexer.").await }).unwrap();
+        assert!(session.rules.read.is_read(session.log()));
+        assert_eq!(session.system_prompt().len(), 1);
     }
 }

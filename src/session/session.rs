@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{
     event::CompactionEvent,
     handle::{SessionHandle, Shared},
+    rules::SessionRules,
 };
 use crate::{
     auto::AutoCompactor,
-    log::{EventLog, LoggedFacts, LoggedRules},
+    log::{EventLog, LoggedFacts},
     message::{
         CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
         SharedVec, Text, ThreadId, ToolSpec,
@@ -56,8 +57,8 @@ pub struct Session {
     pub(super) retention: Option<RetentionPolicy>,
     /// What was said so far, as far as a compaction had to know.
     pub(super) facts: LoggedFacts,
-    /// The standing rules, read with every event that may change them.
-    pub(super) rules: LoggedRules,
+    /// The standing rules, as far as somebody had to know.
+    pub(super) rules: SessionRules,
     pub(super) rules_in_system_prompt: bool,
     pub(super) auto: AutoCompactor,
     pub(super) clock: Arc<dyn Clock>,

@@ -16,8 +16,8 @@ use crate::{
     auto::{Input, Output},
     log::{Event, LocalNotice},
     message::{
-        CacheMarks, ContentBlock, Delta, Extra, Message, ModelError, ModelErrorKind, Request, Role,
-        SystemReminder, Text, ToolUse, Turn, Usage,
+        CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, ModelError,
+        ModelErrorKind, Request, Role, SystemReminder, Text, Timestamp, ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, TurnMachine, TurnStep},
@@ -40,13 +40,20 @@ pub(super) enum Asked {
 impl Asked {
     pub(super) fn parse(text: Text) -> Self {
         match Command::parse(&text) {
-            None => Self::Message(Message::user(text)),
+            None => Self::Message(said(text)),
             Some(Command::Compact { focus }) => Self::Compact { focus: focus.map(Text::from) },
             Some(Command::CompactAndSend { prompt }) => {
                 Self::CompactAndSend { prompt: prompt.map(Text::from) }
             }
         }
     }
+}
+
+/// What a person says, with room for the checkpoint behind it.
+fn said(text: Text) -> Message {
+    let mut content = Vec::with_capacity(2);
+    content.push(ContentBlock::text(text));
+    Message::new(Role::User, content)
 }
 
 impl Session {
@@ -61,7 +68,10 @@ impl Session {
             let (now, pressure) = (self.clock.now(), self.pressure(0));
             tell(self.auto.handle(now, Input::TurnEnded(pressure)), emit).await;
         }
-        self.journal.flush().await?;
+        // A future that finds nothing to do is made and dropped all the same.
+        if !self.journal.unstored().is_empty() {
+            self.journal.flush().await?;
+        }
         match asked {
             Asked::Message(message) => self.turns(message, emit).await,
             Asked::Compact { focus } => self.command(focus, None, emit).await.map(|_| ()),
@@ -121,65 +131,101 @@ impl Session {
         self.in_turn = true;
         let ended = self.rounds(message, emit).await;
         self.in_turn = false;
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
+        let now = ended.as_ref().map_or_else(|_| self.clock.now(), |at| *at);
+        let pressure = self.pressure(0);
         match self.auto.handle(now, Input::TurnEnded(pressure)) {
-            Some(Output::Compact { reason, target }) if ended.is_ok() => {
+            None => ended.map(|_| ()),
+            // On the heap by itself, because every turn would carry the room for it along.
+            Some(after) => self.follow(after, ended, emit).boxed().await,
+        }
+    }
+
+    /// Does what is due behind a turn, and returns how that ended.
+    async fn follow(
+        &mut self,
+        after: Output,
+        ended: Result<Timestamp, SessionError>,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        match after {
+            Output::Compact { reason, target } if ended.is_ok() => {
                 // The turn is over, whatever becomes of this.
                 let _ = self.compact_for(reason, target, None, emit).await?;
             }
-            after => tell(after, emit).await,
+            after => tell(Some(after), emit).await,
         }
-        ended
+        ended.map(|_| ())
     }
 
-    async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
+    /// Goes on until the model has come to its answer, and returns when that was. The clock is asked
+    /// once behind everything that takes its time: the model, the tools, a compaction.
+    async fn rounds(
+        &mut self,
+        message: Message,
+        emit: &mut Emit,
+    ) -> Result<Timestamp, SessionError> {
         let message = self.with_reminder(message);
         let message = lawful(self.agent.thread(), message);
         // With everything that it will have, so that all of it is counted.
         let message = self.stamped(message);
-        self.guard(Before::Prompt(&message), emit).await?;
-        self.append(message)?;
+        let mut now = self.guard(Before::Prompt(&message), self.clock.now(), emit).await?;
+        self.append(message, now)?;
         let (mut machine, mut usage) = (TurnMachine::new(self.max_rounds), Usage::default());
         let mut asked = false;
         loop {
             // What the next step builds on is stored before it is taken.
-            self.journal.flush().await?;
+            if !self.journal.unstored().is_empty() {
+                self.journal.flush().await?;
+            }
             match machine.step() {
                 TurnStep::CallModel => {
                     if std::mem::replace(&mut asked, true) {
-                        self.guard(Before::Continuing, emit).await?;
+                        self.guard(Before::Continuing, now, emit).await?;
                     }
                     let turn = self.call_model(emit).await?;
-                    self.learn(&turn);
-                    let turn = self.mended(turn);
+                    now = self.clock.now();
                     usage += turn.usage.unwrap_or_default();
-                    self.count_written(&turn);
-                    let refused = machine.handle_turn(&turn)?;
-                    // An answer of nothing leaves nothing in the thread.
-                    if !turn.message.content.is_empty() {
-                        self.append(turn.message)?;
-                    }
-                    if let Some(results) = refused {
-                        self.append_user(results)?;
-                    }
+                    self.take(turn, &mut machine, now)?;
                 }
                 TurnStep::CallTools(calls) => {
-                    let calls = calls.to_vec();
-                    let Called { results, appended } = self.call_tools(&calls, emit).await?;
+                    let Called { results, appended } = self.call_tools(calls, emit).await?;
+                    now = self.clock.now();
                     for (call, result) in results.into_iter().enumerate() {
+                        let Some(result) = result else { continue };
                         let message = machine.handle_result(call, result)?;
                         if let Some(message) = message.filter(|_| !appended) {
                             let message = self.with_due_reminder(message);
-                            self.append_user(message)?;
+                            self.append_user(message, now)?;
                         }
                     }
                 }
                 TurnStep::Finished(finished) => {
                     let (stop_reason, rounds) = (finished.stop_reason.clone(), finished.rounds);
                     emit.event(SessionEvent::TurnEnded { stop_reason, rounds, usage }).await;
-                    return Ok(());
+                    return Ok(now);
                 }
             }
+        }
+    }
+
+    /// Takes an answer into the thread.
+    fn take(
+        &mut self,
+        turn: Turn,
+        machine: &mut TurnMachine,
+        now: Timestamp,
+    ) -> Result<(), SessionError> {
+        self.learn(&turn);
+        let turn = self.mended(turn);
+        self.count_written(&turn);
+        let refused = machine.handle_turn(&turn)?;
+        // An answer of nothing leaves nothing in the thread.
+        if !turn.message.content.is_empty() {
+            self.append(turn.message, now)?;
+        }
+        match refused {
+            Some(results) => self.append_user(results, now),
+            None => Ok(()),
         }
     }
 
@@ -187,25 +233,28 @@ impl Session {
     /// compacted, and the model asked again.
     async fn call_model(&mut self, emit: &mut Emit) -> Result<Turn, SessionError> {
         loop {
-            let error = match self.ask(emit).await {
+            let (reason, target) = match self.ask(emit).await {
                 Ok(turn) => return Ok(turn),
-                Err(error) => error,
+                Err(error) => self.overflowed(error)?,
             };
-            let ModelErrorKind::Overflow { limit, .. } = error.kind else {
-                return Err(error.into());
-            };
-            let (now, pressure) = (self.clock.now(), self.pressure(0));
-            match self.auto.handle(now, Input::Overflowed { pressure, limit }) {
-                Some(Output::Compact { reason, target }) => {
-                    if let Err(failed) = self.compact_for(reason, target, None, emit).await? {
-                        return Err(failed.into());
-                    }
-                    self.guard(Before::Continuing, emit).await?;
-                }
-                Some(Output::CannotFit { .. } | Output::Notify(_)) | None => {
-                    return Err(error.into());
-                }
+            if let Err(failed) = self.compact_for(reason, target, None, emit).await? {
+                return Err(failed.into());
             }
+            self.guard(Before::Continuing, self.clock.now(), emit).await?;
+        }
+    }
+
+    /// Returns for what to compact, and to how many tokens, after this error; the error itself where
+    /// no compaction helps.
+    fn overflowed(
+        &mut self,
+        error: ModelError,
+    ) -> Result<(CompactionReason, Option<u64>), SessionError> {
+        let ModelErrorKind::Overflow { limit, .. } = error.kind else { return Err(error.into()) };
+        let (now, pressure) = (self.clock.now(), self.pressure(0));
+        match self.auto.handle(now, Input::Overflowed { pressure, limit }) {
+            Some(Output::Compact { reason, target }) => Ok((reason, target)),
+            Some(Output::CannotFit { .. } | Output::Notify(_)) | None => Err(error.into()),
         }
     }
 
@@ -213,12 +262,13 @@ impl Session {
         let request = self.request();
         let mut deltas = self.agent.run_turn(request);
         while let Some(delta) = deltas.next().await {
-            match delta? {
-                Delta::Text { text } => emit.event(SessionEvent::TextDelta { text }).await,
-                Delta::Thinking { text } => emit.event(SessionEvent::ThinkingDelta { text }).await,
-                Delta::ToolUse { .. } | Delta::ToolInput { .. } => {}
+            let event = match delta? {
+                Delta::Text { text } => SessionEvent::TextDelta { text },
+                Delta::Thinking { text } => SessionEvent::ThinkingDelta { text },
+                Delta::ToolUse { .. } | Delta::ToolInput { .. } => continue,
                 Delta::Turn { turn } => return Ok(turn),
-            }
+            };
+            emit.event(event).await;
         }
         Err(cut_short())
     }
@@ -247,7 +297,7 @@ impl Session {
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
         match turn::refused(&calls, CANCELLED) {
-            Some(message) => self.append_user(message),
+            Some(message) => self.append_user(message, self.clock.now()),
             None => Ok(()),
         }
     }
@@ -284,9 +334,9 @@ impl Session {
     }
 
     /// Appends a user message, with a checkpoint as its last block.
-    fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
+    fn append_user(&mut self, message: Message, now: Timestamp) -> Result<(), SessionError> {
         let message = self.stamped(message);
-        self.append(message)
+        self.append(message, now)
     }
 
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
@@ -300,10 +350,13 @@ impl Session {
     }
 
     /// The only place where a message comes into thread and log: in both or in neither.
-    pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.journal.append(self.clock.now(), Event::MessageAppended(message.clone()))?;
+    pub(super) fn append(&mut self, message: Message, now: Timestamp) -> Result<(), SessionError> {
+        self.rules.change();
+        self.journal.append(now, Event::MessageAppended(message.clone()))?;
         self.agent.push(message);
-        self.read_rules();
+        if self.rules_in_system_prompt {
+            self.read_rules();
+        }
         Ok(())
     }
 }

@@ -153,6 +153,10 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale_up(&self, estimated: u64) -> u64 {
+        // Most often nothing was learnt, or that the provider counts less: no division then.
+        if self.ratio >= self.base.bytes_per_token().saturating_mul(1_000) {
+            return estimated;
+        }
         self.scale(estimated).max(estimated)
     }
 
