@@ -330,6 +330,20 @@ fn the_tool_says_why_it_failed() {
 }
 
 #[test]
+fn what_was_queued_before_a_command_is_sent_behind_it() {
+    let mut bench =
+        bench(["Sum.", "Two."], |builder| builder.strategy(Arc::new(Summarize::default())));
+    with_past(&mut bench, 8);
+    let handle = bench.session.handle();
+    handle.queue("second");
+    let reply = say(&mut bench.session, "/compact").unwrap();
+    assert_eq!((reply.text.as_str(), handle.queued()), ("Two.", 0));
+    let compacted = bench.session.messages()[0].is_summary();
+    assert!(compacted && bench.session.messages().iter().rev().nth(1).unwrap().is_typed());
+    bench.assert_whole();
+}
+
+#[test]
 fn queued_messages_are_sent_when_the_turn_is_over() {
     let mut bench = bench(["One.", "Two.", "Three."], |builder| builder);
     let handle = bench.session.handle();

@@ -78,6 +78,10 @@ pub enum SessionEvent {
         stop_reason: StopReason,
         /// How many answers the turn had.
         rounds: u32,
+        /// Whether it was ended because it had [as many as it may](super::SessionBuilder::max_rounds)
+        /// and the model would have gone on. Its last calls have a refusal for a result.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        capped: bool,
         /// What they cost together.
         usage: Usage,
     },
@@ -309,9 +313,10 @@ mod tests {
     /// A value of each line of `testdata/events/session.jsonl`, in order.
     fn events() -> Vec<SessionEvent> {
         let (id, name) = (Text::from("call-1"), Text::from("read"));
-        let ended = |stop_reason: &str| SessionEvent::TurnEnded {
+        let ended = |stop_reason: &str, capped| SessionEvent::TurnEnded {
             stop_reason: stop_reason.into(),
             rounds: 2,
+            capped,
             usage: Usage::new(1_000, 50),
         };
         let mut events = vec![
@@ -322,8 +327,9 @@ mod tests {
             SessionEvent::ToolFinished { id, name, is_error: true },
             SessionEvent::Notice { text: "Compacted.".into() },
             SessionEvent::QueuedMessage { text: "And then?".into() },
-            ended("end_turn"),
-            ended("tired"),
+            ended("end_turn", false),
+            ended("tired", false),
+            ended("tool_use", true),
             SessionEvent::Aborted,
         ];
         events.extend(compactions().into_iter().map(SessionEvent::Compaction));

@@ -38,13 +38,16 @@ pub struct Events<'a> {
 }
 
 /// What came of a turn.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
     /// The text of the last answer; for a command, the line that says how it went.
     pub text: String,
     /// Why the model stopped; `None` where none was asked.
     pub stop_reason: Option<StopReason>,
+    /// Whether a turn was ended because it had
+    /// [as many rounds as it may](super::SessionBuilder::max_rounds).
+    pub capped: bool,
     /// What all answers cost together. What compactions cost is in their events, and in
     /// [`token_usage`](super::Session::token_usage) with the rest.
     pub usage: Usage,
@@ -155,7 +158,7 @@ impl<'a> IntoFuture for Events<'a> {
 
     /// Waits for the end of the turn.
     fn into_future(self) -> ReplyFuture<'a> {
-        let reply = Reply { text: String::new(), stop_reason: None, usage: Usage::default() };
+        let reply = Reply::default();
         ReplyFuture { events: self, reply, notice: None }
     }
 }
@@ -184,8 +187,9 @@ impl ReplyFuture<'_> {
             SessionEvent::ToolStarted { .. } | SessionEvent::QueuedMessage { .. } => {
                 reply.text.clear();
             }
-            SessionEvent::TurnEnded { stop_reason, usage, .. } => {
+            SessionEvent::TurnEnded { stop_reason, usage, capped, .. } => {
                 reply.stop_reason = Some(stop_reason);
+                reply.capped |= capped;
                 reply.usage += usage;
             }
             SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
@@ -197,11 +201,10 @@ impl ReplyFuture<'_> {
 
     /// What came of the turn that is over.
     fn reply(&mut self) -> Reply {
-        let (text, usage) = (std::mem::take(&mut self.reply.text), self.reply.usage);
-        let stop_reason = self.reply.stop_reason.take();
-        match (&stop_reason, self.notice.take()) {
-            (None, Some(line)) => Reply { text: line.to_string(), stop_reason, usage },
-            (None, None) | (Some(_), _) => Reply { text, stop_reason, usage },
+        let reply = std::mem::take(&mut self.reply);
+        match (&reply.stop_reason, self.notice.take()) {
+            (None, Some(line)) => Reply { text: line.to_string(), ..reply },
+            (None, None) | (Some(_), _) => reply,
         }
     }
 }

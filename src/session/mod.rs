@@ -61,6 +61,7 @@
 pub mod acp;
 pub mod api;
 mod ask;
+mod build;
 mod builder;
 mod calls;
 mod command;
@@ -83,7 +84,8 @@ mod tools;
 mod undo;
 mod work;
 
-pub use builder::{BuildError, SessionBuilder};
+pub use build::BuildError;
+pub use builder::SessionBuilder;
 pub use command::Command;
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::SessionError;

@@ -20,7 +20,7 @@ use crate::{
         ModelErrorKind, Request, Role, SystemReminder, Text, Timestamp, ToolUse, Turn, Usage,
     },
     model::cut_short,
-    turn::{self, TurnMachine, TurnStep},
+    turn::{self, Finished, TurnMachine, TurnStep},
 };
 
 /// What calls get whose turn was cancelled before they had a result.
@@ -74,7 +74,10 @@ impl Session {
         }
         match asked {
             Asked::Message(message) => self.turns(message, emit).await,
-            Asked::Compact { focus } => self.command(focus, None, emit).await.map(|_| ()),
+            Asked::Compact { focus } => {
+                self.command(focus, None, emit).await?;
+                self.queued(emit).await
+            }
             Asked::CompactAndSend { prompt } => {
                 let prompt = Message::user(prompt.unwrap_or_else(|| "Please continue.".into()));
                 self.command(None, Some(&prompt), emit).await?;
@@ -112,16 +115,16 @@ impl Session {
         Ok(())
     }
 
-    /// A turn, and one more for each message that was queued meanwhile.
     async fn turns(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
-        let mut next = Some(message);
-        while let Some(message) = next {
-            self.turn(message, emit).await?;
-            next = self.shared.next_queued().map(Message::user);
-            if let Some(text) = next.as_ref().and_then(|message| message.content.first()) {
-                let text = text.as_text().cloned().unwrap_or_default();
-                emit.event(SessionEvent::QueuedMessage { text }).await;
-            }
+        self.turn(message, emit).await?;
+        self.queued(emit).await
+    }
+
+    /// A turn for each message that was queued meanwhile.
+    async fn queued(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
+        while let Some(text) = self.shared.next_queued() {
+            emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
+            self.turn(Message::user(text), emit).await?;
         }
         Ok(())
     }
@@ -152,7 +155,9 @@ impl Session {
                 // The turn is over, whatever becomes of this.
                 let _ = self.compact_for(reason, target, None, emit).await?;
             }
-            after => tell(Some(after), emit).await,
+            Output::Compact { .. } | Output::Notify(_) | Output::CannotFit { .. } => {
+                tell(Some(after), emit).await;
+            }
         }
         ended.map(|_| ())
     }
@@ -200,8 +205,9 @@ impl Session {
                     }
                 }
                 TurnStep::Finished(finished) => {
-                    let (stop_reason, rounds) = (finished.stop_reason.clone(), finished.rounds);
-                    emit.event(SessionEvent::TurnEnded { stop_reason, rounds, usage }).await;
+                    let Finished { stop_reason, rounds, capped } = finished.clone();
+                    emit.event(SessionEvent::TurnEnded { stop_reason, rounds, capped, usage })
+                        .await;
                     return Ok(now);
                 }
             }

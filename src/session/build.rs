@@ -1,0 +1,148 @@
+//! A session of what its builder was told.
+
+use std::sync::Arc;
+
+use super::{
+    builder::{SessionBuilder, new_journal},
+    handle::Shared,
+    rules::SessionRules,
+    session::Session,
+};
+use crate::{
+    auto::{AutoCompactor, PolicyError},
+    ledger::{Ledger, RuleError},
+    log::{Event, LoggedFacts, ReplayError, RuleChange, Thread},
+    message::{CheckpointIds, CompactionId, Text, Timestamp, ToolSpec},
+    store::Journal,
+    tokens::Calibrated,
+};
+
+/// Why a session cannot be built.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The policy cannot be followed.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The log cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// A rule of the host cannot be one.
+    #[error(transparent)]
+    Rule(#[from] RuleError),
+    /// Two tools have one name.
+    #[error("two tools are called {name}")]
+    DoubleTool {
+        /// The name.
+        name: Text,
+    },
+}
+
+impl SessionBuilder {
+    /// Builds the session. A log that has messages takes the place of the agent's thread; messages
+    /// that the agent has without a log are logged.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let error = Session::builder(agent).compact_tool().compact_tool().build().unwrap_err();
+    /// assert_eq!(error.to_string(), "two tools are called compact");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`]: a policy that cannot be followed, a log that cannot be replayed, two tools of
+    /// one name, a rule that cannot be one.
+    pub fn build(self) -> Result<Session, BuildError> {
+        let auto = AutoCompactor::new(self.policy)?;
+        let specs = self.specs()?;
+        let mut agent = self.agent;
+        let (mut journal, fresh) = match self.journal {
+            Some(journal) => (journal, false),
+            None => (new_journal(), true),
+        };
+        let now = self.clock.now();
+        if fresh || journal.log().is_empty() {
+            for message in agent.messages() {
+                // A message always fits.
+                let _ = journal.append(now, Event::MessageAppended(message.clone()));
+            }
+        } else {
+            let log = journal.log();
+            let counter = Arc::clone(agent.thread().counter());
+            *agent.thread_mut() = Thread::restored(log.replay()?, log.events(), counter);
+            agent.rewritten();
+        }
+        let counter = agent.thread().counter();
+        let overhead = counter.messages(&self.system).saturating_add(counter.tools(&specs));
+        // A session that is taken up again must not give the names again that its log has: what a
+        // compaction took out comes back with them.
+        let ids = CheckpointIds::new(self.seed.wrapping_add(journal.log().len()));
+        add_rules(&mut journal, &self.host_rules, now)?;
+        Ok(Session {
+            agent,
+            journal,
+            archive: self.archive,
+            tools: self.tools,
+            specs: specs.into(),
+            system: self.system,
+            reminder: self.reminder,
+            remind_every: self.remind_every,
+            unreminded: 0,
+            strategy: self.strategy,
+            fast: self.fast,
+            redactor: self.redactor,
+            retention: self.retention,
+            facts: LoggedFacts::default(),
+            rules: SessionRules::default(),
+            rules_in_system_prompt: self.rules_in_system_prompt,
+            auto,
+            clock: self.clock,
+            sleeper: self.sleeper,
+            seed: self.seed,
+            ids,
+            max_rounds: self.max_rounds,
+            overhead,
+            unpromised: CompactionId::default(),
+            ratio: Calibrated::default(),
+            in_turn: false,
+            begun: None,
+            shared: Arc::new(Shared::default()),
+        })
+    }
+
+    fn specs(&self) -> Result<Vec<ToolSpec>, BuildError> {
+        let own = self.own_tools.iter().cloned();
+        let specs: Vec<ToolSpec> = self.tools.iter().map(|tool| tool.spec()).chain(own).collect();
+        let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
+        names.sort_unstable();
+        let mut pairs = names.iter().zip(names.iter().skip(1));
+        match pairs.find(|(one, other)| one == other) {
+            Some((name, _)) => Err(BuildError::DoubleTool { name: (*name).clone() }),
+            None => Ok(specs),
+        }
+    }
+}
+
+/// Notes the rules that the log does not know yet.
+fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), RuleError> {
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let mut known = Ledger::default();
+    for logged in journal.log() {
+        if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
+            // What was no rule then is none.
+            let _ = known.add(text);
+        }
+    }
+    for text in rules {
+        if known.find(text).is_none() {
+            known.add(text)?;
+            // The change of a rule always fits.
+            let _ =
+                journal.append(now, Event::RuleChanged(RuleChange::Added { text: text.clone() }));
+        }
+    }
+    Ok(())
+}
