@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{handle::Shared, rules::SessionRules, session::Session, tools};
+use super::{handle::Shared, known_rules::SessionRules, session::Session, tools};
 use crate::{
     auto::{AutoCompactor, AutoPolicy, PolicyError},
     ledger::{Ledger, RuleError},

@@ -152,7 +152,9 @@ impl Session {
                 // The turn is over, whatever becomes of this.
                 let _ = self.compact_for(reason, target, None, emit).await?;
             }
-            after => tell(Some(after), emit).await,
+            Output::Compact { .. } | Output::Notify(_) | Output::CannotFit { .. } => {
+                tell(Some(after), emit).await;
+            }
         }
         ended.map(|_| ())
     }
