@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     builder::{SessionBuilder, new_journal},
     handle::Shared,
-    rules::SessionRules,
+    known_rules::SessionRules,
     session::Session,
 };
 use crate::{

@@ -74,6 +74,7 @@ mod events;
 mod fork;
 mod handle;
 mod job;
+mod known_rules;
 mod lawful;
 mod place;
 mod recall_tool;

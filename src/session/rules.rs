@@ -1,50 +1,11 @@
 //! The standing rules of a session.
 
-use std::sync::OnceLock;
-
 use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
-    log::{Event, EventLog, LoggedRules, RuleChange},
-    message::{Message, Messages, Redactor, Text},
+    log::{Event, RuleChange},
+    message::{Message, Messages, Text},
 };
-
-/// The standing rules of the log of a session, read when somebody asks: the rules of a plain prompt
-/// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who asked.
-#[derive(Debug, Default)]
-pub(super) struct SessionRules {
-    read: LoggedRules,
-    /// With what came since, where somebody asked who could not change them.
-    asked: OnceLock<LoggedRules>,
-}
-
-impl SessionRules {
-    /// The rules as they are now.
-    fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
-        if self.read.is_read(log) {
-            return self.read.ledger();
-        }
-        let asked = self.asked.get_or_init(|| {
-            let mut asked = self.read.clone();
-            asked.read(log, redactor);
-            asked
-        });
-        asked.ledger()
-    }
-
-    /// Says that something comes into the log that may change the rules.
-    pub(super) fn change(&mut self) {
-        if let Some(asked) = self.asked.take() {
-            self.read = asked;
-        }
-    }
-
-    /// Reads what happened since.
-    fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
-        self.change();
-        self.read.read(log, redactor);
-    }
-}
 
 impl Session {
     /// The standing rules, of user and host, as they are now and without what the redactor takes
@@ -172,7 +133,7 @@ mod tests {
         let mut said = Vec::new();
         for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
             block_on(async { session.send(text).await }).unwrap();
-            assert!(!session.rules.read.is_read(session.log()));
+            assert!(!session.rules.is_read(session.log()));
             said.push(session.rules().to_string());
             assert_eq!(*session.rules(), session.log().rules(None));
         }
@@ -185,7 +146,7 @@ mod tests {
         let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
         let mut session = builder.build().unwrap();
         block_on(async { session.send("Never touch the lexer.").await }).unwrap();
-        assert!(session.rules.read.is_read(session.log()));
+        assert!(session.rules.is_read(session.log()));
         assert_eq!(session.system_prompt().len(), 1);
     }
 }

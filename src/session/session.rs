@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     event::CompactionEvent,
     handle::{SessionHandle, Shared},
-    rules::SessionRules,
+    known_rules::SessionRules,
 };
 use crate::{
     auto::AutoCompactor,
