@@ -53,13 +53,21 @@ impl<'a> Raw<'a> {
 
     /// The value as it is kept.
     pub(super) fn json(self) -> Json {
-        // Strings hold no white space that could go.
-        let is_plain = self.nodes.first().is_some_and(|node| node.is_plain);
-        if is_plain || self.text.starts_with('"') {
-            Json::from_compact(self.text)
+        if self.is_compact() { Json::from_compact(self.text) } else { Json::from_valid(self.text) }
+    }
+
+    /// Adds the value to a text, as it is kept.
+    pub(super) fn add_to(self, json: &mut String) {
+        if self.is_compact() {
+            json.push_str(self.text);
         } else {
-            Json::from_valid(self.text)
+            json.push_str(self.json().as_str());
         }
+    }
+
+    /// Whether it is known to have no white space between its tokens. Strings have none that could go.
+    fn is_compact(self) -> bool {
+        self.text.starts_with('"') || self.nodes.first().is_some_and(|node| node.is_plain)
     }
 
     /// Whether it is known where everything in it stands.
@@ -73,6 +81,13 @@ impl<'a> Raw<'a> {
         self.text.strip_prefix('"')?.strip_suffix('"').filter(|_| is_plain)
     }
 
+    /// The value as an object; `None` if it is something else, or was not scanned.
+    pub(super) fn object(self) -> Option<Object<'a>> {
+        let (whole, nodes) = self.nodes.split_first()?;
+        let object = Object { text: self.text, offset: whole.start, nodes };
+        self.text.starts_with('{').then_some(object)
+    }
+
     /// The items of an array, or the keys and values of an object in turns; `None` where it was not
     /// scanned.
     pub(super) fn parts(self) -> Option<impl Iterator<Item = Raw<'a>>> {
@@ -84,6 +99,77 @@ impl<'a> Raw<'a> {
             rest = behind;
             Some(Raw { text: slice(self.text, next, offset)?, nodes })
         }))
+    }
+}
+
+/// An object of a scanned body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<'a> {
+    text: &'a str,
+    /// Where the text begins in the body.
+    offset: u32,
+    /// The keys and values, and all within them.
+    nodes: &'a [Node],
+}
+
+impl<'a> Object<'a> {
+    /// Whether there are this many keys at most, none of which comes twice or has escapes.
+    pub(super) fn has_plain_keys(self, most: usize) -> bool {
+        self.entries().enumerate().all(|(index, entry)| {
+            let mut earlier = self.entries().take(index);
+            let is_new = |key: &str| !earlier.any(|earlier| earlier.is(self, key));
+            index < most && entry.key.is_plain && entry.name(self).is_some_and(is_new)
+        })
+    }
+
+    /// Finds a field, with its place, that has no bit among the taken ones.
+    pub(super) fn find(self, key: &str, taken: u64) -> Option<(usize, Raw<'a>)> {
+        let mut entries = self.entries().enumerate();
+        let (index, entry) =
+            entries.find(|(index, entry)| entry.is(self, key) && taken >> index & 1 == 0)?;
+        Some((index, entry.value(self)?))
+    }
+
+    /// The fields that have no bit among the taken ones.
+    pub(super) fn rest(self, taken: u64) -> impl Iterator<Item = (&'a str, Raw<'a>)> {
+        let entries = self.entries().enumerate().filter(move |(index, _)| taken >> index & 1 == 0);
+        entries.filter_map(move |(_, entry)| Some((entry.name(self)?, entry.value(self)?)))
+    }
+
+    fn entries(self) -> impl Iterator<Item = Entry<'a>> {
+        let mut rest = self.nodes;
+        std::iter::from_fn(move || {
+            let (key, behind) = rest.split_first()?;
+            let (value, behind) = behind.split_at_checked(behind.first()?.span as usize)?;
+            rest = behind;
+            Some(Entry { key, value })
+        })
+    }
+}
+
+/// A field of an object.
+struct Entry<'a> {
+    key: &'a Node,
+    value: &'a [Node],
+}
+
+impl<'a> Entry<'a> {
+    /// Whether it has this name, which is not written with escapes.
+    fn is(&self, object: Object<'a>, name: &str) -> bool {
+        // The length is asked first, because most names differ there.
+        (self.key.end - self.key.start) as usize == name.len() + 2
+            && self.name(object) == Some(name)
+    }
+
+    /// The name between its quotes.
+    fn name(&self, object: Object<'a>) -> Option<&'a str> {
+        let (start, end) = (self.key.start - object.offset, self.key.end - object.offset);
+        object.text.get(start as usize + 1..end as usize - 1)
+    }
+
+    fn value(&self, object: Object<'a>) -> Option<Raw<'a>> {
+        let text = slice(object.text, self.value.first()?, object.offset)?;
+        Some(Raw { text, nodes: self.value })
     }
 }
 
