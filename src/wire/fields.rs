@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{
     contract::WireError,
-    raw::{Object, Raw, Scanned},
+    raw::{MOST_KEYS, Object, Raw, Scanned},
 };
 use crate::message::{Json, Text, unescaped};
 
@@ -31,11 +31,11 @@ pub(super) struct Fields<'a>(Form<'a>);
 #[derive(Clone, Debug)]
 enum Form<'a> {
     /// An object of a scanned body is read where it stands: a body has a few for each message, and a
-    /// list of the fields of each was a sixth of all allocations. No key comes twice or has escapes.
+    /// list of the fields of each was a sixth of all allocations.
     Scanned {
         object: Object<'a>,
         /// One bit for each field that was taken, the first one lowest.
-        taken: u64,
+        taken: u32,
     },
     /// Any other.
     Read(Vec<(Cow<'a, str>, Raw<'a>)>),
@@ -55,12 +55,14 @@ impl<'a> Fields<'a> {
 
     /// Reads an object, one level deep; `None` if it is something else.
     pub(super) fn of(raw: Raw<'a>) -> Option<Self> {
-        let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
-        let object = raw.object()?;
-        if object.has_plain_keys(u64::BITS as usize) {
+        if let Some(object) = Object::of(raw) {
             return Some(Self(Form::Scanned { object, taken: 0 }));
         }
-        let mut fields = Vec::with_capacity(USUAL);
+        let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
+        if !raw.get().starts_with('{') {
+            return None;
+        }
+        let mut fields = Vec::with_capacity(MOST_KEYS);
         while let Some(key) = parts.next() {
             push(&mut fields, word(key)?, parts.next()?);
         }
@@ -100,7 +102,10 @@ impl<'a> Fields<'a> {
     /// The raw value of a field.
     pub(super) fn get(&self, key: &str) -> Option<Raw<'a>> {
         match &self.0 {
-            Form::Scanned { object, taken } => object.find(key, *taken).map(|(_, raw)| raw),
+            Form::Scanned { object, taken } => {
+                let place = object.find(key).filter(|place| taken & (1 << place) == 0)?;
+                object.value(place)
+            }
             Form::Read(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw),
         }
     }
@@ -109,9 +114,9 @@ impl<'a> Fields<'a> {
     pub(super) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
         match &mut self.0 {
             Form::Scanned { object, taken } => {
-                let (index, raw) = object.find(key, *taken)?;
-                *taken |= 1 << index;
-                Some(raw)
+                let place = object.find(key).filter(|place| *taken & (1 << place) == 0)?;
+                *taken |= 1 << place;
+                object.value(place)
             }
             Form::Read(fields) => {
                 let index = fields.iter().position(|(name, _)| name == key)?;
@@ -150,11 +155,12 @@ impl<'a> Fields<'a> {
     /// What nobody took.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         let (object, taken, read) = match &self.0 {
-            Form::Scanned { object, taken } => (Some(*object), *taken, [].as_slice()),
+            Form::Scanned { object, taken } => (Some(object), *taken, [].as_slice()),
             Form::Read(fields) => (None, 0, fields.as_slice()),
         };
-        let scanned = object.into_iter().flat_map(move |object| object.rest(taken));
-        let scanned = scanned.map(|(key, raw)| -> (&str, Raw<'a>) { (key, raw) });
+        let scanned = object.into_iter().flat_map(Object::fields).enumerate();
+        let scanned = scanned.filter(move |(place, _)| taken & (1 << place) == 0);
+        let scanned = scanned.map(|(_, (key, raw))| -> (&str, Raw<'a>) { (key, raw) });
         scanned.chain(read.iter().map(|(key, raw)| (key.as_ref(), *raw)))
     }
 }
@@ -169,9 +175,6 @@ fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: R
         None => fields.push((key, raw)),
     }
 }
-
-/// How many fields an object has at most, but for rare ones.
-const USUAL: usize = 6;
 
 /// Reads a JSON string that is looked at and not kept; `None` if it is something else.
 pub(super) fn word(raw: Raw<'_>) -> Option<Cow<'_, str>> {
