@@ -138,24 +138,16 @@ fn borrows(eight: u64, byte: u8) -> u64 {
 /// instructions. Which one of them it was is only asked once.
 #[inline]
 fn run(bytes: &[u8], ends: impl Fn(u8) -> bool, marks: impl Fn(u64) -> u64) -> usize {
-    let first = |word: &[u8; 8]| match marks(u64::from_le_bytes(*word)) {
-        0 => None,
-        marked => Some(marked.trailing_zeros() as usize / 8),
-    };
-    let within = |words: &[[u8; 8]]| {
-        let mut words = words.iter().enumerate();
-        words.find_map(|(index, word)| Some(index * 8 + first(word)?))
-    };
-    // Keys and most values are short.
-    let (start, _) = bytes.as_chunks::<8>();
-    if let Some(at) = within(start.get(..2).unwrap_or_default()) {
-        return at;
-    }
     let (blocks, rest) = bytes.as_chunks::<16>();
     let holds_end = |block: &[u8; 16]| block.iter().fold(false, |any, byte| any | ends(*byte));
     let passed = blocks.iter().position(holds_end).unwrap_or(blocks.len());
     let at = match blocks.get(passed) {
-        Some(block) => within(block.as_chunks().0).unwrap_or_default(),
+        Some(block) => {
+            let block = u128::from_le_bytes(*block);
+            let (low, high) = (marks(block as u64), marks((block >> 64) as u64));
+            let bits = if low == 0 { 64 + high.trailing_zeros() } else { low.trailing_zeros() };
+            bits as usize / 8
+        }
         None => rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len()),
     };
     passed * 16 + at

@@ -144,6 +144,7 @@ impl<'a> Object<'a> {
     }
 
     /// The place of a field among the others.
+    #[inline]
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let sign = sign(name);
         let is_it = |key: &Key| {
@@ -154,6 +155,7 @@ impl<'a> Object<'a> {
     }
 
     /// The value of the field at this place.
+    #[inline]
     pub(super) fn value(&self, place: usize) -> Option<Raw<'a>> {
         let nodes = self.nodes.get(self.keys.get(place)?.node as usize + 1..)?;
         let value = nodes.first()?;
@@ -170,6 +172,7 @@ impl<'a> Object<'a> {
     }
 
     /// What stands between the quotes of a key.
+    #[inline]
     fn name(&self, key: &Node) -> Option<&'a str> {
         let (start, end) = (key.start - self.offset, key.end - self.offset);
         self.text.get(start as usize + 1..end as usize - 1)
@@ -177,11 +180,13 @@ impl<'a> Object<'a> {
 }
 
 /// What tells a name from most others: its length and three of its bytes.
+#[inline]
 fn sign(name: &str) -> u32 {
     let byte = |at: usize| name.as_bytes().get(at).copied().unwrap_or_default();
     u32::from_le_bytes([name.len() as u8, byte(0), byte(1), byte(name.len().wrapping_sub(1))])
 }
 
+#[inline]
 fn slice<'a>(text: &'a str, node: &Node, offset: u32) -> Option<&'a str> {
     text.get((node.start - offset) as usize..(node.end - offset) as usize)
 }
@@ -217,6 +222,8 @@ mod tests {
         for body in [
             r#"{"a":1,"b":[{"c":"\n\"\u00e9\ud83d\ude00"}, [ ],{}],"a":"é", "d" : null}"#,
             r#"[{"\u0061":1,"a":2},{"\ud800":1},{"a":"\udc00"},"", "\ud800x", -0.0, true]"#,
+            r#"{"abcz":1,"abdz":2,"":3,"é":4,"a":5,"ab":{"abcz":6}}"#,
+            r#"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"a":10}"#,
             r#"{}"#,
             " \"a b\" ",
         ] {
@@ -224,6 +231,23 @@ mod tests {
             let unread: Raw<'_> = serde_json::from_str(body).unwrap();
             assert!(unread.parts().is_none());
             assert_eq!(seen(scanned.whole().unwrap()), seen(unread));
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_gone_in_either_form() {
+        for keys in [4, 9] {
+            let body: Vec<String> = (0..keys).map(|key| format!("\"k{key}\":{key}")).collect();
+            let body = format!("{{{}}}", body.join(","));
+            let scanned = Scanned::new(body.as_bytes());
+            let mut fields = Fields::of(scanned.whole().unwrap()).unwrap();
+            assert_eq!(fields.take("k2").map(Raw::get), Some("2"));
+            assert!(fields.take("k2").is_none() && fields.get("k2").is_none());
+            assert!(fields.get("k").is_none());
+            let rest: Vec<&str> = fields.rest().map(|(_, raw)| raw.get()).collect();
+            let numbers: Vec<String> = (0..keys).map(|key| key.to_string()).collect();
+            let expected: Vec<&String> = numbers.iter().filter(|key| *key != "2").collect();
+            assert_eq!(rest, expected);
         }
     }
 }
