@@ -51,9 +51,8 @@ pub(super) fn keep<'f>(
     rest: impl Into<Option<&'f Fields<'f>>>,
     own: Vec<Field>,
 ) -> Extra {
-    let rest = rest.into();
-    let left = rest.map_or(0, |rest| rest.rest().count());
-    let mut fields = Vec::with_capacity(own.len() + left);
+    let rest = rest.into().filter(|rest| rest.left() > 0);
+    let mut fields = Vec::with_capacity(own.len() + rest.map_or(0, Fields::left));
     fields.extend(own.into_iter().map(|(key, json)| (Name::Known(key), json)));
     fields.extend(rest.into_iter().flat_map(Fields::rest).map(|(key, raw)| {
         let key =
@@ -83,8 +82,7 @@ pub(super) fn mark(key: &'static str, word: &str) -> Field {
 
 /// Returns what nobody took of an inner object, as a field of this name; nothing if that is nothing.
 pub(super) fn inner(key: &'static str, rest: &Fields<'_>) -> Option<Field> {
-    rest.rest().next()?;
-    Some((key, raw_object(rest)))
+    (rest.left() > 0).then(|| (key, raw_object(rest)))
 }
 
 /// Returns the fields that nobody took as one object.

@@ -152,6 +152,14 @@ impl<'a> Fields<'a> {
         self.take(key).map(Raw::json)
     }
 
+    /// How many fields nobody took.
+    pub(super) fn left(&self) -> usize {
+        match &self.0 {
+            Form::Scanned { object, taken } => object.len() - taken.count_ones() as usize,
+            Form::Read(fields) => fields.len(),
+        }
+    }
+
     /// What nobody took.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
         let (object, taken, read) = match &self.0 {

@@ -143,6 +143,11 @@ impl<'a> Object<'a> {
         Some(object)
     }
 
+    /// How many fields there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// The place of a field among the others.
     #[inline]
     pub(super) fn find(&self, name: &str) -> Option<usize> {

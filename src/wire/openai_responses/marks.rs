@@ -53,9 +53,12 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
+/// As many bytes as what the provider knows an item by takes in most.
+const USUAL_BOOKS: usize = 96;
+
 /// Takes the fields out by which the provider knows an item. They mean nothing to anybody else.
 pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
-    let mut json = String::new();
+    let mut json = String::with_capacity(USUAL_BOOKS);
     for key in ["type", "id", "status"] {
         let Some(raw) = fields.take(key) else { continue };
         json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
