@@ -27,13 +27,23 @@ pub struct Extra(Option<Arc<Tagged>>);
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Tagged {
-    codec: Text,
+    codec: Name,
     fields: Fields,
 }
 
 /// A map that keeps its order.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Fields(Vec<(Text, Json)>);
+struct Fields(Vec<(Name, Json)>);
+
+/// The name of a codec or a field. Codecs know theirs and those of their marks, and a body has an
+/// `extra` in most messages: as texts these names were half of what reading one allocated there.
+#[derive(Clone)]
+pub(crate) enum Name {
+    /// One that stands in the program.
+    Known(&'static str),
+    /// One that was read.
+    Read(Text),
+}
 
 impl Extra {
     /// Returns the fields under the name of their codec; nothing at all if there are none.
@@ -49,11 +59,16 @@ impl Extra {
         codec: impl Into<Text>,
         fields: impl IntoIterator<Item = (K, Json)>,
     ) -> Self {
-        let fields: Vec<_> = fields.into_iter().map(|(key, json)| (key.into(), json)).collect();
+        let fields = fields.into_iter().map(|(key, json)| (Name::Read(key.into()), json));
+        Self::named(Name::Read(codec.into()), fields.collect())
+    }
+
+    /// Returns the fields under the name of their codec, as [`new`](Self::new) does.
+    pub(crate) fn named(codec: Name, fields: Vec<(Name, Json)>) -> Self {
         if fields.is_empty() {
             return Self(None);
         }
-        Self(Some(Arc::new(Tagged { codec: codec.into(), fields: Fields(fields) })))
+        Self(Some(Arc::new(Tagged { codec, fields: Fields(fields) })))
     }
 
     /// Whether there are no fields.
@@ -115,6 +130,41 @@ impl Extra {
     }
 }
 
+impl Name {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Known(name) => name,
+            Self::Read(name) => name,
+        }
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Name {}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(Self::Read)
+    }
+}
+
 impl Serialize for Extra {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.as_deref().serialize(serializer)
@@ -165,6 +215,16 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_the_program_is_the_same_as_one_that_was_read() {
+        let known = Extra::named(Name::Known("c"), vec![(Name::Known("a"), Json::default())]);
+        assert_eq!(known, Extra::new("c", [("a", Json::default())]));
+        assert_eq!(
+            format!("{known:?}"),
+            format!("{:?}", Extra::new("c", [("a", Json::default())]))
+        );
+    }
 
     #[test]
     fn serde_keeps_the_order_of_fields() {

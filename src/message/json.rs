@@ -16,7 +16,10 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use super::{json_text::compacted, word::Word};
+use super::{
+    json_text::{compacted, push_string},
+    word::Word,
+};
 
 /// A piece of valid JSON: shared, compact, with the key order and the number text it came with.
 ///
@@ -79,6 +82,13 @@ impl Json {
     /// Returns what is known to be JSON text without white space between its tokens.
     pub(crate) fn from_compact(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
+    }
+
+    /// Returns a text as JSON.
+    pub(crate) fn text(text: &str) -> Self {
+        let mut json = String::with_capacity(text.len() + 2);
+        push_string(&mut json, text);
+        Self(json.into())
     }
 
     /// The JSON text.

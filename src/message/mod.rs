@@ -59,6 +59,7 @@ pub use content::{
     TextBlock, Thinking, ToolResult,
 };
 pub use extra::Extra;
+pub(crate) use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
 pub use json::{Json, JsonError};
 pub(crate) use json_text::{push_string, run_of_text, unescaped};

@@ -5,15 +5,13 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::{
     fields::Fields,
     notes::{FORM, Notes, is_form},
     raw::Raw,
     tree::{Object, Tree},
 };
-use crate::message::{ContentBlock, Extra, Json, Opaque, Text};
+use crate::message::{ContentBlock, Extra, Json, Name, Opaque, Text};
 
 /// A field of an `extra`.
 pub(super) type Field = (&'static str, Json);
@@ -53,14 +51,15 @@ pub(super) fn keep<'f>(
     rest: impl Into<Option<&'f Fields<'f>>>,
     own: Vec<Field>,
 ) -> Extra {
-    let own = own.into_iter().map(|(key, json)| (Text::from(key), json));
-    let rest = rest.into().into_iter().flat_map(Fields::rest);
-    let rest = rest.map(|(key, raw)| {
+    let rest = rest.into().filter(|rest| rest.left() > 0);
+    let mut fields = Vec::with_capacity(own.len() + rest.map_or(0, Fields::left));
+    fields.extend(own.into_iter().map(|(key, json)| (Name::Known(key), json)));
+    fields.extend(rest.into_iter().flat_map(Fields::rest).map(|(key, raw)| {
         let key =
             if key.starts_with(FORM) { format!("{FORM}{key}").into() } else { Text::from(key) };
-        (key, raw.json())
-    });
-    Extra::new(codec, own.chain(rest))
+        (Name::Read(key), raw.json())
+    }));
+    Extra::named(Name::Known(codec), fields)
 }
 
 /// Reads an item of a content with this reader. What that cannot read is opaque whole.
@@ -78,13 +77,12 @@ pub(super) fn read_item<'a>(
 
 /// Returns a mark.
 pub(super) fn mark(key: &'static str, word: &str) -> Field {
-    (key, Json::from(Value::from(word)))
+    (key, Json::text(word))
 }
 
 /// Returns what nobody took of an inner object, as a field of this name; nothing if that is nothing.
 pub(super) fn inner(key: &'static str, rest: &Fields<'_>) -> Option<Field> {
-    rest.rest().next()?;
-    Some((key, raw_object(rest)))
+    (rest.left() > 0).then(|| (key, raw_object(rest)))
 }
 
 /// Returns the fields that nobody took as one object.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{
     contract::WireError,
-    raw::{Raw, Scanned},
+    raw::{MOST_KEYS, Object, Raw, Scanned},
 };
 use crate::message::{Json, Text, unescaped};
 
@@ -25,8 +25,27 @@ pub(super) enum Path<'p> {
 }
 
 /// The fields of one JSON object, in order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a>(Form<'a>);
+
+#[derive(Clone, Debug)]
+enum Form<'a> {
+    /// An object of a scanned body is read where it stands: a body has a few for each message, and a
+    /// list of the fields of each was a sixth of all allocations.
+    Scanned {
+        object: Object<'a>,
+        /// One bit for each field that was taken, the first one lowest.
+        taken: u32,
+    },
+    /// Any other.
+    Read(Vec<(Cow<'a, str>, Raw<'a>)>),
+}
+
+impl Default for Fields<'_> {
+    fn default() -> Self {
+        Self(Form::Read(Vec::new()))
+    }
+}
 
 impl<'a> Fields<'a> {
     /// Reads an object, one level deep. A key that comes twice counts once, with its last value.
@@ -36,15 +55,18 @@ impl<'a> Fields<'a> {
 
     /// Reads an object, one level deep; `None` if it is something else.
     pub(super) fn of(raw: Raw<'a>) -> Option<Self> {
+        if let Some(object) = Object::of(raw) {
+            return Some(Self(Form::Scanned { object, taken: 0 }));
+        }
         let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
         if !raw.get().starts_with('{') {
             return None;
         }
-        let mut fields = Self(Vec::with_capacity(USUAL));
+        let mut fields = Vec::with_capacity(MOST_KEYS);
         while let Some(key) = parts.next() {
-            fields.push(word(key)?, parts.next()?);
+            push(&mut fields, word(key)?, parts.next()?);
         }
-        Some(fields)
+        Some(Self(Form::Read(fields)))
     }
 
     /// Reads the text of an object, one level deep; `None` if it is something else.
@@ -79,13 +101,28 @@ impl<'a> Fields<'a> {
 
     /// The raw value of a field.
     pub(super) fn get(&self, key: &str) -> Option<Raw<'a>> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
+        match &self.0 {
+            Form::Scanned { object, taken } => {
+                let place = object.find(key).filter(|place| taken & (1 << place) == 0)?;
+                object.value(place)
+            }
+            Form::Read(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw),
+        }
     }
 
     /// Takes the raw value of a field out.
     pub(super) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
-        let index = self.0.iter().position(|(name, _)| name == key)?;
-        Some(self.0.remove(index).1)
+        match &mut self.0 {
+            Form::Scanned { object, taken } => {
+                let place = object.find(key).filter(|place| *taken & (1 << place) == 0)?;
+                *taken |= 1 << place;
+                object.value(place)
+            }
+            Form::Read(fields) => {
+                let index = fields.iter().position(|(name, _)| name == key)?;
+                Some(fields.remove(index).1)
+            }
+        }
     }
 
     /// Takes a field out that reads as `T`. Of another shape, or `null`, it stays.
@@ -115,25 +152,37 @@ impl<'a> Fields<'a> {
         self.take(key).map(Raw::json)
     }
 
-    /// Adds a field; in the place of an earlier one of this name.
-    fn push(&mut self, key: Cow<'a, str>, raw: Raw<'a>) {
-        // Objects of a wire format have a dozen keys at most, but hostile ones may have many: only
-        // short ones are searched for a key that comes twice.
-        let searched = if self.0.len() < 64 { self.0.as_mut_slice() } else { &mut [] };
-        match searched.iter_mut().find(|(name, _)| *name == key) {
-            Some(earlier) => earlier.1 = raw,
-            None => self.0.push((key, raw)),
+    /// How many fields nobody took.
+    pub(super) fn left(&self) -> usize {
+        match &self.0 {
+            Form::Scanned { object, taken } => object.len() - taken.count_ones() as usize,
+            Form::Read(fields) => fields.len(),
         }
     }
 
     /// What nobody took.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
-        self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))
+        let (object, taken, read) = match &self.0 {
+            Form::Scanned { object, taken } => (Some(object), *taken, [].as_slice()),
+            Form::Read(fields) => (None, 0, fields.as_slice()),
+        };
+        let scanned = object.into_iter().flat_map(Object::fields).enumerate();
+        let scanned = scanned.filter(move |(place, _)| taken & (1 << place) == 0);
+        let scanned = scanned.map(|(_, (key, raw))| -> (&str, Raw<'a>) { (key, raw) });
+        scanned.chain(read.iter().map(|(key, raw)| (key.as_ref(), *raw)))
     }
 }
 
-/// How many fields an object has at most, but for rare ones.
-const USUAL: usize = 6;
+/// Adds a field; in the place of an earlier one of this name.
+fn push<'a>(fields: &mut Vec<(Cow<'a, str>, Raw<'a>)>, key: Cow<'a, str>, raw: Raw<'a>) {
+    // Objects of a wire format have a dozen keys at most, but hostile ones may have many: only
+    // short ones are searched for a key that comes twice.
+    let searched = if fields.len() < 64 { fields.as_mut_slice() } else { &mut [] };
+    match searched.iter_mut().find(|(name, _)| *name == key) {
+        Some(earlier) => earlier.1 = raw,
+        None => fields.push((key, raw)),
+    }
+}
 
 /// Reads a JSON string that is looked at and not kept; `None` if it is something else.
 pub(super) fn word(raw: Raw<'_>) -> Option<Cow<'_, str>> {
@@ -216,11 +265,11 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        let mut fields = Fields::default();
+        let mut fields = Vec::new();
         while let Some((Key(key), raw)) = map.next_entry()? {
-            fields.push(key, raw);
+            push(&mut fields, key, raw);
         }
-        Ok(fields)
+        Ok(Fields(Form::Read(fields)))
     }
 }
 

@@ -35,7 +35,10 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
 pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
     let last = blocks.len().saturating_sub(1);
     for (index, block) in blocks.iter_mut().enumerate() {
-        if let ContentBlock::Text(text) = block {
+        // All of them are in tags.
+        if let ContentBlock::Text(text) = block
+            && text.text.starts_with('<')
+        {
             *block = recognised(text.clone(), asked, index == last);
         }
     }

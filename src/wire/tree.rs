@@ -102,13 +102,30 @@ impl Object {
 impl Tree {
     /// Returns the value as JSON.
     pub(super) fn into_json(self) -> Json {
-        let mut json = String::new();
+        let mut json = String::with_capacity(self.size());
         self.write(&mut json);
         Json::from_compact(json)
     }
 }
 
 impl Tree {
+    /// About how long the value is as JSON, so that its text is not copied again and again while it
+    /// grows. Of texts one byte in eight may be an escape.
+    fn size(&self) -> usize {
+        const NUMBER: usize = 20;
+        match self {
+            Self::Null | Self::Bool(_) => 5,
+            Self::Number(_) => NUMBER,
+            Self::Text(text) => text.len() + text.len() / 8 + 2,
+            Self::Word(word) => word.len() + 2,
+            Self::Raw(raw) => raw.as_str().len(),
+            Self::Array(items) => items.iter().map(|item| item.size() + 1).sum::<usize>() + 2,
+            Self::Object(Object(fields)) => {
+                fields.iter().map(|(key, value)| key.len() + 4 + value.size()).sum::<usize>() + 2
+            }
+        }
+    }
+
     /// Adds the value to a text. By hand, because `serde_json` looks at every byte of a string by
     /// itself, and strings are most of a body.
     fn write(&self, json: &mut String) {

@@ -19,10 +19,11 @@
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.
 
-use serde_json::Value;
-
 pub(super) use crate::wire::extras::{Forms, add_rest, raw_object};
-use crate::{message::Extra, wire::tree::Object};
+use crate::{
+    message::{Extra, Json},
+    wire::tree::Object,
+};
 
 /// The name of the codec.
 pub(super) const NAME: &str = "anthropic-messages";
@@ -44,7 +45,7 @@ pub(super) const TYPE: &str = "~type";
 
 /// Notes that a content came as one string.
 pub(super) fn note_string(forms: &mut Forms) {
-    forms.note(CONTENT, Value::from(""));
+    forms.note(CONTENT, Json::from_compact("\"\""));
 }
 
 /// Whether the content of this message, system prompt or tool result came as one string.

@@ -47,8 +47,10 @@ pub(super) const RESULT: &str = "toolResult";
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let items = fields::items(raw)?;
-    let is_point =
-        |item: &Raw<'_>| Fields::of(*item).is_some_and(|item| key(&item) == Some(CACHE_POINT));
+    let is_point = |item: &Raw<'_>| {
+        let fields = Fields::of(*item).filter(|fields| fields.get(CACHE_POINT).is_some());
+        fields.is_some_and(|fields| key(&fields) == Some(CACHE_POINT))
+    };
     // A checkpoint is the last thing that is said; marks for the cache say nothing.
     let last = items.iter().rposition(|item| !is_point(item));
     let read = |(index, item)| {
@@ -59,9 +61,10 @@ pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBloc
 
 /// The one key of a block that says what it is; `None` if there is none, or more than one.
 fn key(fields: &Fields<'_>) -> Option<&'static str> {
-    let is_set = |key: &str| fields.get(key).is_some_and(|raw| raw.get() != "null");
-    let mut keys = KEYS.into_iter().filter(|key| is_set(key));
-    keys.next().filter(|_| keys.next().is_none())
+    let set = fields.rest().filter(|(_, raw)| raw.get() != "null");
+    let mut keys = set.filter_map(|(key, _)| KEYS.into_iter().find(|known| *known == key));
+    let first = keys.next()?;
+    keys.all(|other| other == first).then_some(first)
 }
 
 fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {

@@ -5,54 +5,83 @@ use std::collections::{HashMap, VecDeque};
 use crate::message::Text;
 
 /// The calls of the turn before, as far as they wait for their results.
+///
+/// Most results come in the order of their calls. Only for one that does not, the calls are sorted
+/// by what they may be known by.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    by_id: HashMap<Text, VecDeque<usize>>,
-    /// Calls without an id of their own, and calls with one.
-    unnamed: HashMap<Text, VecDeque<usize>>,
-    named: HashMap<Text, VecDeque<usize>>,
     /// Before this one all are answered.
     first: usize,
+    index: Option<Index>,
 }
 
 #[derive(Debug)]
 struct Call {
     id: Text,
     name: Text,
+    /// Whether its id came with it.
+    came: bool,
     answered: bool,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    by_id: HashMap<Text, VecDeque<usize>>,
+    /// Calls without an id of their own, and calls with one.
+    unnamed: HashMap<Text, VecDeque<usize>>,
+    named: HashMap<Text, VecDeque<usize>>,
 }
 
 impl Calls {
     /// Adds a call; `came` says whether its id came with it.
     pub(super) fn add(&mut self, id: Text, name: Text, came: bool) {
-        let index = self.calls.len();
-        let of_name = if came { &mut self.named } else { &mut self.unnamed };
-        of_name.entry(name.clone()).or_default().push_back(index);
-        self.by_id.entry(id.clone()).or_default().push_back(index);
-        self.calls.push(Call { id, name, answered: false });
+        let call = Call { id, name, came, answered: false };
+        if let Some(index) = &mut self.index {
+            index.add(self.calls.len(), &call);
+        }
+        self.calls.push(call);
     }
 
     /// Returns id and name of the call that a result answers: the one that it names, else the next
     /// one of its function, else, where it names none, the next one.
-    pub(super) fn answer(&mut self, id: Option<&Text>, name: &Text) -> Option<(Text, Text)> {
-        let index = match id {
+    pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
+        let first = self.next_of_all()?;
+        let place = if self.is_meant(first, id, name) { first } else { self.search(id, name)? };
+        let call = self.calls.get_mut(place)?;
+        call.answered = true;
+        Some((call.id.clone(), call.name.clone()))
+    }
+
+    /// Whether a call that no other one waits before is the first that a search would find.
+    fn is_meant(&self, first: usize, id: Option<&str>, name: &str) -> bool {
+        self.calls.get(first).is_some_and(|call| match id {
+            Some(id) => call.id == *id,
+            None => !call.came && call.name == *name,
+        })
+    }
+
+    fn search(&mut self, id: Option<&str>, name: &str) -> Option<usize> {
+        if self.index.is_none() {
+            let mut index = Index::default();
+            self.calls.iter().enumerate().for_each(|(place, call)| index.add(place, call));
+            self.index = Some(index);
+        }
+        match id {
             Some(id) => self.next(&Key::Id(id)).or_else(|| self.next(&Key::Unnamed(name))),
             None => self
                 .next(&Key::Unnamed(name))
                 .or_else(|| self.next(&Key::Named(name)))
                 .or_else(|| self.next_of_all()),
-        };
-        let call = self.calls.get_mut(index?)?;
-        call.answered = true;
-        Some((call.id.clone(), call.name.clone()))
+        }
     }
 
     fn next(&mut self, key: &Key<'_>) -> Option<usize> {
+        let index = self.index.as_mut()?;
         let waiting = match key {
-            Key::Id(id) => self.by_id.get_mut(*id),
-            Key::Unnamed(name) => self.unnamed.get_mut(*name),
-            Key::Named(name) => self.named.get_mut(*name),
+            Key::Id(id) => index.by_id.get_mut(*id),
+            Key::Unnamed(name) => index.unnamed.get_mut(*name),
+            Key::Named(name) => index.named.get_mut(*name),
         }?;
         loop {
             let index = waiting.pop_front()?;
@@ -70,10 +99,18 @@ impl Calls {
     }
 }
 
+impl Index {
+    fn add(&mut self, place: usize, call: &Call) {
+        let of_name = if call.came { &mut self.named } else { &mut self.unnamed };
+        of_name.entry(call.name.clone()).or_default().push_back(place);
+        self.by_id.entry(call.id.clone()).or_default().push_back(place);
+    }
+}
+
 enum Key<'k> {
-    Id(&'k Text),
-    Unnamed(&'k Text),
-    Named(&'k Text),
+    Id(&'k str),
+    Unnamed(&'k str),
+    Named(&'k str),
 }
 
 #[cfg(test)]
@@ -81,8 +118,7 @@ mod tests {
     use super::*;
 
     fn answered(calls: &mut Calls, id: Option<&str>, name: &str) -> Option<String> {
-        let id = id.map(Text::from);
-        calls.answer(id.as_ref(), &name.into()).map(|(id, _)| id.to_string())
+        calls.answer(id, name).map(|(id, _)| id.to_string())
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     let path = Path::Field(&Path::Body, "contents");
     let raw = fields.take("contents").ok_or_else(|| path.missing("an array of contents"))?;
     let contents = items(raw).ok_or_else(|| path.mismatch("an array of contents", raw))?;
-    let mut reader = Reader { options, before: Vec::new(), calls: Calls::default() };
+    let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
+    let mut reader = Reader { options, origin: Origin::new(CODEC, None), before, calls };
     for (index, raw) in contents.into_iter().enumerate() {
         reader.content(raw, index, Path::Item(&path, index))?;
     }
@@ -91,6 +92,7 @@ pub(super) fn answer(
 /// What was read so far.
 struct Reader<'o> {
     options: &'o DecodeOptions,
+    origin: Origin,
     before: Vec<Message>,
     calls: Calls,
 }
@@ -119,7 +121,7 @@ impl Reader<'_> {
         };
         let extra = keep(&fields, &Spelling::default(), own);
         let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
-        message.origin = origin(&message);
+        message.origin = is_made_here(&message).then(|| self.origin.clone());
         self.before.push(message.into());
         Ok(())
     }
@@ -152,11 +154,10 @@ impl Reader<'_> {
 }
 
 /// The model that answered is one of this provider. What it made goes back there only.
-fn origin(message: &MessageParts) -> Option<Origin> {
+fn is_made_here(message: &MessageParts) -> bool {
     let made =
         |block: &ContentBlock| block.is_reasoning() || matches!(block, ContentBlock::ToolUse(_));
-    let is_answer = message.role == Role::Assistant && message.content.iter().any(made);
-    is_answer.then(|| Origin::new(CODEC, None))
+    message.role == Role::Assistant && message.content.iter().any(made)
 }
 
 const ROLES: &str = "user or model";

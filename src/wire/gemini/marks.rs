@@ -158,7 +158,7 @@ pub(super) fn has_mark(extra: &Extra, key: &str) -> bool {
 
 /// Returns a mark that says nothing but that it is there.
 pub(super) fn flag(key: &'static str) -> Field {
-    (key, Json::from(Value::from(true)))
+    (key, Json::from_compact("true"))
 }
 
 /// Whether this codec read a value.

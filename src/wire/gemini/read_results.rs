@@ -8,7 +8,7 @@ use super::{
 use crate::{
     message::{ContentBlock, Text, ToolResult},
     wire::{
-        fields::{Fields, is_text, items, text},
+        fields::{Fields, is_text, items, text, word},
         raw::Raw,
     },
 };
@@ -17,20 +17,20 @@ use crate::{
 pub(super) fn result(part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
     let mut inner = part.inner()?;
     let mut own = Vec::new();
-    let came = inner.take_text("id");
-    let name = inner.get("name").and_then(text).unwrap_or_default();
-    let wanted = came.as_ref().filter(|id| !id.is_empty());
+    let came = inner.take_word("id");
+    let name = inner.get("name").and_then(word).unwrap_or_default();
+    let wanted = came.as_deref().filter(|id| !id.is_empty());
     let answered = calls.answer(wanted, &name);
     // A result of no call is taken out of the thread later; it keeps what it says.
     let (id, of_call) = answered.map_or_else(
-        || (came.clone().unwrap_or_default(), None),
+        || (came.as_deref().unwrap_or_default().into(), None),
         |(id, of_call)| (id, Some(of_call)),
     );
-    if of_call == Some(name) {
+    if of_call.is_some_and(|of_call| of_call == *name) {
         inner.take("name");
     }
     match &came {
-        Some(came) if *came == id => {}
+        Some(came) if id == **came => {}
         Some(came) => own.push(mark("~id", came)),
         None => own.push(flag("~no_id")),
     }

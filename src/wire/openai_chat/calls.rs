@@ -59,7 +59,7 @@ pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
 fn read(raw: Raw<'_>) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let id = fields.take_text("id")?;
-    let (kind, input, mut own) = match fields.take_text("type")?.as_str() {
+    let (kind, input, mut own) = match fields.take_word("type")?.as_ref() {
         "function" => ("function", "arguments", Vec::new()),
         "custom" => ("custom", "input", vec![mark("~as", "custom")]),
         _ => return None,

@@ -1,5 +1,7 @@
 //! Reading request bodies: the roles, and what each message becomes.
 
+use std::borrow::Cow;
+
 use super::{
     calls,
     marks::{Field, REASONING, keep, mark, opaque_field},
@@ -12,7 +14,7 @@ use crate::{
     },
     wire::{
         contract::{DecodeOptions, WireError},
-        fields::{Fields, Path, items, text},
+        fields::{Fields, Path, items, text, word},
         raw::{Raw, Scanned},
         texts::recognise,
     },
@@ -44,7 +46,11 @@ pub(super) fn assistant(
     let Content { blocks: said, form } = content(fields.take("content"), Speaker::Assistant, path)?;
     own.extend(form);
     let mut blocks = reasoning(&mut fields);
-    blocks.extend(said);
+    if blocks.is_empty() {
+        blocks = said;
+    } else {
+        blocks.extend(said);
+    }
     if let Some(text) = fields.get("refusal").and_then(text).filter(|text| !text.is_blank()) {
         fields.take("refusal");
         let extra = keep(&Fields::default(), vec![mark("~as", "refusal")]);
@@ -92,7 +98,7 @@ impl Reader<'_> {
         let mut fields = Fields::read(raw, path)?;
         let asked = self.asked.take();
         let role = role(&mut fields, path)?;
-        match role.as_str() {
+        match role.as_ref() {
             "system" | "developer" => self.system(role, fields, path),
             "user" => self.user(fields, path),
             "assistant" => self.assistant(fields, next, path),
@@ -108,7 +114,7 @@ impl Reader<'_> {
 
     fn system(
         &mut self,
-        role: Text,
+        role: Cow<'_, str>,
         mut fields: Fields<'_>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
@@ -139,8 +145,8 @@ impl Reader<'_> {
     ) -> Result<(), WireError> {
         // A call without an id can only be paired with a `function` message right behind it.
         let calls = fields.get("function_call").is_some_and(|raw| raw.get().starts_with('{'));
-        let id = Text::from(format!("function_call_{}", self.thread.len()));
-        let id = Some(id).filter(|_| calls && next.is_none_or(is_function));
+        let is_paired = calls && next.is_none_or(is_function);
+        let id = is_paired.then(|| format!("function_call_{}", self.thread.len()).into());
         let message = assistant(fields, id.clone(), Vec::new(), path)?;
         let paired = message.tool_uses().any(calls::is_deprecated);
         self.asked = id.filter(|_| paired).map(Asked::Function);
@@ -188,15 +194,15 @@ impl Reader<'_> {
 
 const ROLES: &str = "system, developer, user, assistant, tool or function";
 
-fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Text, WireError> {
+fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>, WireError> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;
-    text(raw).ok_or_else(|| path.mismatch(ROLES, raw))
+    word(raw).ok_or_else(|| path.mismatch(ROLES, raw))
 }
 
 fn is_function(raw: Raw<'_>) -> bool {
     let fields = Fields::of(raw);
-    let role = fields.and_then(|fields| fields.get("role").and_then(text));
+    let role = fields.and_then(|fields| fields.get("role").and_then(word));
     role.is_some_and(|role| role == "function")
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Kind {
     /// Reasoning, and by what the item that it led to is known.
     Reasoning(Option<Text>),
     /// An item that goes back as it came or not at all.
-    Whole(Label),
+    Whole(Label<'static>),
 }
 
 impl Item {
@@ -53,8 +53,8 @@ impl Item {
 
     /// Returns an item that goes back as it came.
     pub(super) fn whole(at: usize, json: Json, led: Option<Text>) -> Self {
-        let label = Label::read(Raw::of(&json));
-        let id = label.id.clone();
+        let label = Label::read(Raw::of(&json)).into_owned();
+        let id = label.id.as_deref().map(Text::from);
         Self { at, kind: Kind::Whole(label), body: json.into(), id, led }
     }
 

@@ -1,9 +1,11 @@
 //! The types of items, and which of them belong together.
 
+use std::borrow::Cow;
+
 use crate::{
     message::Text,
     wire::{
-        fields::{Fields, text},
+        fields::{Fields, is_text, text, word},
         raw::Raw,
     },
 };
@@ -59,37 +61,49 @@ pub(super) fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
 
-/// What an item says of itself.
+/// What an item says of itself. Words are looked at where they stand: every item has several.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Label {
+pub(super) struct Label<'a> {
     /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
-    pub(super) kind: Text,
-    pub(super) role: Option<Text>,
-    pub(super) id: Option<Text>,
+    pub(super) kind: Cow<'a, str>,
+    pub(super) role: Option<Cow<'a, str>>,
+    pub(super) id: Option<Cow<'a, str>>,
     pub(super) call_id: Option<Text>,
     /// The request that an approval answers.
     pub(super) request_id: Option<Text>,
 }
 
-impl Label {
+impl<'a> Label<'a> {
     /// Reads the label of an item.
-    pub(super) fn read(raw: Raw<'_>) -> Self {
+    pub(super) fn read(raw: Raw<'a>) -> Self {
         Fields::of(raw).as_ref().map(Self::of).unwrap_or_default()
     }
 
     /// Reads the label of an item of these fields.
-    pub(super) fn of(fields: &Fields<'_>) -> Self {
-        let field =
-            |key: &str| fields.get(key).and_then(text).filter(|text: &Text| !text.is_empty());
-        let role = field("role");
+    pub(super) fn of(fields: &Fields<'a>) -> Self {
+        let field = |key: &str| fields.get(key).filter(|raw| is_text(*raw) && raw.get() != "\"\"");
+        let role = field("role").and_then(word);
         let reference = role.is_none() && fields.get("id").is_some();
-        let kind = field("type").or_else(|| reference.then(|| "item_reference".into()));
+        let kind =
+            field("type").and_then(word).or_else(|| reference.then(|| "item_reference".into()));
         Self {
             kind: kind.unwrap_or_default(),
             role,
-            id: field("id"),
-            call_id: field("call_id"),
-            request_id: field("approval_request_id"),
+            id: field("id").and_then(word),
+            call_id: field("call_id").and_then(text),
+            request_id: field("approval_request_id").and_then(text),
+        }
+    }
+
+    /// Returns the label with words of its own.
+    pub(super) fn into_owned(self) -> Label<'static> {
+        let owned = |word: Cow<'a, str>| Cow::Owned(word.into_owned());
+        Label {
+            kind: owned(self.kind),
+            role: self.role.map(owned),
+            id: self.id.map(owned),
+            call_id: self.call_id,
+            request_id: self.request_id,
         }
     }
 
@@ -108,13 +122,13 @@ impl Label {
 
     /// By what the item is known from among others: its id, else its call, else its type.
     pub(super) fn identity(&self) -> Text {
-        let id = self.id.as_ref().or(self.call_id.as_ref()).unwrap_or(&self.kind);
-        if id.is_empty() { "message".into() } else { id.clone() }
+        let id = self.id.as_deref().or(self.call_id.as_deref()).unwrap_or(&self.kind);
+        if id.is_empty() { "message".into() } else { id.into() }
     }
 
     /// The id of the reasoning that it names instead of holding it.
-    pub(super) fn referred_reasoning(&self) -> Option<&Text> {
-        let id = self.id.as_ref().filter(|_| self.kind == "item_reference");
+    pub(super) fn referred_reasoning(&self) -> Option<&str> {
+        let id = self.id.as_deref().filter(|_| self.kind == "item_reference");
         id.filter(|id| id.starts_with("rs_"))
     }
 }

@@ -53,13 +53,24 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
+/// As many bytes as what the provider knows an item by takes in most.
+const USUAL_BOOKS: usize = 96;
+
 /// Takes the fields out by which the provider knows an item. They mean nothing to anybody else.
 pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
-    let mut object = Object::default();
+    let mut json = String::with_capacity(USUAL_BOOKS);
     for key in ["type", "id", "status"] {
-        object.set_some(key, fields.take_json(key));
+        let Some(raw) = fields.take(key) else { continue };
+        json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
+        json.push_str(key);
+        json.push_str("\":");
+        raw.add_to(&mut json);
     }
-    (object.len() > 0).then(|| ("~item", Tree::from(object).into_json()))
+    if json.is_empty() {
+        return None;
+    }
+    json.push('}');
+    Some(("~item", Json::from_compact(json)))
 }
 
 /// Returns the fields that [`books`] took and the wire fields, to which the known ones are added.

@@ -125,7 +125,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
         if kinds::is_call(&label.kind) {
             called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {
-            called.extend(label.id.clone());
+            called.extend(label.id.as_deref().map(Text::from));
         }
         if !stays {
             notes.turn_to(item.at);
@@ -172,7 +172,7 @@ fn forget_ids_without_reasoning(items: &mut Vec<Item>, notes: &mut Notes) {
             Kind::Reasoning(_) => latest = Some(item.id.clone().unwrap_or_default()),
             Kind::Whole(label) => {
                 if let Some(id) = label.referred_reasoning() {
-                    latest = Some(id.clone());
+                    latest = Some(id.into());
                 }
             }
             Kind::Answer | Kind::Call(_) | Kind::Output => {}

@@ -2,12 +2,11 @@
 
 use super::marks::{Field, books, keep, mark};
 use crate::{
-    message::{ContentBlock, Text, TextBlock, Thinking},
+    message::{ContentBlock, Json, Text, TextBlock, Thinking},
     wire::{
         extras::inner,
         fields::{Fields, is_text, items, text},
         raw::Raw,
-        tree::{Object, Tree},
     },
 };
 
@@ -17,7 +16,7 @@ pub(super) fn message(mut fields: Fields<'_>, mut own: Vec<Field>) -> Vec<Conten
     fields.take("role");
     let Some(raw) = fields.take("content") else { return Vec::new() };
     // An empty object says that an item begins here, so that two messages do not become one.
-    let empty = || ("~item", Tree::from(Object::default()).into_json());
+    let empty = || ("~item", Json::from_compact("{}"));
     own.push(books(&mut fields).unwrap_or_else(empty));
     own.extend(inner("item", &fields));
     if is_text(raw) {

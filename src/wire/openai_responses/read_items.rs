@@ -65,7 +65,7 @@ impl Context {
             let message = message(&label, fields).map(Item::Said);
             return message.unwrap_or_else(|| Item::Kept(opaque_item(raw, None)));
         }
-        let id = label.call_id.as_ref().or(label.id.as_ref());
+        let id = label.call_id.as_deref().or(label.id.as_deref());
         let called = id.and_then(|id| self.called.get(id)).copied();
         let is_missing = self.is_chained || id.is_none_or(|id| self.kept_calls.contains(id));
         let stays_whole = !kinds::is_output(&label.kind) || (called.is_none() && is_missing);
@@ -78,15 +78,15 @@ impl Context {
         &mut self,
         raw: Raw<'_>,
         fields: Fields<'_>,
-        label: &Label,
+        label: &Label<'_>,
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
         let mark_led = || led.iter().map(|id| mark("~led", id)).collect();
         let whole = self.is_adjacent && label.kind != "item_reference";
-        let mut blocks = match label.kind.as_str() {
+        let mut blocks = match label.kind.as_ref() {
             "reasoning" => {
-                let next = next.map(Label::read).filter(Label::is_of_model);
+                let next = next.map(Label::read).filter(|next| next.is_of_model());
                 read_answer::reasoning(fields, next.map(|next| next.identity()))
                     .into_iter()
                     .collect()
@@ -104,10 +104,10 @@ impl Context {
             self.kept_calls.extend(label.call_id.clone().filter(|_| kinds::is_call(&label.kind)));
             blocks.push(opaque_item(raw, led.as_ref().filter(|_| whole)));
         } else if label.kind == "reasoning" {
-            self.reasoning = Some(label.id.clone().unwrap_or_default());
+            self.reasoning = Some(label.id.as_deref().unwrap_or_default().into());
         }
         if let Some(id) = label.referred_reasoning() {
-            self.reasoning = Some(id.clone());
+            self.reasoning = Some(id.into());
         }
         // What it stands for may be the call of a later answer.
         self.is_chained |= label.kind == "item_reference";
@@ -120,11 +120,11 @@ impl Context {
         &mut self,
         raw: Raw<'_>,
         fields: Fields<'_>,
-        label: &Label,
+        label: &Label<'_>,
         own: Vec<Field>,
     ) -> Option<ContentBlock> {
         let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
-        let call = match label.kind.as_str() {
+        let call = match label.kind.as_ref() {
             kinds::FUNCTION => function(id.clone(), "arguments", fields, own)?,
             kinds::CUSTOM => {
                 let own = [own, vec![mark("~as", kinds::CUSTOM)]].concat();
@@ -152,17 +152,17 @@ fn function(id: Text, input: &str, mut fields: Fields<'_>, mut own: Vec<Field>) 
 }
 
 /// Reads a call that the provider answers itself. It is kept whole, so that it can be read.
-fn hosted(raw: Raw<'_>, label: &Label, led: Option<&Text>) -> Option<ContentBlock> {
-    let id = label.id.clone()?;
+fn hosted(raw: Raw<'_>, label: &Label<'_>, led: Option<&Text>) -> Option<ContentBlock> {
+    let id = label.id.as_deref()?;
     let mut own = vec![mark("~as", &label.kind)];
     own.extend(led.map(|led| mark("~led", led)));
     let extra = keep(&Fields::default(), own);
-    let call = ServerToolUse::new(id, label.kind.clone(), raw.json());
+    let call = ServerToolUse::new(id, label.kind.as_ref(), raw.json());
     Some(ServerToolUse { extra, ..call }.into())
 }
 
 /// Reads a message of the user or of the host; `None` if it cannot be read.
-fn message(label: &Label, mut fields: Fields<'_>) -> Option<Message> {
+fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<Message> {
     let (role, word) = match label.role.as_deref()? {
         "user" => (Role::User, None),
         "system" => (Role::System, None),
@@ -178,8 +178,8 @@ fn message(label: &Label, mut fields: Fields<'_>) -> Option<Message> {
 
 /// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
 /// not the form of its type.
-fn result(label: &Label, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
-    let kind = label.kind.as_str();
+fn result(label: &Label<'_>, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
+    let kind = label.kind.as_ref();
     let mut own = Vec::new();
     let id = match &label.call_id {
         Some(id) => id.clone(),
