@@ -47,7 +47,7 @@ impl Blocks {
     }
 
     /// The indices, in order.
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
+    pub fn iter(&self) -> impl Iterator<Item = u32> + Clone {
         let (first, count, list) = match &self.0 {
             Held::Run { first, count } => (*first, *count, [].as_slice()),
             Held::List(list) => (0, 0, list.as_slice()),

@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_field_has_its_place_and_comes_back() {
-        let text = r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input":3,"output":1},"origin":{"provider":"x"},"prefix_rewritten":true,"extra":{"codec":"x","fields":{"a":1.0}}}"#;
+        let text = r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input":3,"output":1,"cache_read":0,"cache_write":0,"reasoning":0},"origin":{"provider":"x"},"prefix_rewritten":true,"extra":{"codec":"x","fields":{"a":1.0}}}"#;
         let mut message = Message::assistant("hi").rewritten();
         let parts = message.make_mut();
         parts.stop_reason = Some(StopReason::EndTurn);

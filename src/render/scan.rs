@@ -94,6 +94,10 @@ fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
         }
         at += STRIDE;
     }
+    // Most texts end without a marker, and then nothing has to be copied.
+    if bytes.last_chunk().is_some_and(|last| !holds_marker(last)) {
+        return None;
+    }
     // What is left is a stride too, with nothing behind it.
     let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
     let mut stride = [0; STRIDE + 1];
