@@ -78,6 +78,19 @@ impl Blocks {
         }
     }
 
+    /// Returns the items that stand at these indices. Neighbours are cloned as one slice.
+    pub(super) fn of<T: Clone>(&self, items: &[T]) -> Vec<T> {
+        match &self.0 {
+            Held::Run { first, count } => {
+                let end = (*first as usize).saturating_add(*count as usize).min(items.len());
+                items.get(*first as usize..end).unwrap_or_default().to_vec()
+            }
+            Held::List(list) => {
+                list.iter().filter_map(|block| items.get(*block as usize)).cloned().collect()
+            }
+        }
+    }
+
     /// Adds others behind them.
     pub(super) fn extend(&mut self, more: Self) {
         *self = self.iter().chain(more.iter()).collect();
@@ -144,6 +157,15 @@ mod tests {
             assert_eq!(serde_json::to_string(&blocks).unwrap(), text);
             assert_eq!(serde_json::from_str::<Blocks>(&text).unwrap(), blocks);
         }
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_out() {
+        let items = ["a", "b", "c"];
+        for blocks in [Blocks::from([1, 2, 3]), Blocks::from([1, 2, 7]), Blocks::from([1, 9, 2])] {
+            assert_eq!(blocks.of(&items), ["b", "c"]);
+        }
+        assert_eq!(Blocks::from([7, 8]).of(&items), [""; 0]);
     }
 
     #[test]

@@ -325,20 +325,13 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
     // Ascending and within range, so as many are all.
     let is_whole = blocks.len() == source.content.len();
     let mut part =
-        if is_whole { source.clone() } else { source.with_content(kept(source, blocks)) };
+        if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
     part.prefix_rewritten |= part.content.iter().any(ContentBlock::is_reasoning);
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
         let parts = part.make_mut();
         (parts.stop_reason, parts.usage) = (None, None);
     }
     part
-}
-
-fn kept(source: &Message, blocks: &Blocks) -> Vec<ContentBlock> {
-    let kept = blocks.iter().filter_map(|block| source.content.get(block as usize));
-    let mut content = Vec::with_capacity(blocks.len().min(source.content.len()));
-    content.extend(kept.cloned());
-    content
 }
 
 #[cfg(test)]
