@@ -82,8 +82,9 @@ type Stride = [u8; STRIDE + 1];
 /// Returns the next place that may need care: a hash before what may be white space, or two
 /// backticks or tildes.
 ///
-/// Half of what a rendering costs was the way to the next such place. Most strides hold no marker,
-/// and of those that do most hold one that needs no care, such as the backticks around a name.
+/// Half of the instructions of a rendering were spent on the way to the next such place. Most
+/// strides hold no marker, and of those that do most hold one that needs no care, such as the
+/// backticks around a name.
 fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(stride) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
