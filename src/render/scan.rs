@@ -184,6 +184,8 @@ mod tests {
                 assert_eq!(hashes(&text), [before]);
                 let text = format!("{}```{}", "a".repeat(before), "`".repeat(after));
                 assert_eq!(scan(&text).backticks, 3 + after);
+                let text = format!("{}~~~{}", "a".repeat(before), " ".repeat(after));
+                assert_eq!(scan(&text).fences, [before]);
             }
         }
     }
