@@ -11,7 +11,7 @@ use super::{
     position::Position,
     replacements::Replacement,
 };
-use crate::message::{ContentBlock, Message, MessageParts, Role, StopReason, SystemReminder, Text};
+use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
 
 /// What stands in the place of the call.
 const COMPACTED: &str = "I compacted the thread.";
@@ -59,12 +59,12 @@ fn without_call(answer: &Message, id: &str) -> Message {
         let is_it = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
         if is_it { ContentBlock::text(COMPACTED) } else { block.clone() }
     };
-    let mut parts = MessageParts { content: blocks.map(instead).collect(), ..(**answer).clone() };
-    parts.prefix_rewritten |= parts.content.iter().any(ContentBlock::is_reasoning);
+    let mut message = answer.with_content(blocks.map(instead).collect());
+    message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
     if alone {
-        parts.stop_reason = Some(StopReason::EndTurn);
+        message.make_mut().stop_reason = Some(StopReason::EndTurn);
     }
-    Message::from(parts)
+    message
 }
 
 /// The user message behind it: what stays of the results, what is said, and the checkpoint.
@@ -161,11 +161,7 @@ mod tests {
 
     #[test]
     fn beside_another_call_the_loop_goes_on_with_its_reasoning() {
-        let marked = |blocks: Vec<ContentBlock>| {
-            let mut message = assistant(blocks);
-            message.make_mut().prefix_rewritten = true;
-            message
-        };
+        let marked = |blocks: Vec<ContentBlock>| assistant(blocks).rewritten();
         let mut answer = marked(vec![thought(), call("d"), ContentBlock::text(COMPACTED)]);
         answer.make_mut().stop_reason = Some(StopReason::ToolUse);
         assert_eq!(

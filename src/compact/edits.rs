@@ -9,10 +9,12 @@ use std::{collections::HashMap, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    blocks::Blocks,
     calls,
     edit::{self, CompactError, Edit},
+    insert::{Insert, Inserts},
     legality,
-    plan::{Insert, Plan, Splice},
+    plan::{Plan, Splice},
     position::Position,
     replacements::Replacement,
 };
@@ -251,7 +253,7 @@ struct Sweep<'a> {
     loop_from: usize,
     /// The first message that is not accounted for.
     next: usize,
-    insert: Vec<Insert>,
+    insert: Inserts,
     splices: Vec<Splice>,
     stripped: usize,
 }
@@ -266,7 +268,7 @@ impl<'a> Sweep<'a> {
             strip,
             loop_from,
             next,
-            insert: Vec::new(),
+            insert: Inserts::default(),
             splices: Vec::new(),
             stripped: 0,
         }
@@ -276,7 +278,9 @@ impl<'a> Sweep<'a> {
         let mut kept_from = Position::before(self.next);
         for (_, edit) in edits {
             self.keep(kept_from..edit.range.start);
-            self.insert.extend(edit.insert.into_iter().map(|message| Insert::Message { message }));
+            for message in edit.insert {
+                self.insert.push(Insert::Message { message });
+            }
             kept_from = edit.range.end;
         }
         let end = Position::before(self.messages.len());
@@ -293,7 +297,7 @@ impl<'a> Sweep<'a> {
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };
             let within = first..last.min(all);
-            let blocks: Vec<u32> = within
+            let blocks: Blocks = within
                 .clone()
                 .filter(|block| !self.strips(index, message, *block))
                 .filter_map(|block| u32::try_from(block).ok())
@@ -315,7 +319,7 @@ impl<'a> Sweep<'a> {
 
     /// Keeps some blocks of a message. What went between two parts of one message without anything
     /// in its place leaves one message, not two.
-    fn keep_part(&mut self, index: usize, more: Vec<u32>) {
+    fn keep_part(&mut self, index: usize, more: Blocks) {
         match self.insert.last_mut() {
             Some(Insert::Part { message, blocks }) if *message == index => blocks.extend(more),
             Some(Insert::Part { .. } | Insert::Message { .. }) | None => {

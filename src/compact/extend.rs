@@ -1,6 +1,10 @@
 //! A plan that was prepared while the thread went on.
 
-use super::plan::{Insert, Plan, Splice};
+use super::{
+    blocks::Blocks,
+    insert::Insert,
+    plan::{Plan, Splice},
+};
 use crate::message::{ContentBlock, Message, Role};
 
 impl Plan {
@@ -20,14 +24,14 @@ impl Plan {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// [`prefix_rewritten`]: crate::message::MessageParts::prefix_rewritten
+    /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
     pub fn extended(&self, messages: &[Message]) -> Self {
         let since = messages.iter().enumerate().skip(self.messages_before());
         let signed = since.filter(|(_, message)| !self.is_empty() && is_signed(message));
         let marked = signed.map(|(index, message)| {
-            let blocks = (0..message.content.len()).filter_map(|block| u32::try_from(block).ok());
-            let part = Insert::Part { message: index, blocks: blocks.collect() };
-            Splice { at: index..index + 1, insert: vec![part] }
+            let blocks = Blocks::first_of(message.content.len());
+            let part = Insert::Part { message: index, blocks };
+            Splice { at: index..index + 1, insert: part.into() }
         });
         let splices = self.splices().iter().cloned().chain(marked).collect();
         let before = messages.len().max(self.messages_before());
@@ -45,7 +49,7 @@ pub(super) fn is_signed(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Thinking;
+    use crate::{compact::Inserts, message::Thinking};
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));
@@ -54,11 +58,10 @@ mod tests {
 
     #[test]
     fn what_came_since_stays_and_its_reasoning_is_marked() {
-        let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Vec::new() }]);
+        let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Inserts::default() }]);
         let mut thread = vec![Message::user("a"), Message::assistant("b")];
         thread.extend([Message::user("c"), thoughtful("d"), Message::assistant("e")]);
-        let mut marked = thoughtful("d");
-        marked.make_mut().prefix_rewritten = true;
+        let marked = thoughtful("d").rewritten();
         thread.push(marked.clone());
         let extended = plan.extended(&thread);
         extended.apply(&mut thread).unwrap();

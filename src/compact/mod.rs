@@ -20,11 +20,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod call;
 mod calls;
 mod edit;
 mod edits;
 mod extend;
+mod insert;
 pub mod legality;
 mod plan;
 mod position;
@@ -34,9 +36,11 @@ mod report;
 mod trim;
 mod turns;
 
+pub use blocks::Blocks;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
-pub use plan::{Insert, Plan, Removed, Splice, StalePlan};
+pub use insert::{Insert, Inserts};
+pub use plan::{Plan, Removed, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};
 pub use report::{CompactReport, Size};

@@ -9,7 +9,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{ContentBlock, Message, MessageParts, Text};
+use super::{
+    blocks::Blocks,
+    insert::{Insert, Inserts},
+};
+use crate::message::{ContentBlock, Message, Text};
 
 /// The version of the stored form that this build writes, and the last that it reads.
 const VERSION: u32 = 1;
@@ -36,28 +40,7 @@ pub struct Splice {
     /// The messages that go, by index. May be empty.
     pub at: Range<usize>,
     /// What comes in their place.
-    pub insert: Vec<Insert>,
-}
-
-/// What comes in the place of messages.
-///
-/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
-/// serde buffer the message, and inputs of calls in it would lose their text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Insert {
-    /// A new message.
-    Message {
-        /// The message.
-        message: Message,
-    },
-    /// Some blocks of one of the messages that go.
-    Part {
-        /// The message, by index.
-        message: usize,
-        /// Its blocks that stay, by index, ascending.
-        blocks: Vec<u32>,
-    },
+    pub insert: Inserts,
 }
 
 /// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
@@ -116,7 +99,7 @@ impl Plan {
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
     ///
     /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
-    /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
+    /// let insert = Insert::Message { message: Message::assistant("2") }.into();
     /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
     /// assert_eq!(thread[1], Message::assistant("2"));
     /// # Ok::<(), threadfold::compact::StalePlan>(())
@@ -346,11 +329,10 @@ impl Insert {
         let Self::Part { message, blocks } = self else { return Ok(kept) };
         let source = if at.contains(message) { message_at(*message) } else { None };
         let count = source.map_or(0, |source| source.content.len());
-        let ascending = blocks.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
-        let first = blocks.first().map(|block| (*message, *block));
+        let first = blocks.first().map(|block| (*message, block));
         match blocks.last() {
-            Some(last) if ascending && (*last as usize) < count && first > kept => {
-                Ok(Some((*message, *last)))
+            Some(last) if blocks.is_ascending() && (last as usize) < count && first > kept => {
+                Ok(Some((*message, last)))
             }
             Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
         }
@@ -359,27 +341,19 @@ impl Insert {
 
 /// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
 /// what stood before it once, so the part is marked. What the answer cost and why it ended stand
-/// on the last part only, so that they count once. Where nothing is left out and nothing marked, it
-/// is the message itself: the blocks of a big one would be copied for every plan that keeps it.
-pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
-    let marks = !source.prefix_rewritten && source.content.iter().any(ContentBlock::is_reasoning);
+/// on the last part only, so that they count once. Where nothing is left out it shares the parts of
+/// the message: the blocks of a big one would be copied for every plan that keeps it.
+pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message {
     // Ascending and within range, so as many are all.
-    if is_last && !marks && blocks.len() == source.content.len() {
-        return source.clone();
+    let is_whole = blocks.len() == source.content.len();
+    let mut part =
+        if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
+    part.prefix_rewritten |= part.content.iter().any(ContentBlock::is_reasoning);
+    if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
+        let parts = part.make_mut();
+        (parts.stop_reason, parts.usage) = (None, None);
     }
-    let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
-    let mut content = Vec::with_capacity(blocks.len().min(source.content.len()));
-    content.extend(kept.cloned());
-    let reasons = content.iter().any(ContentBlock::is_reasoning);
-    let mut parts = MessageParts::new(source.role, content);
-    if is_last {
-        parts.stop_reason.clone_from(&source.stop_reason);
-        parts.usage = source.usage;
-    }
-    parts.origin.clone_from(&source.origin);
-    parts.prefix_rewritten = source.prefix_rewritten || reasons;
-    parts.extra = source.extra.clone();
-    Message::from(parts)
+    part
 }
 
 #[cfg(test)]
@@ -412,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_plan_of_huge_splices_is_counted_and_refused() {
-        let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
+        let splice = || Splice { at: 0..usize::MAX, insert: Inserts::default() };
         assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
         assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
     }
@@ -427,7 +401,7 @@ mod tests {
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "the plan must refuse them")]
     fn splices_out_of_order_or_out_of_range_are_refused() {
-        let splice = |at| Splice { at, insert: Vec::new() };
+        let splice = |at| Splice { at, insert: Inserts::default() };
         let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
         for splices in cases {
             assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
@@ -436,8 +410,8 @@ mod tests {
 
     #[test]
     fn a_block_is_kept_once_at_most() {
-        let part = || Insert::Part { message: 1, blocks: vec![0] };
-        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
+        let part = || Insert::Part { message: 1, blocks: [0].into() };
+        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()].into() }]);
         assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
     }
 
@@ -446,10 +420,11 @@ mod tests {
         let mut answer = Message::assistant("one");
         answer.make_mut().usage = Some(crate::Usage::new(100, 10));
         answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
-        let part = |block| Insert::Part { message: 0, blocks: vec![block] };
+        let part = |block| Insert::Part { message: 0, blocks: [block].into() };
         let between = Insert::Message { message: Message::user("go on") };
         let mut thread = vec![answer];
-        let splice = Splice { at: 0..1, insert: vec![part(0), between, part(1), part(2)] };
+        let insert = vec![part(0), between, part(1), part(2)].into();
+        let splice = Splice { at: 0..1, insert };
         Plan::from_splices(1, vec![splice]).apply(&mut thread).unwrap();
         let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
         assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10))]);
@@ -460,7 +435,7 @@ mod tests {
         for (message, blocks) in
             [(0, vec![0]), (2, vec![0]), (1, vec![]), (1, vec![0, 0]), (1, vec![1])]
         {
-            let insert = vec![Insert::Part { message, blocks }];
+            let insert = Insert::Part { message, blocks: blocks.into() }.into();
             let error = refuse(vec![Splice { at: 1..2, insert }]);
             assert_eq!(error, StalePlan::Part { splice: 0, message });
         }
@@ -470,10 +445,10 @@ mod tests {
     fn a_message_goes_where_messages_go_and_nothing_comes() {
         let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
         let splices = vec![
-            Splice { at: 0..0, insert: Vec::new() },
-            Splice { at: 0..1, insert: vec![insert("a")] },
-            Splice { at: 2..3, insert: Vec::new() },
-            Splice { at: 4..5, insert: Vec::new() },
+            Splice { at: 0..0, insert: Inserts::default() },
+            Splice { at: 0..1, insert: insert("a").into() },
+            Splice { at: 2..3, insert: Inserts::default() },
+            Splice { at: 4..5, insert: Inserts::default() },
         ];
         let mut expected = splices.clone();
         let plan = Plan::from_splices(5, splices.clone());

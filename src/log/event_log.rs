@@ -310,7 +310,7 @@ mod tests {
             log.append(Timestamp(0), Event::MessageAppended(Message::user("x"))).unwrap();
             if number % 1_000 == 0 {
                 let len = log.state.thread.len();
-                let insert = vec![Insert::Message { message: Message::user("so far") }];
+                let insert = Insert::Message { message: Message::user("so far") }.into();
                 let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
                 let (id, reason) = (log.next_compaction(), CompactionReason::default());
                 let record = CompactionRecord::new(id, reason, "s", plan);

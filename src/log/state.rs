@@ -290,8 +290,7 @@ impl State {
     pub(super) fn marked(&self, log: &[LoggedEvent], top: &Standing) -> Vec<(usize, Made)> {
         let signed = Some(&top.signed).filter(|_| !top.swaps.is_empty());
         let mark = |place: &usize| {
-            let mut message = self.message(log, *place)?.clone();
-            message.make_mut().prefix_rewritten = true;
+            let message = self.message(log, *place)?.clone().rewritten();
             Some((*place, Made { message, source: self.maker(*place)? }))
         };
         signed.into_iter().flatten().filter_map(mark).collect()

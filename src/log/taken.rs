@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     compact::{Insert, Splice},
-    message::{ContentBlock, Message, MessageParts, Timestamp},
+    message::{ContentBlock, Message, Timestamp},
 };
 
 /// A message that compactions took out of the thread.
@@ -47,7 +47,7 @@ impl EventLog {
     /// for text in ["one", "two", "three"] {
     ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
     /// }
-    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
+    /// let insert = Insert::Message { message: Message::user("two more") }.into();
     /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
     /// let id = log.next_compaction();
     /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
@@ -160,7 +160,7 @@ fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
             && !block.is_reasoning()
     };
     let says = content.iter().any(says);
-    says.then(|| Message::from(MessageParts { content, ..(**message).clone() }))
+    says.then(|| message.with_content(content))
 }
 
 /// Where in the thread behind a splice that stands what went for it.

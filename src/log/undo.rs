@@ -8,7 +8,7 @@
 //! Messages with such reasoning are marked ([`prefix_rewritten`]), as they are by any edit of what
 //! stands before them.
 //!
-//! [`prefix_rewritten`]: crate::message::MessageParts::prefix_rewritten
+//! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
 use super::{
     event::{CompactionUndone, Event, LoggedEvent},
@@ -80,7 +80,7 @@ impl EventLog {
             .state()
             .marked(self.events(), standing)
             .into_iter()
-            .map(|(at, made)| Splice { at: at..at + 1, insert: vec![insert(made.message)] });
+            .map(|(at, made)| Splice { at: at..at + 1, insert: insert(made.message).into() });
         Ok(Plan::from_splices(self.state().thread.len(), back.chain(marked).collect()))
     }
 }

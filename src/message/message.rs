@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
     content::{ContentBlock, Summary, ToolResult},
@@ -14,8 +14,8 @@ use super::{
 
 /// One message of a thread: cheap to clone, read like a struct.
 ///
-/// The handle is one reference count. [`make_mut`](Self::make_mut) copies the parts on write; the
-/// texts in the blocks are shared either way.
+/// The handle is one reference count and one mark. [`make_mut`](Self::make_mut) copies the parts on
+/// write; the texts in the blocks are shared either way.
 ///
 /// ```
 /// use threadfold::{Message, Role};
@@ -26,10 +26,19 @@ use super::{
 /// assert!(copy.ptr_eq(&message));
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Message(Arc<MessageParts>);
+pub struct Message {
+    parts: Arc<MessageParts>,
+    /// Whether something before this message was rewritten after the model wrote it, while its
+    /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
+    /// codec of that provider leaves the reasoning out.
+    ///
+    /// It belongs to the place where the message stands and not to what it says, so it is a mark of
+    /// the handle: an edit marks everything behind it, and all of that stays shared.
+    pub prefix_rewritten: bool,
+}
 
 /// What a message holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageParts {
     /// Who speaks.
@@ -37,21 +46,12 @@ pub struct MessageParts {
     /// What is said, in order.
     pub content: Vec<ContentBlock>,
     /// Why the model stopped; only on its own messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// What the call cost; only on the model's own messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Who answered. Signed reasoning and opaque items are valid only there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// Whether something before this message was rewritten after the model wrote it, while its
-    /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
-    /// codec of that provider leaves the reasoning out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub prefix_rewritten: bool,
     /// Unknown wire fields.
-    #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
@@ -123,7 +123,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
-        Self(Arc::new(MessageParts::new(role, content)))
+        Self::from(MessageParts::new(role, content))
     }
 
     /// Returns a user message of one text.
@@ -191,10 +191,48 @@ impl Message {
     /// assert!(!marked.ptr_eq(&said) && said.content.len() == 1);
     /// ```
     pub fn make_mut(&mut self) -> &mut MessageParts {
-        Arc::make_mut(&mut self.0)
+        Arc::make_mut(&mut self.parts)
     }
 
-    /// Whether both handles share their parts.
+    /// Returns the message with other blocks, and everything else as it is.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message};
+    ///
+    /// let said = Message::user("hi").with_content(vec![ContentBlock::text("hello")]);
+    /// assert_eq!(said, Message::user("hello"));
+    /// ```
+    #[must_use]
+    pub fn with_content(&self, content: Vec<ContentBlock>) -> Self {
+        // Not by a copy that is changed then: it would hold the blocks that go.
+        let parts = MessageParts {
+            role: self.role,
+            content,
+            stop_reason: self.stop_reason.clone(),
+            usage: self.usage,
+            origin: self.origin.clone(),
+            extra: self.extra.clone(),
+        };
+        Self { parts: Arc::new(parts), prefix_rewritten: self.prefix_rewritten }
+    }
+
+    /// Returns the message marked [`prefix_rewritten`](field@Self::prefix_rewritten). Its parts stay
+    /// shared.
+    ///
+    /// ```
+    /// use threadfold::Message;
+    ///
+    /// let said = Message::assistant("hi");
+    /// let marked = said.clone().rewritten();
+    /// assert!(marked.prefix_rewritten && !said.prefix_rewritten);
+    /// assert!(std::ptr::eq(&*marked, &*said));
+    /// ```
+    #[must_use]
+    pub fn rewritten(self) -> Self {
+        Self { prefix_rewritten: true, ..self }
+    }
+
+    /// Whether both handles share their parts and bear the same mark.
     ///
     /// ```
     /// use threadfold::Message;
@@ -206,7 +244,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.parts, &other.parts) && self.prefix_rewritten == other.prefix_rewritten
     }
 
     /// The calls that the host answers, in order.
@@ -294,7 +332,6 @@ impl MessageParts {
             stop_reason: None,
             usage: None,
             origin: None,
-            prefix_rewritten: false,
             extra: Extra::default(),
         }
     }
@@ -312,31 +349,22 @@ impl Deref for Message {
     type Target = MessageParts;
 
     fn deref(&self) -> &MessageParts {
-        &self.0
+        &self.parts
     }
 }
 
 impl From<MessageParts> for Message {
     fn from(parts: MessageParts) -> Self {
-        Self(Arc::new(parts))
+        Self { parts: Arc::new(parts), prefix_rewritten: false }
     }
 }
 
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl Serialize for Message {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.as_ref().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Message {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        MessageParts::deserialize(deserializer).map(Self::from)
+        f.debug_struct("Message")
+            .field("parts", &self.parts)
+            .field("prefix_rewritten", &self.prefix_rewritten)
+            .finish()
     }
 }
 
@@ -422,12 +450,5 @@ mod tests {
         assert_eq!(original.role, Role::User);
         let text = |message: &Message| message.content[0].as_text().unwrap().clone();
         assert!(text(&changed).ptr_eq(&text(&original)));
-    }
-
-    #[test]
-    fn serde_leaves_out_what_is_not_there() {
-        let text = serde_json::to_string(&Message::user("hi")).unwrap();
-        assert_eq!(text, r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#);
-        assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), Message::user("hi"));
     }
 }

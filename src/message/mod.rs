@@ -44,6 +44,7 @@ mod message;
 pub(crate) mod redact;
 mod request;
 mod shared;
+mod stored;
 mod text;
 mod thread_id;
 mod tool;

@@ -16,7 +16,7 @@ use super::{
     extra::Extra,
     json::Json,
     media::{Document, Image, MediaSource},
-    message::{Message, MessageParts},
+    message::Message,
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolInput, ToolUse},
 };
@@ -72,12 +72,10 @@ impl Message {
     /// ```
     #[must_use]
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        let parts = MessageParts {
-            content: self.content.iter().map(|block| redacted_block(block, redactor)).collect(),
-            extra: redacted_extra(&self.extra, redactor),
-            ..(**self).clone()
-        };
-        Self::from(parts)
+        let blocks = self.content.iter().map(|block| redacted_block(block, redactor));
+        let mut redacted = self.with_content(blocks.collect());
+        redacted.make_mut().extra = redacted_extra(&self.extra, redactor);
+        redacted
     }
 }
 

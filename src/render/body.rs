@@ -17,14 +17,28 @@ pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
     /// What a look at each text found; filled when they are written.
     scans: Vec<Scan>,
+    /// A string that a text before was. Kept, so that its memory is.
+    spare: String,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn clear(&mut self) {
-        self.texts.clear();
+        for text in self.texts.drain(..) {
+            if let Cow::Owned(text) = text {
+                self.spare = text;
+            }
+        }
     }
 
     pub(super) fn push(&mut self, text: impl Into<Cow<'a, str>>) {
+        self.texts.push(text.into());
+    }
+
+    /// Adds a text that is written now, into the memory of one before.
+    pub(super) fn push_written(&mut self, write: impl FnOnce(&mut String)) {
+        let mut text = std::mem::take(&mut self.spare);
+        text.clear();
+        write(&mut text);
         self.texts.push(text.into());
     }
 

@@ -1,13 +1,15 @@
 //! Indented JSON.
 
+use crate::message::run_of_text;
+
 /// How deep values are indented. What lies deeper stays on one line, so that hostile nesting
 /// cannot turn a few bytes into many.
 const DEPTH: usize = 16;
 
-/// Returns JSON with a line for each value, indented by two spaces. Key order, numbers and strings
+/// Writes JSON with a line for each value, indented by two spaces. Key order, numbers and strings
 /// stay as they are, which a tree would not promise.
-pub(super) fn pretty(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 5 / 4);
+pub(super) fn pretty(json: &str, out: &mut String) {
+    out.reserve(json.len() * 5 / 4);
     let mut depth: usize = 0;
     let mut rest = json.trim_start();
     while !rest.is_empty() {
@@ -18,26 +20,25 @@ pub(super) fn pretty(json: &str) -> String {
                 out.push_str(token);
                 depth += 1;
                 if !rest.starts_with(['}', ']']) {
-                    break_line(&mut out, depth, depth);
+                    break_line(out, depth, depth);
                 }
             }
             "}" | "]" => {
                 let outer = depth.saturating_sub(1);
                 if !out.ends_with(['{', '[']) {
-                    break_line(&mut out, depth, outer);
+                    break_line(out, depth, outer);
                 }
                 out.push_str(token);
                 depth = outer;
             }
             "," => {
                 out.push(',');
-                break_line(&mut out, depth, depth);
+                break_line(out, depth, depth);
             }
             ":" => out.push_str(": "),
             _ => out.push_str(token),
         }
     }
-    out
 }
 
 /// Begins a line with this indent, unless the values around are too deep for lines of their own.
@@ -62,18 +63,28 @@ fn token_length(text: &str) -> usize {
     let Some(string) = text.strip_prefix('"') else {
         return text.bytes().position(is_end).unwrap_or(text.len());
     };
-    let mut escaped = false;
-    let end = string.bytes().position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    });
-    end.map_or(text.len(), |end| end + 2)
+    let mut at = 0;
+    loop {
+        let rest = string.as_bytes().get(at..).unwrap_or_default();
+        at += run_of_text(rest);
+        match string.as_bytes().get(at) {
+            Some(b'"') => return at + 2,
+            // What is escaped closes nothing.
+            Some(b'\\') => at += 2,
+            // A string of JSON holds no control character, but who knows what this is.
+            Some(_) => at += 1,
+            None => return text.len(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    fn pretty(json: &str) -> String {
+        let mut out = String::new();
+        super::pretty(json, &mut out);
+        out
+    }
 
     #[test]
     fn every_value_has_a_line_and_nothing_else_changes() {

@@ -46,7 +46,7 @@ impl Snapshot {
     /// let said = Message::user(format!("Never touch the lexer. {padding}"));
     /// let thread = Snapshot::new(vec![said, Message::assistant("Fine."), Message::user("Go on.")]);
     /// let message = Message::summary(Role::User, Summary::new("They talked."));
-    /// let splice = Splice { at: 0..2, insert: vec![Insert::Message { message }] };
+    /// let splice = Splice { at: 0..2, insert: Insert::Message { message }.into() };
     /// let proposal = Proposal::new(Plan::from_splices(3, vec![splice]));
     /// let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     /// let settled = thread.settle(proposal, &brief)?;

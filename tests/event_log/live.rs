@@ -127,7 +127,7 @@ impl Session {
 fn marked(mut message: Message) -> Message {
     let signed = message.content.iter().any(ContentBlock::is_reasoning);
     if message.role == Role::Assistant && signed && !message.prefix_rewritten {
-        message.make_mut().prefix_rewritten = true;
+        message.prefix_rewritten = true;
     }
     message
 }

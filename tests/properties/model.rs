@@ -6,7 +6,6 @@ use threadfold::{
     ContentBlock, Message, Role,
     compact::{Position, Strip},
     legality,
-    message::MessageParts,
 };
 
 /// Returns the thread with these ranges, which are in order, replaced by these messages.
@@ -75,9 +74,9 @@ fn close(
     if part.is_empty() {
         return;
     }
-    let mut parts: MessageParts = (**source).clone();
-    parts.content = std::mem::take(part);
-    parts.prefix_rewritten |= parts.content.iter().any(ContentBlock::is_reasoning);
+    let mut message = source.clone();
+    message.make_mut().content = std::mem::take(part);
+    message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
     own.push(built.len());
-    built.push(Message::from(parts));
+    built.push(message);
 }

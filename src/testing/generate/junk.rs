@@ -38,8 +38,9 @@ fn message() -> impl Strategy<Value = Message> {
     parts.prop_map(|(role, content, stop_reason, extra, prefix_rewritten)| {
         let mut parts = MessageParts::new(role, content);
         (parts.stop_reason, parts.extra) = (stop_reason, extra);
-        parts.prefix_rewritten = prefix_rewritten;
-        Message::from(parts)
+        let mut message = Message::from(parts);
+        message.prefix_rewritten = prefix_rewritten;
+        message
     })
 }
 

@@ -106,13 +106,15 @@ fn answer(calls: bool) -> impl Strategy<Value = Message> {
     parts.prop_map(|(mut content, texts, pair, tokens, origin, rewritten, extra)| {
         content.extend(pair.into_iter().flatten());
         content.extend(texts);
+        let reasons = content.iter().any(ContentBlock::is_reasoning);
         let mut parts = MessageParts::new(Role::Assistant, content);
-        parts.prefix_rewritten = rewritten && parts.content.iter().any(ContentBlock::is_reasoning);
         parts.usage = tokens.map(|tokens| Usage::new(tokens, 90));
         parts.stop_reason = tokens.map(|_| StopReason::EndTurn);
         parts.origin = origin.map(of_provider);
         parts.extra = extra;
-        Message::from(parts)
+        let mut message = Message::from(parts);
+        message.prefix_rewritten = rewritten && reasons;
+        message
     })
 }
 

@@ -1,0 +1,103 @@
+//! The stored form of a message.
+//!
+//! It has the fields of the parts, and the mark of the handle between them.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{
+    content::ContentBlock,
+    extra::Extra,
+    message::{Message, MessageParts, Origin, Role, StopReason},
+    usage::Usage,
+};
+
+#[derive(Serialize)]
+struct Written<'m> {
+    role: Role,
+    content: &'m [ContentBlock],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop_reason: Option<&'m StopReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'m Origin>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    prefix_rewritten: bool,
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    extra: &'m Extra,
+}
+
+#[derive(Deserialize)]
+#[serde(rename = "Message")]
+struct Read {
+    role: Role,
+    content: Vec<ContentBlock>,
+    #[serde(default)]
+    stop_reason: Option<StopReason>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    origin: Option<Origin>,
+    #[serde(default)]
+    prefix_rewritten: bool,
+    #[serde(default)]
+    extra: Extra,
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let MessageParts { role, content, stop_reason, usage, origin, extra } = &**self;
+        let written = Written {
+            role: *role,
+            content,
+            stop_reason: stop_reason.as_ref(),
+            usage: *usage,
+            origin: origin.as_ref(),
+            prefix_rewritten: self.prefix_rewritten,
+            extra,
+        };
+        written.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = Read::deserialize(deserializer)?;
+        let mut message = Self::from(MessageParts {
+            role: read.role,
+            content: read.content,
+            stop_reason: read.stop_reason,
+            usage: read.usage,
+            origin: read.origin,
+            extra: read.extra,
+        });
+        message.prefix_rewritten = read.prefix_rewritten;
+        Ok(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Json;
+
+    #[test]
+    fn every_field_has_its_place_and_comes_back() {
+        let text = r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input":3,"output":1,"cache_read":0,"cache_write":0,"reasoning":0},"origin":{"provider":"x"},"prefix_rewritten":true,"extra":{"codec":"x","fields":{"a":1.0}}}"#;
+        let mut message = Message::assistant("hi").rewritten();
+        let parts = message.make_mut();
+        parts.stop_reason = Some(StopReason::EndTurn);
+        parts.usage = Some(Usage::new(3, 1));
+        parts.origin = Some(Origin::new("x", None));
+        parts.extra = Extra::new("x", [("a", Json::parse("1.0").unwrap())]);
+        assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_out() {
+        let text = serde_json::to_string(&Message::user("hi")).unwrap();
+        assert_eq!(text, r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#);
+        assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), Message::user("hi"));
+    }
+}
