@@ -155,9 +155,7 @@ impl Case {
                     None => Ok(()),
                 }
             }
-            "expect whole report" => {
-                equal("the report", &format!("{}\n", self.report()?), text)
-            }
+            "expect whole report" => equal("the report", &format!("{}\n", self.report()?), text),
             other => Err(format!("`{other}` is no mark")),
         }
     }

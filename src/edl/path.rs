@@ -116,7 +116,10 @@ mod tests {
     fn a_map_by_paths_is_asked_with_a_text() {
         let map: std::collections::BTreeMap<FilePath, u8> =
             ["/b/../a", "/b"].into_iter().filter_map(|it| it.parse().ok()).zip(1..).collect();
-        assert_eq!(["/a", "/b", "", "a"].map(|path| map.get(path)), [Some(&1), Some(&2), None, None]);
+        assert_eq!(
+            ["/a", "/b", "", "a"].map(|path| map.get(path)),
+            [Some(&1), Some(&2), None, None]
+        );
     }
 
     #[test]

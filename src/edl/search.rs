@@ -307,6 +307,20 @@ mod tests {
     }
 
     #[test]
+    fn long_lines_are_looked_for_in_one_piece_which_is_read_twice() {
+        let wanted = "a".repeat(CHUNK_BYTES);
+        let text = format!("x\r\n{wanted}\r\nb\n");
+        let rope = Rope::new(&text);
+        let lines = LinesPattern::new(&wanted);
+        let mut search = Search::new(&rope, Finder::Lines(&lines));
+        search.within(0..rope.len());
+        assert_eq!(search.searched(), text.len() as u64);
+        let found = Match { start: 3, end: text.len() - 2, is_lines: true };
+        assert_eq!(search.next(), Some(found));
+        assert_eq!(search.searched(), (text.len() + found.end) as u64);
+    }
+
+    #[test]
     fn what_was_searched_is_counted() {
         let text = long();
         let rope = Rope::new(&text);
