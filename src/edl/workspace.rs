@@ -207,6 +207,8 @@ mod tests {
         let files = workspace.files().map(|(path, file)| (path.as_str(), file.text()));
         assert_eq!(files.collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
         assert_eq!(workspace.registers().collect::<Vec<_>>(), [("q", "y"), ("r", "x")]);
+        let removed = ["/b", "./a", "a"].map(|path| workspace.remove(path));
+        assert_eq!(removed, [None, Some("1".to_owned()), None]);
         workspace.clear_registers();
         assert_eq!((workspace.registers().count(), workspace.register("r")), (0, None));
         assert_eq!((workspace.text("b"), workspace.saved()), (Some("2"), 2));
