@@ -403,5 +403,9 @@ mod tests {
         let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
         assert!(reply.text.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
         assert!(reply.text.ends_with("\n(go on with start_line 3637)"));
+        let full = "012345678\n".repeat(4_000);
+        workspace.insert("/a", full.as_str()).expect("a path");
+        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
+        assert_eq!(reply.text, format!("=== /a ===\n{}", full.trim_end()));
     }
 }
