@@ -64,6 +64,18 @@ fn what_stays_whole_behind_an_edit_is_not_touched() {
     assert_eq!(touched, [0]);
 }
 
+#[test]
+fn the_first_touched_message_is_that_of_the_first_edit() {
+    let thread = ["one", "two", "three"].map(Message::user);
+    let touched = |from: usize, to: usize| {
+        let edit = Edit { range: Position::before(from)..Position::before(to), insert: Vec::new() };
+        Plan::from_edits(&thread, vec![edit], &CompactOptions::default()).unwrap().first_touched()
+    };
+    assert_eq!([touched(0, 1), touched(1, 3), touched(2, 3)], [0, 1, 2]);
+    let nothing = Plan::from_edits(&thread, Vec::new(), &CompactOptions::default()).unwrap();
+    assert_eq!((nothing.first_touched(), nothing.is_empty()), (3, true));
+}
+
 fn edited(case: &Case, thread: &[Message]) -> Result<Vec<Message>, CompactError> {
     let edits = case.sections_of("edit").map(|(range, insert)| edit(range, insert)).collect();
     let plan = Plan::from_edits(thread, edits, &CompactOptions::default())?;

@@ -14,6 +14,7 @@
 //! | `--- expect registers` | a line for each register, by name: `NAME = "text"` |
 //! | `--- expect parse error` | lines that are each a part of the message |
 //! | `--- expect report` | lines that are each a line of the report, white space around aside |
+//! | `--- expect whole report` | the report as it stands |
 //!
 //! The text of a section is its lines, each with its line feed: a section without lines is the empty
 //! text. Words in brackets at the end of a mark change that: `[no newline]` drops the last line feed,
@@ -154,6 +155,7 @@ impl Case {
                     None => Ok(()),
                 }
             }
+            "expect whole report" => equal("the report", &format!("{}\n", self.report()?), text),
             other => Err(format!("`{other}` is no mark")),
         }
     }

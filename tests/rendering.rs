@@ -58,6 +58,30 @@ fn chunk_passes_its_cases() {
     }
 }
 
+#[test]
+fn a_document_is_headed_by_what_it_is_and_has_its_text_where_that_is_asked_for() {
+    let rendered = |title: Option<&str>, text: &str, asked: bool| {
+        let source = MediaSource::Text { media_type: "text/csv".into(), text: text.into() };
+        let mut document = Document::new(source);
+        document.title = title.map(Into::into);
+        let thread = [Message::new(Role::User, vec![document.into()])];
+        let options = RenderOptions { document_texts: asked, ..RenderOptions::default() };
+        render(&thread, &options).text().to_owned()
+    };
+    let (plain, titled) = ("# user:\n\n## document: text/csv\n\n", "## document: a.csv (text/csv)");
+    assert_eq!(rendered(None, "a,b\n", false), plain);
+    assert_eq!(rendered(None, " \n", true), plain);
+    assert_eq!(rendered(None, "a,b\n", true), format!("{plain}```\na,b\n```\n\n"));
+    assert_eq!(rendered(Some("a.csv"), "a,b", false), format!("# user:\n\n{titled}\n\n"));
+    let file = |id: &str| {
+        let mut document = Document::new(MediaSource::File { id: id.into() });
+        document.title = Some("a.csv".into());
+        render(&[Message::new(Role::User, vec![document.into()])], &RenderOptions::default())
+    };
+    assert_eq!(file("").text(), "# user:\n\n## document: a.csv\n\n");
+    assert_eq!(file("f1").text(), "# user:\n\n## document: a.csv (f1)\n\n");
+}
+
 fn options(words: &str) -> RenderOptions {
     let mut options = RenderOptions::default();
     for word in words.split_whitespace() {

@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn whatever_is_given_is_held_to_the_letter() {
-        const MOST: u32 = u32::MAX;
+        const MAX: u32 = u32::MAX;
         let lists: [&[u32]; 8] =
-            [&[], &[0], &[3, 4, 5], &[3, 5], &[5, 4], &[0, 0], &[MOST], &[MOST - 1, MOST, 0]];
+            [&[], &[0], &[3, 4, 5], &[3, 5], &[5, 4], &[0, 0], &[MAX], &[MAX - 1, MAX, 0]];
         for list in lists {
             let blocks = Blocks::from(list.to_vec());
             assert_eq!(blocks.iter().collect::<Vec<_>>(), list);

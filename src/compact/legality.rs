@@ -363,3 +363,67 @@ impl fmt::Display for Violation {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse};
+
+    fn call(id: &str) -> ContentBlock {
+        ToolUse::new(id, "read", Json::default()).into()
+    }
+
+    #[test]
+    fn a_look_at_a_message_alone_knows_what_is_in_order_behind_whom() {
+        let said = |text: &str| ContentBlock::text(text);
+        let calls = |count: usize| (0..count).map(|at| call(&at.to_string())).collect();
+        let search = || ContentBlock::from(ServerToolUse::new("s", "search", Json::default()));
+        let found = || ContentBlock::from(ServerToolResult::new("s", "found", Json::default()));
+        let (nobody, assistant, both) = ([false, false], [false, true], [true, true]);
+        for (content, expected) in [
+            (vec![], nobody),
+            (vec![said("Well.")], both),
+            (vec![said("Well."), said(" ")], nobody),
+            (vec![said("Well."), call("a")], assistant),
+            (vec![call("a"), call("b")], assistant),
+            (vec![call("a"), call("b"), call("a")], nobody),
+            (calls(8), assistant),
+            (calls(9), nobody),
+            (vec![ToolResult::text("a", "done").into()], nobody),
+            (vec![Thinking::new("Hm.", None).into()], assistant),
+            (vec![search()], assistant),
+            (vec![search(), found()], nobody),
+        ] {
+            let begins = |before, role| begins_turn(before, &Message::new(role, content.clone()));
+            let [user, assistant] = expected;
+            let (of_user, of_assistant) = (Some(Role::User), Some(Role::Assistant));
+            for (before, expected) in [
+                (None, [user, assistant, false]),
+                (of_user, [false, assistant, false]),
+                (of_assistant, [user, false, false]),
+                (Some(Role::System), [false; 3]),
+            ] {
+                let roles = [Role::User, Role::Assistant, Role::System];
+                let found = roles.map(|role| begins(before, role));
+                assert_eq!(found, expected, "{content:?} behind {before:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn violations_are_told_apart_by_kind_and_by_what_they_name_and_not_by_place() {
+        let empty = |message| Violation::EmptyMessage { message };
+        let blank = |message| Violation::BlankText { message };
+        let open = |message, id: &str| Violation::UnansweredCall { message, id: id.into() };
+        let twice = |message, id: &str| Violation::DuplicateCall { message, id: id.into() };
+        let role = |message, kind: &str| Violation::WrongRole { message, kind: kind.into() };
+        assert_eq!(open(1, "a").key(), open(2, "a").key());
+        assert_eq!(empty(1).key(), empty(2).key());
+        let others = [empty(1), blank(1), open(1, "a"), open(1, "b"), twice(1, "a")];
+        let others = [others.to_vec(), vec![role(1, "tool_use"), role(1, "tool_result")]].concat();
+        for (at, one) in others.iter().enumerate() {
+            let like = others.iter().filter(|other| other.key() == one.key());
+            assert_eq!(like.collect::<Vec<_>>(), [one], "{at}");
+        }
+    }
+}

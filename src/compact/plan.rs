@@ -359,6 +359,7 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Thinking;
 
     fn thread() -> Vec<Message> {
         vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
@@ -420,14 +421,36 @@ mod tests {
         let mut answer = Message::assistant("one");
         answer.make_mut().usage = Some(crate::Usage::new(100, 10));
         answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
-        let part = |block| Insert::Part { message: 0, blocks: [block].into() };
-        let between = Insert::Message { message: Message::user("go on") };
-        let mut thread = vec![answer];
-        let insert = vec![part(0), between, part(1), part(2)].into();
-        let splice = Splice { at: 0..1, insert };
-        Plan::from_splices(1, vec![splice]).apply(&mut thread).unwrap();
-        let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
-        assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10))]);
+        let between = || Insert::Message { message: Message::user("go on") };
+        for before in [0, 1] {
+            let part = |block| Insert::Part { message: before, blocks: [block].into() };
+            let mut thread = vec![Message::user("begin"); before];
+            thread.push(answer.clone());
+            let insert = vec![part(0), between(), part(1), part(2), between()].into();
+            let splice = Splice { at: 0..before + 1, insert };
+            Plan::from_splices(before + 1, vec![splice]).apply(&mut thread).unwrap();
+            let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
+            assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10)), None]);
+        }
+    }
+
+    #[test]
+    fn all_of_a_message_is_the_message_itself_unless_it_is_to_be_marked() {
+        let thought = || Thinking::new("hm", None).into();
+        for (reasons, marked, same) in
+            [(false, false, true), (false, true, true), (true, true, true), (true, false, false)]
+        {
+            let mut message = Message::assistant("Well.");
+            message.prefix_rewritten = marked;
+            let parts = message.make_mut();
+            parts.usage = Some(crate::Usage::new(100, 10));
+            parts.content.extend(reasons.then(thought));
+            let blocks: Blocks = (0..).take(message.content.len()).collect();
+            let whole = part(&message, &blocks, true);
+            assert_eq!((whole.ptr_eq(&message), whole == message), (same, same), "{message:?}");
+            assert_eq!(whole.prefix_rewritten, marked || reasons);
+            assert!(!part(&message, &blocks, false).ptr_eq(&message));
+        }
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl Sweep<'_> {
 
     /// Which of the messages hold a result with a text that is not short, a bit each.
     fn long(&self, batch: &[Message]) -> u64 {
-        let least = self.options.least_bytes;
+        let least = self.options.min_bytes;
         let is_long = |block: &ContentBlock| block.as_text().is_some_and(|it| it.len() >= least);
         let holds_long = |message: &Message| {
             message.tool_results().any(|result| result.content.iter().any(is_long))
@@ -359,6 +359,7 @@ fn push_number(out: &mut String, number: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Role, Usage};
 
     fn options(lines: usize, bytes: usize) -> TrimOptions {
         TrimOptions { lines, bytes: Some(bytes), min_bytes: 0, ..TrimOptions::default() }
@@ -418,6 +419,38 @@ mod tests {
         assert_eq!(shortened(&blank, &options(40, 1_000)), None);
         let short = shortened(&blank, &options(39, 1_000)).unwrap();
         assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+    }
+
+    #[test]
+    fn what_would_stay_as_long_is_left_alone() {
+        let text = |more: usize| format!("ab\n{}", "x".repeat(more));
+        assert_eq!(shortened(&text(26), &options(1, 1_000)), None);
+        let short = "ab\n[1 line, 28 bytes trimmed]";
+        assert_eq!(shortened(&text(27), &options(1, 1_000)), Some(short.into()));
+    }
+
+    #[test]
+    fn the_parts_of_a_message_that_a_plan_keeps_are_trimmed_and_the_last_has_what_it_cost() {
+        let result = |id: &str| ToolResult::text(id, "a line of a file\n".repeat(20)).into();
+        let mut results = Message::new(Role::User, vec![result("t1"), result("t2")]);
+        results.make_mut().usage = Some(Usage::new(1, 2));
+        let mut thread = vec![Message::user("Read."), results, Message::assistant("Done.")];
+        let part = |block| Insert::Part { message: 1, blocks: vec![block] };
+        let note = Insert::Message { message: Message::user("And on.") };
+        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
+        let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
+        let none_recent = TrimOptions { keep_recent: 0, ..options(1, 1_000) };
+        let trimmed = trim_after(&plan, &thread, &none_recent, None);
+        assert_eq!((trimmed.results, trimmed.plan.blocks_stripped()), (2, 4));
+        trimmed.plan.apply(&mut thread).unwrap();
+        let short = |id: &str| {
+            let text = "a line of a file\n[19 lines, 324 bytes trimmed]";
+            Message::new(Role::User, vec![ToolResult::text(id, text).into()])
+        };
+        let mut last = short("t2");
+        last.make_mut().usage = Some(Usage::new(1, 2));
+        let before = [Message::user("And on."), short("t1")];
+        assert_eq!(thread, [&before[..], &[last, Message::assistant("Done.")]].concat());
     }
 
     #[test]

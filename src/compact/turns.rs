@@ -174,3 +174,23 @@ pub(super) fn is_blank(block: &ContentBlock) -> bool {
         | ContentBlock::Opaque(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turns_around_a_message_are_the_one_before_its_turn_and_all_that_follow() {
+        let roles = "uuaauau".chars();
+        let role = |letter| if letter == 'u' { Role::User } else { Role::Assistant };
+        let said = |letter| Message::new(role(letter), vec![ContentBlock::text("So.")]);
+        let thread: Vec<Message> = roles.map(said).collect();
+        let starts = |message| -> Vec<usize> {
+            turns_around(&thread, message).iter().map(|turn| turn.start).collect()
+        };
+        assert_eq!([0, 1, 2].map(starts), [[0, 2, 4, 5, 6]; 3]);
+        assert_eq!(starts(4), [0, 2, 4, 5, 6]);
+        assert_eq!(starts(5), [2, 4, 5, 6]);
+        assert_eq!([6, 7, 9].map(starts), [vec![4, 5, 6], vec![5, 6], vec![5, 6]]);
+    }
+}

@@ -143,9 +143,7 @@ impl<'a> Document<'a> {
         meter.open_bytes = found;
         for edit in edits {
             self.counts.lines_added += count_lines(edit.text);
-            if edit.start < edit.end {
-                self.counts.lines_removed += count_lines(&self.rope.slice(edit.start..edit.end));
-            }
+            self.counts.lines_removed += count_lines(&self.rope.slice(edit.start..edit.end));
         }
         self.rope.edit(edits);
         self.shifts.edit(edits);
@@ -180,5 +178,21 @@ mod tests {
         let edited = document.edit(&[Edit { start: 0, end: 1, text: "xyz" }], &mut meter);
         assert_eq!(edited, Err(RunError::OutputTooLarge { found: 6, limit: 5 }));
         assert_eq!((document.rope.into_text().as_str(), meter.open_bytes), ("abcd", 4));
+    }
+
+    #[test]
+    fn an_edit_may_reach_the_limit_and_need_not_shrink_what_is_over_it() {
+        for (text, edit, expected) in [
+            ("abcd", Edit { start: 0, end: 1, text: "xy" }, "xybcd"),
+            ("abcdef", Edit { start: 0, end: 1, text: "x" }, "xbcdef"),
+            ("abcdefgh", Edit { start: 0, end: 2, text: "x" }, "xcdefgh"),
+        ] {
+            let limits = Limits { output_bytes: 5, ..Limits::default() };
+            let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: text.len() };
+            let mut document = Document::load(text);
+            assert_eq!(document.edit(&[edit], &mut meter), Ok(()), "{text}");
+            assert_eq!(meter.open_bytes, expected.len());
+            assert_eq!(document.rope.into_text(), expected);
+        }
     }
 }

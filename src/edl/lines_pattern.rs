@@ -143,6 +143,19 @@ mod tests {
 
     #[test]
     fn carriage_returns_are_no_part_of_the_lines() {
-        assert_eq!(LinesPattern::new("a\r\nb\r").text(), "a\nb");
+        let lines = LinesPattern::new("a\r\nb\r");
+        assert_eq!((lines.text(), format!("{lines:?}").as_str()), ("a\nb", "<<`a⏎b`"));
+    }
+
+    #[test]
+    fn as_many_bytes_decide_a_match_as_lines_and_line_ends_have() {
+        assert_eq!(LinesPattern::new("ab\nc").reach(), "\r\nab\r\nc\r\n".len());
+    }
+
+    #[test]
+    fn lines_are_found_without_a_prefilter() {
+        let lines = LinesPattern { finder: None, ..LinesPattern::new("a") };
+        let found = [0, 1, 3, 7, 8].map(|from| lines.find("x\na\nb\na\nx", from, WHOLE));
+        assert_eq!(found, [Some(2..3), Some(2..3), Some(6..7), None, None]);
     }
 }

@@ -77,7 +77,7 @@ impl Places<'_> {
 
 fn abridged(rope: &Rope<'_>, range: Range<usize>) -> String {
     // A character has at most four bytes, so these pieces hold enough of them.
-    let head_end = rope.boundary_before(range.end.min(range.start + 4 * WHOLE_CHARACTERS + 4));
+    let head_end = rope.boundary_before(range.end.min(range.start + 4 * WHOLE_CHARACTERS));
     let head = rope.slice(range.start..head_end);
     if head_end == range.end && head.chars().count() <= WHOLE_CHARACTERS {
         return head.into_owned();
@@ -119,8 +119,18 @@ mod tests {
         let text = format!("{}{}", "ä".repeat(800), "b".repeat(800));
         let shown = abridged(&Rope::new(&text), 0..text.len());
         assert_eq!(shown, format!("{}\n…\n{}", "ä".repeat(397), "b".repeat(397)));
-        let whole = "x".repeat(800);
-        assert_eq!(abridged(&Rope::new(&whole), 0..800), whole);
+        let turned = format!("{}{}", "b".repeat(800), "😀".repeat(800));
+        let shown = abridged(&Rope::new(&turned), 0..turned.len());
+        assert_eq!(shown, format!("{}\n…\n{}", "b".repeat(397), "😀".repeat(397)));
+    }
+
+    #[test]
+    fn a_text_of_so_many_characters_stays_whole() {
+        for character in ["x", "ä", "😀"] {
+            let (most, more) = (character.repeat(800), character.repeat(801));
+            assert_eq!(abridged(&Rope::new(&more), 0..most.len()), most);
+            assert!(abridged(&Rope::new(&more), 0..more.len()).contains('…'), "{character}");
+        }
     }
 
     #[test]
@@ -128,6 +138,25 @@ mod tests {
         let long = "a\n".repeat(COUNTED_BYTES);
         let document = Document::load(&long);
         assert_eq!(extent(&document, &[at(0, 2), at(4, 7)]), "2 ranges, 3 lines");
-        assert_eq!(extent(&document, &document.whole()), "1 range, 131072 bytes");
+        let extents = [
+            (vec![at(2, 2 + COUNTED_BYTES)], "1 range, 32768 lines"),
+            (vec![at(2, 3 + COUNTED_BYTES)], "1 range, 65537 bytes"),
+            (vec![at(2, 4); 1_024], "1024 ranges, 1024 lines"),
+            (vec![at(2, 4); 1_025], "1025 ranges, 2050 bytes"),
+        ];
+        for (selected, expected) in extents {
+            assert_eq!(extent(&document, &selected), expected);
+        }
+    }
+
+    #[test]
+    fn places_are_found_far_behind_each_other() {
+        let long = "é\n".repeat(20_000);
+        let document = Document::load(&long);
+        let mut places =
+            Places { rope: &document.rope, offset: 0, place: LineColumn { line: 1, column: 0 } };
+        for (offset, line, column) in [(2, 1, 1), (30_000, 10_001, 0), (59_999, 20_000, 1)] {
+            assert_eq!(places.place(offset), LineColumn { line, column });
+        }
     }
 }

@@ -312,6 +312,22 @@ mod tests {
     }
 
     #[test]
+    fn a_script_may_be_as_long_as_its_limits() {
+        let kind = |script: &str| {
+            let limits = Limits { script_bytes: 13, ..Limits::default() };
+            parse(script, &limits).map(|commands| commands.len()).map_err(|it| it.kind)
+        };
+        assert_eq!(kind("file a delete"), Ok(2));
+        let too_long = ParseErrorKind::ScriptTooLong { found: 14, limit: 13 };
+        assert_eq!(kind("file a delete "), Err(too_long));
+    }
+
+    #[test]
+    fn one_angle_bracket_begins_a_word() {
+        assert_eq!(actions("file a replace <x"), ["file a", "replace <x"]);
+    }
+
+    #[test]
     fn the_memory_of_all_expressions_together_has_a_limit() {
         let parsed = |script: &str, all_regexes_bytes| {
             parse(script, &Limits { all_regexes_bytes, ..Limits::default() }).is_ok()

@@ -113,6 +113,16 @@ mod tests {
     }
 
     #[test]
+    fn a_map_by_paths_is_asked_with_a_text() {
+        let map: std::collections::BTreeMap<FilePath, u8> =
+            ["/b/../a", "/b"].into_iter().filter_map(|it| it.parse().ok()).zip(1..).collect();
+        assert_eq!(
+            ["/a", "/b", "", "a"].map(|path| map.get(path)),
+            [Some(&1), Some(&2), None, None]
+        );
+    }
+
+    #[test]
     fn a_path_without_a_name_is_refused() {
         for path in ["", "/", ".", "a/..", "..", "//", "../.."] {
             assert_eq!(normal(path), None, "{path}");

@@ -187,6 +187,12 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_is_shown_as_it_was_written() {
+        let shown = regex(r"a\s*", "gm");
+        assert_eq!([format!("{shown}"), format!("{shown:?}")], [r"/a\s*/gm"; 2]);
+    }
+
+    #[test]
     fn the_reach_is_as_short_as_can_be_known() {
         assert_eq!(regex("ab{2}", "").reach(), Reach::Bytes(7));
         assert_eq!(regex("^a.*$", "m").reach(), Reach::Line);

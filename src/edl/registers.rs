@@ -95,6 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_more_than_before_is_set_where_there_is_too_much() {
+        let mut workspace = Workspace::new();
+        let texts = [("a", "four"), ("b", "six")].map(|(name, text)| (name.into(), text.into()));
+        workspace.keep_registers(texts.into(), 0);
+        let full = Err(RunError::RegistersFull { registers: 1, bytes: 3 });
+        let limits = Limits { registers: 1, register_bytes: 3, ..Limits::default() };
+        for (text, expected) in [("4444", Ok(())), ("4", Ok(())), ("55555", full)] {
+            let mut registers = Registers::new(&workspace, &limits);
+            assert_eq!(registers.set("a", text.to_owned()), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn saved_registers_pass_over_names_in_use() {
         let limits = Limits::default();
         let workspace = Workspace::new();

@@ -266,6 +266,52 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_between_two_edits_is_not_copied() {
+        let text = long();
+        let mut rope = Rope::new(&text);
+        let start = rope.chunks[2].start;
+        let edits = [0, start].map(|start| Edit { start, end: start + 1, text: "x" });
+        rope.edit(&edits);
+        let is_owned = |it: &Stored<'_>| matches!(it.text, Cow::Owned(_));
+        let owned: Vec<bool> = rope.chunks.iter().take(4).map(is_owned).collect();
+        assert_eq!(owned, [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_chunk_knows_of_most_lines_that_they_do_not_begin_in_it() {
+        let held = |text: &str| {
+            let rope = Rope::new(text);
+            ["a", "b", "c"].map(|line| rope.chunk_at(0).may_hold_line(LineHash::of(line)))
+        };
+        assert_eq!(held("a\r\nb\n"), [true, true, false]);
+        assert_eq!(held("a\r\nb"), [true, true, true]);
+    }
+
+    #[test]
+    fn a_chunk_grows_to_twice_its_size_before_it_is_cut() {
+        let text = "x".repeat(CHUNK_BYTES);
+        let sizes = |more: usize| -> Vec<usize> {
+            let mut rope = Rope::new(&text);
+            rope.edit(&[Edit { start: 1, end: 1, text: &"y".repeat(more) }]);
+            rope.chunks.iter().map(|it| it.text.len()).collect()
+        };
+        assert_eq!(sizes(CHUNK_BYTES), [2 * CHUNK_BYTES]);
+        assert_eq!(sizes(CHUNK_BYTES + 1), [CHUNK_BYTES, CHUNK_BYTES, 1]);
+    }
+
+    #[test]
+    fn a_text_is_cut_behind_a_line_that_ends_in_the_second_half_of_a_chunk() {
+        for (line_end, first) in [
+            (CHUNK_BYTES / 2 - 1, CHUNK_BYTES),
+            (CHUNK_BYTES / 2, CHUNK_BYTES / 2 + 1),
+            (CHUNK_BYTES - 1, CHUNK_BYTES),
+        ] {
+            let text = format!("{}\n{}", "x".repeat(line_end), "y".repeat(2 * CHUNK_BYTES));
+            assert_eq!(Rope::new(&text).chunk_at(0).text.len(), first, "{line_end}");
+        }
+    }
+
+    #[test]
     fn edits_across_chunks_agree_with_a_plain_text() {
         let text = long();
         let big = "ü".repeat(CHUNK_BYTES * 2);

@@ -384,6 +384,18 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_find_no_register_are_counted() {
+        let limits = Limits { registers: 1, ..Limits::default() };
+        let script = "file /a replace \"b\" replace \"c\" delete insert_after \"d\"";
+        let commands = parse(script, &limits).expect("a script");
+        let report = run(&commands, &Workspace::new(), &limits).report;
+        let [failure] = report.failures.as_slice() else { panic!("{report}") };
+        assert_eq!((failure.skipped_edits, failure.saved.len(), failure.unsaved), (4, 1, 2));
+        let last = report.to_string().lines().next_back().map(str::to_owned);
+        assert_eq!(last.as_deref(), Some("    2 texts not kept: the registers are full"));
+    }
+
+    #[test]
     fn a_run_writes_nothing_before_it_is_committed() {
         let mut workspace = Workspace::new();
         let limits = Limits::default();

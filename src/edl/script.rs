@@ -136,3 +136,21 @@ impl Script {
         files
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_opened_is_read_and_one_that_is_edited_or_new_is_written() {
+        let script = "file a newfile b select /x/ file a retain_first file c delete newfile c";
+        let access = Script::parse(script).map(|script| script.file_access());
+        let found: Vec<_> = access
+            .iter()
+            .flatten()
+            .map(|(path, file)| (path.to_string(), file.read, file.write))
+            .collect();
+        let expected = [("a", true, false), ("b", false, true), ("c", true, true)];
+        assert_eq!(found, expected.map(|(path, read, write)| (path.to_owned(), read, write)));
+    }
+}

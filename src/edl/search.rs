@@ -279,6 +279,26 @@ mod tests {
     }
 
     #[test]
+    fn a_match_behind_the_line_across_a_border_is_found_whole() {
+        let text = format!("{}Match to the end of the line\n", long());
+        let rope = Rope::new(&text);
+        let regex = regex("M.*", "");
+        let mut search = Search::new(&rope, Finder::Regex(&regex));
+        search.within(0..rope.len());
+        let found: Vec<_> = search.map(|found| (found.start, found.end)).collect();
+        assert_eq!(found, [(long().len(), text.len() - 1)]);
+    }
+
+    #[test]
+    fn a_chunk_may_hold_a_line_feed_at_its_start_and_no_other() {
+        let line = "y".repeat(2 * CHUNK_BYTES);
+        let text = format!("{}\n{line}z\n", "x".repeat(CHUNK_BYTES));
+        let rope = Rope::new(&text);
+        assert_eq!(starts(&rope, &regex("y.*z", ""), CHUNK_BYTES + 1), [CHUNK_BYTES + 1]);
+        assert_eq!(starts(&rope, &regex("y.*z", ""), 0), [CHUNK_BYTES + 1]);
+    }
+
+    #[test]
     fn what_may_have_been_read_after_a_match_counts() {
         let text = format!("{}\n{}", "a".repeat(100), "b".repeat(100));
         let rope = Rope::new(&text);
@@ -307,14 +327,32 @@ mod tests {
     }
 
     #[test]
-    fn what_was_searched_is_counted() {
-        let text = long();
+    fn long_lines_are_looked_for_in_one_piece_which_is_read_twice() {
+        let wanted = "a".repeat(CHUNK_BYTES);
+        let text = format!("x\r\n{wanted}\r\nb\n");
         let rope = Rope::new(&text);
-        let regex = regex("z", "");
-        let mut search = Search::new(&rope, Finder::Regex(&regex));
+        let lines = LinesPattern::new(&wanted);
+        let mut search = Search::new(&rope, Finder::Lines(&lines));
         search.within(0..rope.len());
-        assert_eq!(search.next(), None);
-        assert!(search.searched() >= text.len() as u64);
+        assert_eq!(search.searched(), text.len() as u64);
+        let found = Match { start: 3, end: text.len() - 2, is_lines: true };
+        assert_eq!(search.next(), Some(found));
+        assert_eq!(search.searched(), (text.len() + found.end) as u64);
+    }
+
+    #[test]
+    fn what_was_searched_is_counted() {
+        let text = "some words\n".repeat(CHUNK_BYTES);
+        let mut rope = Rope::new(&text);
+        rope.edit(&[Edit { start: 0, end: 0, text: "" }]);
+        for (pattern, most) in [("z", 101), ("z.*", 101), ("z[^]*", 200), ("z[a-y]{100}", 105)] {
+            let regex = regex(pattern, "");
+            let mut search = Search::new(&rope, Finder::Regex(&regex));
+            search.within(0..rope.len());
+            assert_eq!(search.next(), None);
+            let percent = search.searched() as usize * 100 / text.len();
+            assert!((100..=most).contains(&percent), "{pattern}: {percent} %");
+        }
     }
 
     #[test]

@@ -232,6 +232,7 @@ fn locate(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edl::regex::Regex;
     fn at(start: usize, end: usize) -> Selected {
         Selected { start, end, is_lines: false }
     }
@@ -260,10 +261,29 @@ mod tests {
     }
 
     #[test]
+    fn a_search_may_read_as_much_as_its_limit() {
+        let searched = |searched_bytes| {
+            let limits = Limits { searched_bytes, ..Limits::default() };
+            let mut meter = Meter { limits: &limits, searched_bytes: 2, open_bytes: 0 };
+            let regex = Regex::new("b", "", 1 << 20).expect("a pattern");
+            let pattern = Pattern::Regex(regex.into());
+            let command = Select { selector: Selector::Select, pattern };
+            let found = select(&mut Document::load("abc"), &[], &command, &mut meter);
+            (found, meter.searched_bytes)
+        };
+        let (_, all) = searched(u64::MAX);
+        assert_eq!(searched(all), (Ok(vec![at(1, 2)]), all));
+        assert_eq!(searched(all - 1).0, Err(RunError::SearchTooLong { limit: all - 1 }));
+    }
+
+    #[test]
     fn one_range_is_kept() {
         let selected = [at(0, 1), at(2, 3)];
         assert_eq!(retain(&selected, Retain::Last), Ok(vec![at(2, 3)]));
         assert_eq!(retain(&selected, Retain::Nth(-2)), Ok(vec![at(0, 1)]));
+        for (one, index) in [(Retain::First, 0), (Retain::Last, -1)] {
+            assert_eq!(retain(&[], one), Err(RunError::NoSuchRange { index, found: 0 }));
+        }
         for index in [2, -3, i64::MIN, i64::MAX] {
             assert_eq!(
                 retain(&selected, Retain::Nth(index)),

@@ -153,6 +153,16 @@ mod tests {
     }
 
     #[test]
+    fn recent_runs_are_folded_when_there_are_too_many() {
+        for (count, recent, settled) in [(1, 2, 1), (255, 256, 1), (256, 1, 257), (999, 1, 1_000)] {
+            let edits: Vec<_> = (0..count).map(|at| edit(at * 3, at * 3 + 1, "ab")).collect();
+            let mut shifts = Shifts::new(5_000);
+            shifts.edit(&edits);
+            assert_eq!((shifts.recent.0.len(), shifts.settled.0.len()), (recent, settled));
+        }
+    }
+
+    #[test]
     fn many_edits_agree_with_a_log() {
         let mut shifts = Shifts::new(5_000);
         let mut log = Vec::new();

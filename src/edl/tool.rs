@@ -230,14 +230,20 @@ impl Part {
         let mut is_cut = false;
         for line in wanted.take(self.count.unwrap_or(usize::MAX)) {
             let characters = line.chars().count();
-            if characters > *room && last >= self.start {
+            // A line that is too long for an empty reply is cut; nothing else could show it.
+            if characters > *room && *room < SHOWN_CHARACTERS {
                 break;
             }
-            // A line that is too long for an empty reply is cut; nothing else could show it.
             shown.extend(line.chars().take(*room));
             is_cut = characters > *room;
             *room = room.saturating_sub(characters);
             last += 1;
+        }
+        if last < self.start && total > 0 {
+            let start = self.start;
+            return format!(
+                "=== {path} ===\n(no room is left: ask again, with start_line {start})"
+            );
         }
         let mut heading = format!("=== {path} ===");
         if self.start > 1 || last < total {
@@ -315,11 +321,91 @@ mod tests {
     }
 
     #[test]
+    fn lines_count_from_one_to_the_last() {
+        let of = |start_line: u64, line_count: u64| {
+            show(json!({ "paths": ["/a"], "start_line": start_line, "line_count": line_count }))
+        };
+        let number = |name| (format!("`{name}` must be a whole number from 1, found 0"), true);
+        assert_eq!(of(0, 1), number("start_line"));
+        assert_eq!(of(1, 0), number("line_count"));
+        assert_eq!(of(3, 9), ("=== /a === lines 3 to 3 of 3\nthree".to_owned(), false));
+        assert_eq!(of(4, 1), ("=== /a ===\nerror: the file has 3 lines".to_owned(), false));
+    }
+
+    #[test]
+    fn a_file_without_text_is_shown_as_that() {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "").expect("a path");
+        let mut text = |start: u64| {
+            let input = json!({ "paths": ["/a"], "start_line": start });
+            EdlTool::GetFile.call(&mut workspace, &input).text
+        };
+        assert_eq!(text(1), "=== /a ===\n");
+        assert_eq!(text(2), "=== /a ===\nerror: the file has 0 lines");
+    }
+
+    #[test]
+    fn so_many_files_are_shown_and_no_more() {
+        let paths = |count| show(json!({ "paths": vec!["/a"; count] }));
+        assert_eq!(paths(100).0.matches("=== /a ===\none").count(), 100);
+        let refused = "`paths` holds 101 paths, the limit is 100".to_owned();
+        assert_eq!(paths(101), (refused, true));
+    }
+
+    #[test]
+    fn a_line_that_fills_a_reply_is_shown_whole_and_a_longer_one_is_cut() {
+        let shown = |length: usize, rest: &str| {
+            let mut workspace = Workspace::new();
+            let line = "x".repeat(length - 1) + "\n";
+            workspace.insert("/a", line + rest).expect("a path");
+            let text = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] })).text;
+            let (heading, body) = text.split_once('\n').expect("a heading");
+            (heading.to_owned(), body.replace('x', "").replace('\n', "|"))
+        };
+        let said = |heading: &str, body: &str| (heading.to_owned(), body.to_owned());
+        assert_eq!(shown(40_000, ""), said("=== /a ===", ""));
+        let cut = "|(the rest of this line is left out)";
+        assert_eq!(shown(40_001, ""), said("=== /a ===", cut));
+        let (part, on) = ("=== /a === lines 1 to 1 of 2", "|(go on with start_line 2)");
+        assert_eq!(shown(40_000, "y"), said(part, &format!("|{on}")));
+        assert_eq!(shown(40_001, "y"), said(part, &format!("{cut}{on}")));
+    }
+
+    #[test]
+    fn a_file_for_which_no_room_is_left_is_asked_for_again_from_its_start() {
+        let mut workspace = workspace();
+        workspace.insert("/full", "x".repeat(39_999)).expect("a path");
+        let input = json!({ "paths": ["/full", "/a"], "start_line": 1 });
+        let text = EdlTool::GetFile.call(&mut workspace, &input).text;
+        let expected = "=== /a ===\n(no room is left: ask again, with start_line 1)";
+        assert_eq!(text.rsplit_once("\n\n").map(|(_, last)| last), Some(expected));
+    }
+
+    #[test]
+    fn the_tools_are_told_by_their_names_with_the_fields_of_their_inputs() {
+        let told = EdlTool::ALL.map(|tool| {
+            let schema = tool.schema();
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let fields: Vec<&String> = fields.map(|(name, _)| name).collect();
+            format!("{} {fields:?} {}", tool.name(), schema["required"])
+        });
+        let expected = [
+            r#"edl ["script"] ["script"]"#,
+            r#"get_file ["line_count", "paths", "start_line"] ["paths"]"#,
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
     fn a_long_file_says_how_to_go_on() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "0123456789\n".repeat(10_000)).expect("a path");
         let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
         assert!(reply.text.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
         assert!(reply.text.ends_with("\n(go on with start_line 3637)"));
+        let full = "012345678\n".repeat(4_000);
+        workspace.insert("/a", full.as_str()).expect("a path");
+        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
+        assert_eq!(reply.text, format!("=== /a ===\n{}", full.trim_end()));
     }
 }

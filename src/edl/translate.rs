@@ -408,7 +408,19 @@ mod tests {
     fn a_code_that_names_no_character_is_no_escape() {
         assert_eq!(source(r"\uD800\uDC00\uDBFF\uDFFF"), "\u{10000}\u{10FFFF}");
         assert_eq!(source(r"\u{1F600}\cj\x7f"), "😀\\x{a}\\x{7f}");
-        let codes = [r"\x4", r"\xg0", r"\u12", r"\u{110000}", r"\u{}", r"\u{41", r"\c1", r"\c"];
+        let codes = [
+            r"\x4",
+            r"\xg0",
+            r"\x+4",
+            r"\u+041",
+            r"\u{+41}",
+            r"\u12",
+            r"\u{110000}",
+            r"\u{}",
+            r"\u{41",
+            r"\c1",
+            r"\c",
+        ];
         let halves = [r"\uD83D", r"\uD83Dx", r"\uD83D\u0041", r"\uDE00", r"\uD83D\uE000"];
         let others = [r"\01", r"\q", r"[\B]", r"[\1]", r"\p{}", r"\pL", r"\p{a-b}", r"\p{L", "\\"];
         for pattern in [&codes[..], &halves, &others].concat() {

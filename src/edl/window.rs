@@ -227,5 +227,8 @@ mod tests {
         let find = |until| Finder::Lines(&lines).find(&mut Memory::default(), &window, 11, until);
         assert_eq!(find(14), Some(Match { start: 13, end: 15, is_lines: true }));
         assert_eq!(find(13), None);
+        let end = Window { text: Cow::Borrowed("a\nb"), start: 10, ends_document: true };
+        let found = Finder::Lines(&lines).find(&mut Memory::default(), &end, 10, 13);
+        assert_eq!(found, Some(Match { start: 12, end: 13, is_lines: true }));
     }
 }

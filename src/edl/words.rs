@@ -55,5 +55,6 @@ mod tests {
     fn an_abridged_text_has_one_line() {
         assert_eq!(abridge("a\nb\rcd", 5), "a⏎b\\rc…");
         assert_eq!(abridge("ab", 2), "ab");
+        assert_eq!(abridge("né \"x\\d\" 'y'\u{7}", 60), "né \"x\\d\" 'y'\\u{7}");
     }
 }

@@ -219,6 +219,24 @@ mod tests {
     }
 
     #[test]
+    fn files_are_listed_by_path_and_registers_by_name() {
+        let mut workspace = Workspace::new();
+        for (path, text) in [("b", "2"), ("c/../a", "1")] {
+            workspace.insert(path, text).expect("a path");
+        }
+        let registers = [("r", "x"), ("q", "y")].map(|(name, text)| (name.into(), text.into()));
+        workspace.keep_registers(registers.into(), 2);
+        let files = workspace.files().map(|(path, file)| (path.as_str(), file.text()));
+        assert_eq!(files.collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+        assert_eq!(workspace.registers().collect::<Vec<_>>(), [("q", "y"), ("r", "x")]);
+        let removed = ["/b", "./a", "a"].map(|path| workspace.remove(path));
+        assert_eq!(removed, [None, Some("1".to_owned()), None]);
+        workspace.clear_registers();
+        assert_eq!((workspace.registers().count(), workspace.register("r")), (0, None));
+        assert_eq!((workspace.text("b"), workspace.saved()), (Some("2"), 2));
+    }
+
+    #[test]
     fn a_stored_workspace_comes_back_as_it_was() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "né").expect("a path");

@@ -158,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_that_begins_with_a_line_is_kept_whole() {
+        let gone = |bytes: usize| format!("[... {bytes} bytes omitted ...]");
+        for (texts, cap, omitted, tail) in [
+            (&["0123456789", "a\nbcdefgh"][..], 18, 1, "a\nbcdefgh"),
+            (&["0123456789\na\nbcdefgh"], 18, 2, "a\nbcdefgh"),
+            (&["012345678xyz\ndefg"], 16, 1, "xyz\ndefg"),
+            (&["0123456789z\ndefgh"], 14, 5, "defgh"),
+        ] {
+            let capped = capped(texts, cap);
+            assert_eq!((capped.last().map(|it| &**it), &*capped[1]), (Some(tail), &*gone(omitted)));
+        }
+    }
+
+    #[test]
     fn no_character_is_cut() {
         assert_eq!(capped(&["ääää"], 6), ["ä", "[... 4 bytes omitted ...]", "ä"]);
     }

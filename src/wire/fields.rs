@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{
     contract::WireError,
-    raw::{MOST_KEYS, Object, Raw, Scanned},
+    raw::{MAX_KEYS, Object, Raw, Scanned},
 };
 use crate::message::{Json, Text, unescaped};
 
@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
         if !raw.get().starts_with('{') {
             return None;
         }
-        let mut fields = Vec::with_capacity(MOST_KEYS);
+        let mut fields = Vec::with_capacity(MAX_KEYS);
         while let Some(key) = parts.next() {
             push(&mut fields, word(key)?, parts.next()?);
         }

@@ -106,12 +106,12 @@ pub(super) struct Object<'a> {
     offset: u32,
     /// The keys and values, and all within them.
     nodes: &'a [Node],
-    keys: [Key; MOST_KEYS],
+    keys: [Key; MAX_KEYS],
     len: usize,
 }
 
 /// How many keys an object has at most, but for rare ones.
-pub(super) const MOST_KEYS: usize = 8;
+pub(super) const MAX_KEYS: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Key {
@@ -127,7 +127,7 @@ impl<'a> Object<'a> {
         if !raw.text.starts_with('{') {
             return None;
         }
-        let (offset, keys) = (whole.start, [Key::default(); MOST_KEYS]);
+        let (offset, keys) = (whole.start, [Key::default(); MAX_KEYS]);
         let mut object = Self { text: raw.text, offset, nodes, keys, len: 0 };
         let mut at = 0;
         while let Some(key) = nodes.get(at) {
