@@ -255,4 +255,12 @@ mod tests {
             assert_eq!(rest, expected);
         }
     }
+
+    #[test]
+    fn a_name_that_looks_like_another_one_is_not_there() {
+        let scanned = Scanned::new(br#"{"abcz":1}"#);
+        let fields = Fields::of(scanned.whole().unwrap()).unwrap();
+        assert!(fields.get("abdz").is_none());
+        assert_eq!(fields.get("abcz").map(Raw::get), Some("1"));
+    }
 }
