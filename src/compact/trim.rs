@@ -435,9 +435,9 @@ mod tests {
         let mut results = Message::new(Role::User, vec![result("t1"), result("t2")]);
         results.make_mut().usage = Some(Usage::new(1, 2));
         let mut thread = vec![Message::user("Read."), results, Message::assistant("Done.")];
-        let part = |block| Insert::Part { message: 1, blocks: vec![block] };
+        let part = |block| Insert::Part { message: 1, blocks: [block].into() };
         let note = Insert::Message { message: Message::user("And on.") };
-        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
+        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)].into() };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
         let none_recent = TrimOptions { keep_recent: 0, ..options(1, 1_000) };
         let trimmed = trim_after(&plan, &thread, &none_recent, None);
