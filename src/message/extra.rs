@@ -36,7 +36,7 @@ struct Tagged {
 struct Fields(Vec<(Name, Json)>);
 
 /// The name of a codec or a field. Codecs know theirs and those of their marks, and a body has an
-/// `extra` in most messages: as texts these names were half of what reading one allocated there.
+/// `extra` in most messages: as texts these names were an allocation each.
 #[derive(Clone)]
 pub(crate) enum Name {
     /// One that stands in the program.

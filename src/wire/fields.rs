@@ -31,7 +31,7 @@ pub(super) struct Fields<'a>(Form<'a>);
 #[derive(Clone, Debug)]
 enum Form<'a> {
     /// An object of a scanned body is read where it stands: a body has a few for each message, and a
-    /// list of the fields of each was a sixth of all allocations.
+    /// list of the fields of each was one more allocation.
     Scanned {
         object: Object<'a>,
         /// One bit for each field that was taken, the first one lowest.

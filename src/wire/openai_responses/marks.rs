@@ -58,9 +58,10 @@ const USUAL_BOOKS: usize = 96;
 
 /// Takes the fields out by which the provider knows an item. They mean nothing to anybody else.
 pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
-    let mut json = String::with_capacity(USUAL_BOOKS);
+    let mut json = String::new();
     for key in ["type", "id", "status"] {
         let Some(raw) = fields.take(key) else { continue };
+        json.reserve(if json.is_empty() { USUAL_BOOKS } else { 0 });
         json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
         json.push_str(key);
         json.push_str("\":");
