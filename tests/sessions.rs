@@ -331,8 +331,10 @@ fn the_tool_says_why_it_failed() {
 
 #[test]
 fn what_was_queued_before_a_command_is_sent_behind_it() {
-    let mut bench =
-        bench(["Sum.", "Two."], |builder| builder.strategy(Arc::new(Summarize::default())));
+    let mut script = past(8);
+    script.extend(["They talked.".into(), Answer::from("Two.")]);
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
     with_past(&mut bench, 8);
     let handle = bench.session.handle();
     handle.queue("second");
