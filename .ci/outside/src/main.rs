@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use threadfold::{
     ContextWindow, Message, Model, ModelAgent, Request, Session, Turn, async_trait,
-    message::StopReason, model::ModelError,
+    message::StopReason,
+    model::ModelError,
+    tokens::{ByteEstimate, TokenCounter},
 };
 
 #[derive(Debug)]
@@ -14,6 +16,8 @@ struct Wordy;
 #[async_trait]
 impl Model for Wordy {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let tokens = ByteEstimate::TRIGGER.request(&request);
+        assert!(tokens <= 4_000, "{tokens} tokens do not fit the window");
         let text = format!("{} messages. {}", request.messages.len(), "Well. ".repeat(60));
         Ok(Turn::new(Message::assistant(text), StopReason::EndTurn, None))
     }
@@ -24,7 +28,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = Session::builder(agent).build()?;
     for turn in 0..60 {
         block_on(async { session.send(format!("Question {turn}: why?")).await })?;
-        assert!(session.context_tokens() <= 4_000, "the window is outgrown at turn {turn}");
     }
     let compactions = session.log().standing().count();
     println!("60 turns, {compactions} compactions, {} tokens", session.context_tokens());
