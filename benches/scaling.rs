@@ -299,15 +299,15 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
     rows
 }
 
-/// A file of 500 bytes a message, of which one line in a hundred is edited.
+/// A file of 500 bytes a message, of which one line in two hundred is edited.
 fn edits(count: usize, repetitions: usize) -> Row {
     let lines = 0..count * 10;
     let line = |number: usize| {
-        let word = if number.is_multiple_of(100) { "MARK" } else { "line" };
+        let word = if number.is_multiple_of(200) { "MARK" } else { "line" };
         format!("{word} {number:08} of a file that is being edited\n")
     };
     let text: String = lines.clone().map(line).collect();
-    let edits = lines.step_by(100).map(|_| "select_next /MARK/ replace \"edited\"\n");
+    let edits = lines.step_by(200).map(|_| "select_next /MARK/ replace \"edited\"\n");
     let script = format!("file /file\nselect bof\n{}", edits.collect::<String>());
     let workspace = || {
         let mut workspace = Workspace::new();
