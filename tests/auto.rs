@@ -9,6 +9,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::collections::HashMap;
 
 use proptest::{option, prelude::*, sample::select};
@@ -20,6 +23,7 @@ use threadfold::{
     message::{CompactionReason, Timestamp},
     testing::cases,
 };
+use tries::tries;
 
 #[test]
 fn the_trigger_passes_its_boundaries() {
@@ -200,7 +204,7 @@ fn after(pressure: Pressure, target: u64) -> Pressure {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(tries(2_000))]
 
     #[test]
     fn whatever_it_is_told_a_request_is_let_through_or_refused_in_the_end(

@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{
     pin::pin,
     sync::Arc,
@@ -26,6 +29,7 @@ use threadfold::{
     },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
 };
+use tries::tries;
 
 /// Six rounds of talk, about 3 KB each.
 fn conversation() -> Vec<Message> {
@@ -643,7 +647,7 @@ fn any_turn() -> impl Strategy<Value = Result<Turn, ModelError>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(tries(200))]
 
     #[test]
     fn a_run_ends_within_its_caps_whatever_the_model_does(

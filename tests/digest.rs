@@ -4,15 +4,18 @@
 
 #[path = "support/recorded.rs"]
 mod recorded;
+#[path = "support/tries.rs"]
+mod tries;
 
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role, legality,
-    message::{CompactionId, Json, Summary, ToolResult, ToolUse},
+    message::{CompactionId, Json, Summary, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
+use tries::tries;
 
 fn begin(digest: Digest, thread: &[Message], brief: &Brief) -> Result<Plan, StrategyError> {
     match digest.begin(&Snapshot::new(thread.to_vec()), brief).step() {
@@ -235,6 +238,18 @@ fn an_open_call_is_kept_and_what_stands_before_it_goes() {
 }
 
 #[test]
+fn reasoning_goes_where_nothing_else_has_to() {
+    let thought = Message::new(
+        Role::Assistant,
+        vec![Thinking::new("hm ".repeat(400), None).into(), ContentBlock::text("Done.")],
+    );
+    let thread = [Message::user("Go on."), thought, Message::user("And?")];
+    let after = digested(&thread, &towards(200)).unwrap();
+    assert_eq!(after[1], Message::assistant("Done."));
+    assert_eq!((&after[0], &after[2..]), (&thread[0], &thread[2..]));
+}
+
+#[test]
 fn what_cannot_be_done_is_said_with_numbers() {
     let mut thread = work();
     thread.push(Message::user("word ".repeat(900)));
@@ -269,7 +284,7 @@ fn a_digest_cannot_close_the_tag_that_it_stands_in() {
 }
 
 /// Whether there is plainly something to take: old talk of the model, or room in the target beside
-/// what the user typed last.
+/// what the user typed last and the end that cannot be cut.
 fn enough_to_take(thread: &[Message], target: Option<u64>) -> bool {
     let Some(target) = target else {
         let wanted = thread.len().saturating_sub(8);
@@ -282,11 +297,15 @@ fn enough_to_take(thread: &[Message], target: Option<u64>) -> bool {
     let open = thread.last().is_some_and(|last| last.tool_uses().next().is_some());
     let typed = thread.iter().rev().find(|message| message.is_typed());
     let floor = typed.map_or(0, |message| ByteEstimate::TRIGGER.message(message));
-    !open && thread.len() > 9 && target > floor + 100
+    let mut points = legality::cut_points(thread).into_iter();
+    let last = points.rfind(|point| *point < thread.len()).unwrap_or_default();
+    let end: u64 =
+        thread[last..].iter().map(|message| ByteEstimate::TRIGGER.message(message)).sum();
+    !open && thread.len() > 9 && target > floor + end + 100
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(tries(400))]
 
     #[test]
     fn every_thread_with_enough_to_take_is_digested(

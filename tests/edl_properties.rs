@@ -6,11 +6,15 @@
     reason = "a test stops where something is not as it must be"
 )]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::ops::Range;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use regex_automata::{Input, meta::Regex, util::syntax::Config};
 use threadfold::edl::{Script, Status, Workspace};
+use tries::tries;
 
 #[path = "fuzz_cases/edl.rs"]
 mod fuzz_case;
@@ -123,7 +127,7 @@ fn lines() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(tries(2_000))]
 
     #[test]
     fn any_bytes_run_within_bounds(bytes in vec(any::<u8>(), 0..200)) {
@@ -294,7 +298,7 @@ fn replaced(text: &str, ranges: &[Range<usize>], new: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(tries(24))]
 
     /// The text is several chunks long, its borders fall anywhere, and edits have cut it up.
     #[test]

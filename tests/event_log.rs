@@ -16,23 +16,17 @@ mod hostile;
 mod live;
 #[path = "event_log/stored.rs"]
 mod stored;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "event_log/undone.rs"]
 mod undone;
 
-use proptest::prelude::ProptestConfig;
 use threadfold::{
     Message, Plan,
     compact::{Insert, Splice},
     log::{CompactionRecord, Event, EventLog},
     message::{CompactionReason, Timestamp},
 };
-
-/// Settings for this many cases, or for as many as `PROPTEST_CASES` says.
-fn cases(count: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let asked = std::env::var_os("PROPTEST_CASES").map(|_| default.cases);
-    ProptestConfig { cases: asked.unwrap_or(count), ..default }
-}
 
 /// A log of user messages with these texts.
 fn log_of(texts: &[&str]) -> EventLog {

@@ -10,6 +10,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use futures::executor::block_on;
@@ -33,6 +36,7 @@ use threadfold::{
     },
     tokens::{ByteEstimate, TokenCounter},
 };
+use tries::tries;
 
 /// What came of one attempt: its outcome, the requests, and the waits.
 struct Run {
@@ -972,7 +976,7 @@ fn any_brief() -> impl Strategy<Value = Brief> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(tries(200))]
 
     #[test]
     fn what_is_proposed_is_accepted_and_what_is_asked_is_legal_and_fits(

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{fs, time::Instant};
 
 use proptest::prelude::*;
@@ -12,6 +15,7 @@ use threadfold::{
     message::{Role, Summary, SystemReminder, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
+use tries::tries;
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 
@@ -145,7 +149,7 @@ fn hostile_texts_take_linear_time() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(tries(200))]
 
     #[test]
     fn a_list_of_rules_is_a_list_within_its_budget(

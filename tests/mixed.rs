@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -21,6 +24,7 @@ use threadfold::{
     strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, RangeForm, Snapshot, Step, Summarize},
     testing::WakefulSleeper,
 };
+use tries::tries;
 
 /// A model that forgets nothing: its summary is every mark that it is shown.
 #[derive(Debug)]
@@ -188,7 +192,7 @@ fn add(thread: &mut Vec<Message>, next: &mut usize, (words, calls, lines): (usiz
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(tries(40))]
 
     #[test]
     fn whoever_comes_after_whom_nothing_is_lost_and_there_is_one_summary(rounds in rounds()) {

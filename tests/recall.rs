@@ -8,6 +8,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{borrow::Cow, collections::BTreeSet, fmt::Write as _, sync::Arc};
 
 use futures::executor::block_on;
@@ -22,6 +25,7 @@ use threadfold::{
     session::SessionBuilder,
     testing::{Answer, cases, notation},
 };
+use tries::tries;
 
 #[path = "support/bench.rs"]
 mod bench;
@@ -302,7 +306,7 @@ fn numbers(item: Item) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(64) })]
 
     #[test]
     fn all_that_was_taken_is_found_by_its_checkpoints_and_nothing_else_is(

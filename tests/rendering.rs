@@ -14,6 +14,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -30,6 +33,7 @@ use threadfold::{
     },
     testing::{cases, notation},
 };
+use tries::tries;
 
 #[test]
 fn render_passes_its_cases() {
@@ -373,7 +377,7 @@ fn fences(rendered: &str) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(96) })]
 
     #[test]
     fn nothing_in_a_thread_can_forge_a_heading(thread in thread(), options in any_options()) {

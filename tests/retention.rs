@@ -7,6 +7,9 @@
     reason = "a test may panic"
 )]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{collections::BTreeSet, fs};
 
 use proptest::prelude::*;
@@ -22,6 +25,7 @@ use threadfold::{
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
+use tries::tries;
 
 #[path = "support/recorded.rs"]
 mod recorded;
@@ -122,7 +126,7 @@ fn planted(class: FactClass, n: usize) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(tries(48))]
 
     #[test]
     fn planted_facts_are_found_and_what_is_dropped_is_counted(

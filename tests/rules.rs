@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{
     borrow::Cow,
     fs,
@@ -34,6 +37,7 @@ use threadfold::{
     testing::notation,
     tokens::{ByteEstimate, TokenCounter},
 };
+use tries::tries;
 
 const RULE: &str = "Never touch src/lexer.rs, whatever the tests say.";
 const GONE: &str = "Always indent with tabs.";
@@ -395,7 +399,7 @@ fn events_of_rules_are_stored_as_their_cases_say() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(tries(24))]
 
     #[test]
     fn rules_read_as_they_come_are_those_read_at_once(

@@ -9,6 +9,8 @@
 
 #[path = "support/stream_cases.rs"]
 mod stream_cases;
+#[path = "support/tries.rs"]
+mod tries;
 
 use std::{
     error::Error,
@@ -34,6 +36,7 @@ use threadfold::{
     testing::{cases::Case, conformance},
     wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses},
 };
+use tries::tries;
 
 /// The codecs, and the folders of their cases. One line each.
 const CODECS: &[(&dyn WireFormat, &str)] = &[
@@ -159,7 +162,7 @@ fn where_the_bytes_are_divided_makes_no_difference() {
             expected.check(&case, &deltas, end);
         }
         let cuts = vec(any::<Index>(), 0..8);
-        let config = ProptestConfig { cases: 32, failure_persistence: None, ..Default::default() };
+        let config = ProptestConfig { failure_persistence: None, ..tries(32) };
         let mut runner =
             TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         runner

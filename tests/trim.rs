@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -21,6 +24,7 @@ use threadfold::{
     },
     tokens,
 };
+use tries::tries;
 
 #[test]
 fn trim_passes_its_cases() {
@@ -221,7 +225,7 @@ fn texts(result: &ToolResult) -> Vec<Text> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(tries(300))]
 
     #[test]
     fn trimming_keeps_what_is_legal_and_shares_what_it_leaves(

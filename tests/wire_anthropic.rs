@@ -10,6 +10,8 @@
 mod bodies;
 #[path = "wire_anthropic/junk.rs"]
 mod junk;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -23,6 +25,7 @@ use threadfold::{
         WireFormat,
     },
 };
+use tries::tries;
 use wire_cases::recorded;
 
 /// Options under which nothing has to be changed in any valid body.
@@ -121,7 +124,7 @@ mod properties {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
         fn every_valid_body_comes_back_as_it_was(body in bodies::body(), everything in any::<bool>()) {
@@ -153,7 +156,7 @@ mod robustness {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
         fn no_tree_makes_it_panic(body in prop_oneof![junk::value(), junk::body_like()]) {

@@ -18,6 +18,8 @@ mod bodies;
 mod recorded;
 #[path = "support/stream_cases.rs"]
 mod stream_cases;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -32,6 +34,7 @@ use threadfold::{
         WireFormat,
     },
 };
+use tries::tries;
 use wire_cases::save;
 
 const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
@@ -113,7 +116,7 @@ mod requests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
         fn every_valid_body_comes_back_as_it_was(body in bodies::body()) {
@@ -296,7 +299,7 @@ mod streams {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
         #[test]
         fn no_events_make_it_panic(

@@ -3,6 +3,9 @@
 //! A case is `--- status`, `--- body` and `--- expect`, whose first line is the kind of the
 //! failure; a second line, where there is one, is the message. A file may hold several cases.
 
+#[path = "support/tries.rs"]
+mod tries;
+
 use std::{fs, path::PathBuf};
 
 use proptest::prelude::*;
@@ -10,6 +13,7 @@ use threadfold::{
     message::{ModelError, ModelErrorKind},
     wire::classify_error,
 };
+use tries::tries;
 
 #[test]
 fn every_answer_is_the_failure_that_it_says() {
@@ -53,7 +57,7 @@ fn what_a_large_body_repeats_of_the_request_tells_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(256) })]
 
     #[test]
     fn no_body_panics(status: u16, body: Vec<u8>) {

@@ -15,6 +15,8 @@
 
 #[path = "support/gemini_bodies.rs"]
 mod generate;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -29,6 +31,7 @@ use threadfold::{
         StreamEvent, WireFormat,
     },
 };
+use tries::tries;
 use wire_cases::{comes_back, save, settles, survive, survives_serde};
 
 const CODEC: GeminiGenerate = GeminiGenerate;
@@ -174,7 +177,7 @@ mod rules {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(200) })]
 
         #[test]
         fn whatever_is_written_keeps_the_rules_of_the_provider(
@@ -313,7 +316,7 @@ fn stream(events: &[&str]) -> Result<(Turn, Vec<Delta>), ModelError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {

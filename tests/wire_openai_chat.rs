@@ -15,6 +15,8 @@
 
 #[path = "support/chat_bodies.rs"]
 mod generate;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -24,6 +26,7 @@ use threadfold::{
     testing::cases,
     wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
 };
+use tries::tries;
 use wire_cases::{comes_back, settles, survive, survives_serde};
 
 #[test]
@@ -39,7 +42,7 @@ fn real_bodies_come_back_as_they_were() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {

@@ -13,6 +13,8 @@
 mod generate;
 #[path = "support/stream_cases.rs"]
 mod stream_cases;
+#[path = "support/tries.rs"]
+mod tries;
 #[path = "support/wire_cases.rs"]
 mod wire_cases;
 
@@ -27,6 +29,7 @@ use threadfold::{
         StreamEvent, WireFormat,
     },
 };
+use tries::tries;
 use wire_cases::{comes_back, settles, survive, survives_serde};
 
 #[test]
@@ -42,7 +45,7 @@ fn real_bodies_come_back_as_they_were() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
 
     #[test]
     fn valid_bodies_come_back_as_they_were(body in generate::body()) {

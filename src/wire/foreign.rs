@@ -5,14 +5,24 @@ use std::collections::HashSet;
 use super::{contract::Change, extras, fields::Fields, notes::Notes, tree::Tree};
 use crate::message::{ContentBlock, Extra, Message, Opaque, Text};
 
-/// Returns the ids of the server calls that another provider made or answered. Call and result
-/// are left out together, so an id stands for both.
-pub(super) fn server_calls(codec: &str, messages: &[(usize, Message)]) -> HashSet<Text> {
-    let calls = messages.iter().flat_map(|(_, message)| {
-        let calls = message.content.iter().filter_map(server_call);
-        calls.filter(|(extra, _)| is_foreign(codec, message, extra)).map(|(_, id)| id.clone())
-    });
-    calls.collect()
+/// Returns the ids of the server calls that another provider made, or answered with a kind of result
+/// that this one does not know. Call and result are left out together, so an id stands for both.
+pub(super) fn server_calls(
+    codec: &str,
+    messages: &[(usize, Message)],
+    knows: impl Fn(&str) -> bool,
+) -> HashSet<Text> {
+    let is_unknown = |block: &ContentBlock| matches!(block, ContentBlock::ServerToolResult(result) if !knows(&result.kind));
+    let mut ids = HashSet::new();
+    for (_, message) in messages {
+        for block in &message.content {
+            let Some((extra, id)) = server_call(block) else { continue };
+            if is_foreign(codec, message, extra) || is_unknown(block) {
+                ids.insert(id.clone());
+            }
+        }
+    }
+    ids
 }
 
 /// Returns nothing, with a note, if the server call of this id is among these.

@@ -16,7 +16,7 @@ pub(super) const FORM: char = '~';
 
 /// What stands before a thread that begins with an answer.
 pub(super) const BEGIN: &str = "The conversation goes on from here.";
-/// What stands behind an answer that the model may not go on writing.
+/// What stands behind an answer that the model may not go on writing, and where nothing is left.
 pub(super) const CONTINUE: &str = "Please continue.";
 
 /// Returns the messages as some provider accepts them, each with its index in the request, and
@@ -29,6 +29,17 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize,
         .map(|repair| Adjustment::at(repair.message(), Change::Repaired { repair }))
         .collect();
     (messages, notes)
+}
+
+/// Whether nothing of a thread that had messages is written, which is noted: a user speaks in its
+/// place, for no provider answers a body without messages.
+pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes) -> bool {
+    let is_emptied = written == 0 && !messages.is_empty();
+    if is_emptied {
+        notes.turn_to(messages.len());
+        notes.note(Change::UserInserted);
+    }
+    is_emptied
 }
 
 /// Returns the calls at the end that nobody has answered, each with the index of its message.

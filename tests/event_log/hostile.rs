@@ -9,6 +9,7 @@ use threadfold::{
 };
 
 use super::{compact, log_of, say, splice};
+use crate::tries::tries;
 
 /// The JSON of an event that is well formed and means anything.
 fn event() -> impl Strategy<Value = String> {
@@ -69,7 +70,7 @@ fn ask(log: &EventLog) {
 }
 
 proptest! {
-    #![proptest_config(super::cases(400))]
+    #![proptest_config(tries(400))]
 
     #[test]
     fn well_formed_events_in_any_order_never_panic(events in vec(event(), 0..30)) {

@@ -15,6 +15,8 @@ use threadfold::{
     testing::generate::{junk_thread, legal_thread},
 };
 
+use crate::tries::tries;
+
 #[derive(Clone, Debug)]
 enum Work {
     Push(Vec<Message>),
@@ -213,7 +215,7 @@ fn stored(log: &EventLog) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(super::cases(200))]
+    #![proptest_config(tries(200))]
 
     #[test]
     fn the_log_replays_to_the_live_thread(works in vec(work(), 1..24)) {

@@ -9,6 +9,8 @@ mod plans;
 mod repairs;
 mod stored;
 mod strategies;
+#[path = "../support/tries.rs"]
+mod tries;
 
 use std::ops::Range;
 
@@ -18,13 +20,6 @@ use threadfold::{
     compact::{CompactOptions, Edit, Position, Strip},
     message::Summary,
 };
-
-/// Settings for this many cases, or for as many as `PROPTEST_CASES` says.
-fn cases(count: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let asked = std::env::var_os("PROPTEST_CASES").map(|_| default.cases);
-    ProptestConfig { cases: asked.unwrap_or(count), ..default }
-}
 
 /// Places in a thread that is not known yet, in pairs, with the text to put between them.
 type Picks = Vec<(Index, Index, String)>;

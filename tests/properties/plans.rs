@@ -9,10 +9,11 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-use super::{Picks, cases, edits, model, options, picks, ranges, replacements};
+use super::{Picks, edits, model, options, picks, ranges, replacements};
+use crate::tries::tries;
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(tries(300))]
 
     #[test]
     fn replacing_ranges_does_what_the_model_does(

@@ -6,10 +6,11 @@ use threadfold::{
     testing::generate::{junk_thread, legal_thread},
 };
 
-use super::{cases, plans::same_handles};
+use super::plans::same_handles;
+use crate::tries::tries;
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(tries(400))]
 
     #[test]
     fn generated_threads_are_legal(thread in legal_thread(0..16)) {

@@ -13,7 +13,8 @@ use threadfold::{
     },
 };
 
-use super::{cases, picks, replacements};
+use super::{picks, replacements};
+use crate::tries::tries;
 
 fn comes_back<T>(value: &T) -> Result<(), TestCaseError>
 where
@@ -27,7 +28,7 @@ where
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(tries(150))]
 
     #[test]
     fn messages_come_back(legal in legal_thread(0..8), junk in junk_thread(0..8)) {

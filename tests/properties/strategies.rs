@@ -16,7 +16,7 @@ use threadfold::{
     },
 };
 
-use super::cases;
+use crate::tries::tries;
 
 #[derive(Clone, Copy, Debug)]
 enum Answers {
@@ -90,7 +90,7 @@ fn propose(
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(tries(400))]
 
     #[test]
     fn what_is_accepted_is_legal_smaller_and_keeps_what_the_user_typed_last(

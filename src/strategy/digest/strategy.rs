@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{facts::Facts, gather, write};
 use crate::{
-    compact::{CompactOptions, Plan, Position, TrimOptions, trim_after},
+    compact::{CompactOptions, Edit, Plan, Position, TrimOptions, trim_after},
     message::{ContentBlock, Message, Role, Summary},
     strategy::{
         attempt,
@@ -212,7 +212,12 @@ impl Work<'_> {
                 let edits = tail::take_all_but(kept.to_vec(), cut, insert);
                 Plan::from_edits(messages, edits, &CompactOptions::default())?
             }
-            None => Plan::from_splices(messages.len(), Vec::new()),
+            // Reasoning goes with every edit, and so it does where nothing is cut off.
+            None => {
+                let start = Position::before(0);
+                let nothing = Edit { range: start..start, insert: Vec::new() };
+                Plan::from_edits(messages, vec![nothing], &CompactOptions::default())?
+            }
         };
         let trimmed = trim.map(|options| trim_after(&plan, messages, &options, None).plan);
         Ok(trimmed.unwrap_or(plan))

@@ -43,7 +43,7 @@ fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<Co
         "tool_use" => read_tool_use(fields),
         "tool_result" => read_tool_result(fields),
         "server_tool_use" | "mcp_tool_use" => read_server_tool_use(&kind, fields),
-        server if server.ends_with("_tool_result") => read_server_result(server.into(), fields),
+        server if forms::is_server_result(server) => read_server_result(server.into(), fields),
         medium => read_medium(medium, fields),
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
     let ids = Ids::rewrite(&messages, &mut notes);
-    let foreign_calls = foreign::server_calls(forms::NAME, &messages);
+    let foreign_calls = foreign::server_calls(forms::NAME, &messages, forms::is_server_result);
     let binds_reasoning = target.traits.binds_reasoning;
     let mut writer = Writer { notes, ids, foreign_calls, binds_reasoning };
     writer.notes.turn_to(None);

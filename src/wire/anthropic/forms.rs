@@ -43,6 +43,11 @@ pub(super) const TOOL_CHOICE: &str = "~tool_choice";
 pub(super) const TOOLS: &str = "~tools";
 pub(super) const TYPE: &str = "~type";
 
+/// Whether a block of this type is the answer to a call of the provider's own tool.
+pub(super) fn is_server_result(kind: &str) -> bool {
+    kind.ends_with("_tool_result")
+}
+
 /// Notes that a content came as one string.
 pub(super) fn note_string(forms: &mut Forms) {
     forms.note(CONTENT, Json::from_compact("\"\""));

@@ -119,6 +119,7 @@ use crate::message::{Request, Turn};
 /// | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
 /// | inputs are objects | others are wrapped: `{"input": ...}` |
 /// | at most four cache marks, none on reasoning | the earliest are left out; those that [`CacheMarks::Auto`] places stay |
+/// | a result of the provider's own tool is a `..._tool_result` | one of another kind is left out with its call |
 /// | reasoning is signed, by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
 /// | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if there is no reasoning in the loop as it is written |
 /// | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |

@@ -60,7 +60,7 @@ pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBloc
 }
 
 /// The one key of a block that says what it is; `None` if there is none, or more than one.
-fn key(fields: &Fields<'_>) -> Option<&'static str> {
+pub(super) fn key(fields: &Fields<'_>) -> Option<&'static str> {
     let set = fields.rest().filter(|(_, raw)| raw.get() != "null");
     let mut keys = set.filter_map(|(key, _)| KEYS.into_iter().find(|known| *known == key));
     let first = keys.next()?;

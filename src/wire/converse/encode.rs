@@ -32,7 +32,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let (mut messages, mut notes) = notes::prepare(&request.messages, forms::NAME);
     notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     let names = Names::rewrite(&messages, &request.tools, &mut notes);
-    let foreign_calls = foreign::server_calls(forms::NAME, &messages);
+    let foreign_calls = foreign::server_calls(forms::NAME, &messages, |_| true);
     let mut writer = Writer { notes, names, foreign_calls, target: &target };
     writer.notes.turn_to(None);
     let mut system = prompt::write_system(&request.system, &mut writer);

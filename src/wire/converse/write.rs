@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    blocks::RESULT,
+    blocks::{self, RESULT},
     draft::Block,
     foreign,
     forms::{self, BESIDE, NAME},
@@ -13,11 +13,12 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Document, Extra, Image, Json, Message, Role, ServerToolResult, ServerToolUse,
-        Text, TextBlock, Thinking, ToolResult, ToolUse,
+        ContentBlock, Document, Extra, Image, Json, Message, Opaque, Role, ServerToolResult,
+        ServerToolUse, Text, TextBlock, Thinking, ToolResult, ToolUse,
     },
     wire::{
         contract::Change,
+        fields::Fields,
         foreign::{check_reasoning, check_server_call, write_opaque},
         notes::{Notes, input_object},
         raw::Raw,
@@ -58,7 +59,7 @@ impl Writer<'_> {
     /// Writes a block of a system message, which holds text and what only this provider knows.
     pub(super) fn system_block(&mut self, block: &ContentBlock) -> Option<Tree> {
         if let ContentBlock::Opaque(opaque) = block {
-            return write_opaque(opaque, &mut self.notes);
+            return self.opaque(opaque);
         }
         self.text(Role::System, block)
             .or_else(|| self.drop_block(block, "a system message is text"))
@@ -94,7 +95,7 @@ impl Writer<'_> {
             ContentBlock::ToolResult(result) => Some(self.tool_result(result)),
             ContentBlock::ServerToolUse(call) => self.server_tool_use(call),
             ContentBlock::ServerToolResult(result) => self.server_tool_result(result),
-            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
+            ContentBlock::Opaque(opaque) => self.opaque(opaque),
         }
     }
 
@@ -114,7 +115,7 @@ impl Writer<'_> {
             | ContentBlock::Summary(_) => self.text(Role::User, block),
             ContentBlock::Image(image) => self.image(image),
             ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
+            ContentBlock::Opaque(opaque) => self.opaque(opaque),
             ContentBlock::Thinking(_)
             | ContentBlock::RedactedThinking(_)
             | ContentBlock::ToolUse(_)
@@ -252,6 +253,15 @@ impl Writer<'_> {
         let told = result.kind != RESULT || result.extra.get(NAME, forms::TYPE).is_some();
         inner.set_some("type", told.then(|| result.kind.clone()));
         Some(self.finish("toolResult", inner, &result.extra))
+    }
+
+    /// Writes a block that only this provider knows. One of two kinds at once is of none, so no rule
+    /// may look into it.
+    fn opaque(&mut self, opaque: &Opaque) -> Option<Tree> {
+        let written = write_opaque(opaque, &mut self.notes)?;
+        let fields = Fields::parse(opaque.value.as_str());
+        let is_one = fields.is_some_and(|fields| blocks::key(&fields).is_some());
+        Some(if is_one { written } else { opaque.value.clone().into() })
     }
 
     fn drop_block(&mut self, block: &ContentBlock, reason: &str) -> Option<Tree> {

@@ -43,7 +43,8 @@ pub(super) struct Written {
     pub(super) object: Object,
 }
 
-/// Returns the data of a part of these fields, which are completed.
+/// Returns the data of a part of these fields, which are completed. An address without a media type
+/// gets the one that its ending stands for, or `unless_known`.
 ///
 /// # Errors
 ///
@@ -52,6 +53,7 @@ pub(super) fn write(
     part: &mut Object,
     source: &MediaSource,
     extra: &Extra,
+    unless_known: &'static str,
 ) -> Result<Written, &'static str> {
     let spelling = Spelling::of(extra);
     let mut written = |name: Name| Written { name, object: take_inner(part, name) };
@@ -69,7 +71,7 @@ pub(super) fn write(
         MediaSource::Url { url: uri } | MediaSource::File { id: uri } => {
             let mut written = written(FILE_DATA);
             if MIME_TYPE.in_object(&written.object).is_none() {
-                written.object.set_some(MIME_TYPE.camel, guess(uri));
+                written.object.set(MIME_TYPE.camel, guess(uri).unwrap_or(unless_known));
             }
             written.object.set(spelling.key(FILE_URI), uri.clone());
             Ok(written)

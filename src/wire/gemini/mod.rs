@@ -52,6 +52,7 @@
 //! | the first call of a step without signature: of another provider's model; of this one's, in the current turn and for Gemini 3 and later | the documented stand-in for a signature | `CallSigned` |
 //! | an input that is no object | wrapped: `{"input": ...}` | `InputWrapped` |
 //! | encrypted or foreign reasoning | nothing | `ReasoningDropped` |
+//! | a picture or a document of others behind an address whose ending names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
 //! | documents of text | text | `BlockAsText` |
 //! | addresses that are not fetched by HTTP, files of other stores, titles of documents that came without | nothing | `BlockDropped` |
 //! | server tools and opaque blocks of others, tools that only another provider has | nothing | `BlockDropped` |

@@ -108,7 +108,7 @@ impl Writer {
 
     pub(super) fn image(&mut self, image: &Image) -> Option<Tree> {
         let mut rest = wire_fields(&image.extra, &mut self.notes);
-        let written = media::write(&mut rest, &image.source, &image.extra);
+        let written = media::write(&mut rest, &image.source, &image.extra, "image/jpeg");
         let written = written.map_err(|reason| self.notes.drop_block("image", reason)).ok()?;
         let key = Spelling::of(&image.extra).key(written.name);
         Some(with_rest(Object::default().with(key, written.object), rest))
@@ -119,7 +119,7 @@ impl Writer {
             return Some(self.text(text, &Extra::default()));
         }
         let mut rest = wire_fields(&document.extra, &mut self.notes);
-        let written = media::write(&mut rest, &document.source, &document.extra);
+        let written = media::write(&mut rest, &document.source, &document.extra, "application/pdf");
         let mut written =
             written.map_err(|reason| self.notes.drop_block("document", reason)).ok()?;
         if !media::write_title(&mut written, document) {

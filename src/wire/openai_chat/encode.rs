@@ -11,9 +11,9 @@ use crate::{
     wire::{
         contract::{EncodeOptions, Encoded},
         ids::Ids,
-        notes::{self, Notes},
+        notes::{self, CONTINUE, Notes},
         openai::names_model,
-        tree::Tree,
+        tree::{Object, Tree},
     },
 };
 
@@ -32,6 +32,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     for message in &request.system {
         written.extend(system(message, &mut notes));
     }
+    let before = written.len();
     let mut deprecated = None;
     for run in messages.chunk_by(|(_, before), (_, after)| before.role == after.role) {
         match run.first().map_or(Role::System, |(_, message)| message.role) {
@@ -50,6 +51,9 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
                 deprecated = call;
             }
         }
+    }
+    if notes::is_emptied(&request.messages, written.len() - before, &mut notes) {
+        written.push(Object::default().with("role", "user").with("content", CONTINUE).into());
     }
     body.set("messages", written);
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }

@@ -55,6 +55,7 @@
 //! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
 //! | fields that another codec read, an empty `tool_calls` | nothing | `FieldsDropped` |
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
+//! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!
 //! Assistant messages side by side, system messages anywhere and a trailing assistant message are
 //! legal here and stay. [`CacheMarks`](crate::message::CacheMarks) have no form here and need none.

@@ -48,7 +48,7 @@ pub(super) struct Calls {
     /// The latest call of each id that was written.
     latest: HashMap<Text, (usize, CallKind)>,
     lost: HashSet<(usize, Text)>,
-    /// The calls that go out under another id, because theirs is too long or stands before.
+    /// The calls that go out under another id, because theirs is empty, too long, or stands before.
     names: HashMap<(usize, Text), Text>,
 }
 
@@ -98,7 +98,7 @@ impl Calls {
     }
 }
 
-/// Finds names for the calls whose id is too long, or is that of a call before: answers may stand
+/// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
 /// anywhere behind their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     let ids = Ids::new(messages, MAX_ID);
@@ -113,7 +113,7 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
         let number = numbers.entry(call.id.clone()).or_insert(0);
         *number += 1;
         let mut name = ids.of(&call.id);
-        if *number > 1 {
+        if *number > 1 || name.is_empty() {
             name = numbered(&call.id, *number);
             while !taken.insert(name.clone()) {
                 *number += 1;
@@ -128,7 +128,8 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
 }
 
 fn numbered(id: &str, number: usize) -> Text {
-    let name = format!("{id}-{number}");
+    let stem = if id.is_empty() { "call" } else { id };
+    let name = format!("{stem}-{number}");
     if name.chars().count() > MAX_ID { short(&name, MAX_ID, 0) } else { name.into() }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     calls::Calls,
     chain,
-    draft::Item,
+    draft::{Item, Kind},
     marks::{CODEC, marked},
     order::{self, Ending},
     params, write_answer, write_said,
@@ -13,7 +13,7 @@ use crate::{
     message::{ContentBlock, Message, Request, Role, Text, TextBlock},
     wire::{
         contract::{EncodeOptions, Encoded},
-        notes::{self, Notes},
+        notes::{self, CONTINUE, Notes},
         openai::names_model,
         tree::{Object, Tree},
     },
@@ -32,21 +32,26 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         let Some(Tree::Raw(json)) = body.get(key) else { return None };
         Some(json.as_str())
     });
-    let written = items(request, &messages, options, &mut body, notes);
+    let (system, written) = items(request, &messages, options, &mut body, notes);
     let Writer { mut items, mut notes, .. } = written;
     order::settle(&mut items, Ending { is_chained, at_rest }, &mut notes);
+    let of_thread = items.len().saturating_sub(system);
+    if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
+        let object = Object::default().with("role", "user").with("content", CONTINUE);
+        items.push(Item::new(request.messages.len(), Kind::Said, object, None));
+    }
     write_input(request, items, &mut body);
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
 }
 
-/// Writes the instructions, and the items of the thread.
+/// Writes the instructions, and the items of the system and the thread; the first are counted.
 fn items(
     request: &Request,
     messages: &[(usize, Message)],
     options: &EncodeOptions,
     body: &mut Object,
     notes: Notes,
-) -> Writer {
+) -> (usize, Writer) {
     let mut writer = Writer {
         items: Vec::new(),
         calls: Calls::new(messages),
@@ -61,6 +66,7 @@ fn items(
     for message in request.system.iter().skip(rest) {
         write_said::write(0, message, &mut writer);
     }
+    let system = writer.items.len();
     for (place, (at, message)) in messages.iter().enumerate() {
         writer.notes.turn_to(*at);
         match message.role {
@@ -68,7 +74,7 @@ fn items(
             Role::Assistant => write_answer::write(place, *at, message, &mut writer),
         }
     }
-    writer
+    (system, writer)
 }
 
 /// The text of a system message that is written as `instructions`: all but those that came as

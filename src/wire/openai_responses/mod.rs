@@ -49,6 +49,7 @@
 //! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
 //! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
 //! | call ids over 64 characters | their beginning and a hash | `IdRewritten` |
+//! | an empty id of a call | `call-1` and so on | `IdRewritten` |
 //! | the id of a call before: answers need not follow their calls, so ids differ in the whole input | the id with a number | `IdRewritten` |
 //! | a changed result of a call whose answer is no text (a screenshot) | neither call nor result | `BlockDropped` |
 //! | reasoning of others, or that was changed; reasoning on a rewritten prefix, for a model that binds it | nothing | `ReasoningDropped` |
@@ -63,6 +64,7 @@
 //! | calls of another provider's own tools and their results, opaque blocks of others | nothing | `BlockDropped` |
 //! | fields that another codec read | nothing | `FieldsDropped` |
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
+//! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!
 //! Tools that came from elsewhere say `strict: false`: without it this provider takes any schema for
 //! a strict one. Messages side by side, system messages anywhere and a trailing assistant message
