@@ -17,7 +17,7 @@ use threadfold::{
     CheckpointId, ContentBlock, Message, Plan, Replacement, Thread, compact,
     compact::CompactOptions,
 };
-use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
 
 mod yardstick;
 
@@ -40,39 +40,51 @@ fn measure(messages: &[Message]) -> Vec<Row> {
     let plan_many = thread.plan(&many, &options).expect("the ranges are legal");
     // An owned vector, so that what is timed is the work and not the copy that sharing demands.
     let own = || messages.to_vec();
-    vec![
-        memcpy(messages, repetitions),
-        row(
-            "drop what one range removes",
-            repetitions,
-            || removed(&plan_one, messages.len()),
-            drop,
-        )
-        .yardstick("drop"),
-        row("plan 1 range, with the index", repetitions, || (), |()| thread.plan(&one, &options)),
-        row(
-            "plan 64 ranges, with the index",
-            repetitions,
-            || (),
-            |()| thread.plan(&many, &options),
-        ),
-        row(
-            "plan 1 range, by a scan",
-            repetitions,
-            || (),
-            |()| Plan::new(messages, &one, &options),
-        ),
-        row("apply 1 range", repetitions, own, |mut own| (plan_one.apply(&mut own), own)),
-        row("apply 64 ranges", repetitions, own, |mut own| (plan_many.apply(&mut own), own)),
-        row(
-            "apply 1 range to a live thread",
-            repetitions,
-            || thread.clone(),
-            |mut own| (own.apply(&plan_one), own),
-        ),
-        row("compact 1 range, all at once", repetitions, || (), |()| compact(messages, &one)),
-        row("compact 64 ranges, all at once", repetitions, || (), |()| compact(messages, &many)),
-    ]
+    rounds(repetitions, |repetitions| {
+        vec![
+            memcpy(messages, repetitions),
+            row(
+                "drop what one range removes",
+                repetitions,
+                || removed(&plan_one, messages.len()),
+                drop,
+            )
+            .yardstick("drop"),
+            row(
+                "plan 1 range, with the index",
+                repetitions,
+                || (),
+                |()| thread.plan(&one, &options),
+            ),
+            row(
+                "plan 64 ranges, with the index",
+                repetitions,
+                || (),
+                |()| thread.plan(&many, &options),
+            ),
+            row(
+                "plan 1 range, by a scan",
+                repetitions,
+                || (),
+                |()| Plan::new(messages, &one, &options),
+            ),
+            row("apply 1 range", repetitions, own, |mut own| (plan_one.apply(&mut own), own)),
+            row("apply 64 ranges", repetitions, own, |mut own| (plan_many.apply(&mut own), own)),
+            row(
+                "apply 1 range to a live thread",
+                repetitions,
+                || thread.clone(),
+                |mut own| (own.apply(&plan_one), own),
+            ),
+            row("compact 1 range, all at once", repetitions, || (), |()| compact(messages, &one)),
+            row(
+                "compact 64 ranges, all at once",
+                repetitions,
+                || (),
+                |()| compact(messages, &many),
+            ),
+        ]
+    })
 }
 
 /// What the plan takes out of a thread that nobody shares.

@@ -18,7 +18,7 @@ use threadfold::{
     compact::Size,
     tokens::{ByteEstimate, estimate_conversation_tokens},
 };
-use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
 
 mod yardstick;
 
@@ -35,14 +35,18 @@ fn measure(messages: &[Message]) -> Vec<Row> {
     let thread: Thread = messages.iter().cloned().collect();
     let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
     let nothing = || ();
-    vec![
-        memcpy(messages, repetitions),
-        row("size, a walk", repetitions, nothing, |()| Size::of(messages, &ByteEstimate::TRIGGER)),
-        row("tokens of what was said, a walk", repetitions, nothing, |()| {
-            estimate_conversation_tokens(messages)
-        }),
-        row("usage of a live thread, 1,000 times", repetitions, nothing, |()| {
-            (0..1_000).map(|_| black_box(&thread).context_usage().pending).sum::<u64>()
-        }),
-    ]
+    rounds(repetitions, |repetitions| {
+        vec![
+            memcpy(messages, repetitions),
+            row("size, a walk", repetitions, nothing, |()| {
+                Size::of(messages, &ByteEstimate::TRIGGER)
+            }),
+            row("tokens of what was said, a walk", repetitions, nothing, |()| {
+                estimate_conversation_tokens(messages)
+            }),
+            row("usage of a live thread, 1,000 times", repetitions, nothing, |()| {
+                (0..1_000).map(|_| black_box(&thread).context_usage().pending).sum::<u64>()
+            }),
+        ]
+    })
 }

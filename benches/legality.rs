@@ -11,7 +11,7 @@
 )]
 
 use threadfold::{Message, Thread, legality};
-use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
 
 mod yardstick;
 
@@ -27,15 +27,22 @@ fn main() {
 fn measure(messages: &[Message]) -> Vec<Row> {
     let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
     let (nothing, own) = (|| (), || messages.to_vec());
-    vec![
-        memcpy(messages, repetitions),
-        row("violations", repetitions, nothing, |()| legality::violations(messages)),
-        row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),
-        row("repair, nothing to mend", repetitions, own, legality::repair),
-        row("repair, every result missing", repetitions, || unanswered(messages), legality::repair),
-        row("open calls", repetitions, nothing, |()| legality::open_calls(messages)),
-        row("index a thread anew", repetitions, own, |own| own.into_iter().collect::<Thread>()),
-    ]
+    rounds(repetitions, |repetitions| {
+        vec![
+            memcpy(messages, repetitions),
+            row("violations", repetitions, nothing, |()| legality::violations(messages)),
+            row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),
+            row("repair, nothing to mend", repetitions, own, legality::repair),
+            row(
+                "repair, every result missing",
+                repetitions,
+                || unanswered(messages),
+                legality::repair,
+            ),
+            row("open calls", repetitions, nothing, |()| legality::open_calls(messages)),
+            row("index a thread anew", repetitions, own, |own| own.into_iter().collect::<Thread>()),
+        ]
+    })
 }
 
 /// The thread without the results of its calls.

@@ -15,7 +15,7 @@ use threadfold::{
     render::{ChunkBudget, RenderOptions, chunk, chunk_ranges, render, render_into, write_to},
 };
 use yardstick::{
-    Row, Tables, is_test, memcpy_of, row, texts,
+    Row, Tables, is_test, memcpy_of, rounds, row, texts,
     thread::{self, CODE, PROSE, fill, length},
 };
 
@@ -47,26 +47,28 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
     let mut indented = render(thread, &pretty);
     let mut written = String::with_capacity(rendered.len());
     let nothing = || ();
-    let rows = vec![
-        memcpy_of(rendered.as_bytes(), repetitions),
-        gather(thread, rendered.len(), repetitions),
-        row("render, reused buffer", repetitions, nothing, |()| {
-            render_into(thread, &options, &mut reused);
-        }),
-        row("render, fresh buffer", repetitions, nothing, |()| render(thread, &options)),
-        row("write to a reused string", repetitions, nothing, |()| {
-            written.clear();
-            write_to(thread, &options, &mut written)
-        }),
-        row("render indented inputs, reused", repetitions, nothing, |()| {
-            render_into(thread, &pretty, &mut indented);
-        }),
-        row("chunk", repetitions, nothing, |()| chunk(&rendered, budget).len()),
-        row("chunk into ranges", repetitions, nothing, |()| chunk_ranges(&rendered, budget)),
-        row("chunk, a hundredth of the size", repetitions, nothing, |()| {
-            chunk(&rendered, small).len()
-        }),
-    ];
+    let rows = rounds(repetitions, |repetitions| {
+        vec![
+            memcpy_of(rendered.as_bytes(), repetitions),
+            gather(thread, rendered.len(), repetitions),
+            row("render, reused buffer", repetitions, nothing, |()| {
+                render_into(thread, &options, &mut reused);
+            }),
+            row("render, fresh buffer", repetitions, nothing, |()| render(thread, &options)),
+            row("write to a reused string", repetitions, nothing, |()| {
+                written.clear();
+                write_to(thread, &options, &mut written)
+            }),
+            row("render indented inputs, reused", repetitions, nothing, |()| {
+                render_into(thread, &pretty, &mut indented);
+            }),
+            row("chunk", repetitions, nothing, |()| chunk(&rendered, budget).len()),
+            row("chunk into ranges", repetitions, nothing, |()| chunk_ranges(&rendered, budget)),
+            row("chunk, a hundredth of the size", repetitions, nothing, |()| {
+                chunk(&rendered, small).len()
+            }),
+        ]
+    });
     tables.print("messages, rendered", thread.len(), rendered.len(), rows);
 }
 

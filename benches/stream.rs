@@ -14,7 +14,7 @@
 
 use threadfold::{Turn, WireFormat, wire::SseParser};
 use yardstick::{
-    Tables, is_test, memcpy_of, row, values,
+    Tables, is_test, memcpy_of, rounds, row, values,
     wire::{CODECS, data, stream},
 };
 
@@ -37,12 +37,14 @@ fn measure(tables: &mut Tables, codec: &dyn WireFormat, events: usize) {
     let turn = answer(codec, stream.as_bytes());
     assert!(turn.text().len() >= events * 19, "{}: all of the text", codec.name());
     let repetitions = (300_000 / events.max(1)).clamp(3, 50);
-    let rows = vec![
-        values(data.as_bytes(), repetitions),
-        memcpy_of(stream.as_bytes(), repetitions),
-        row("find the events", repetitions, || (), |()| events_of(stream.as_bytes())),
-        row("build the answer", repetitions, || (), |()| answer(codec, stream.as_bytes())),
-    ];
+    let rows = rounds(repetitions, |repetitions| {
+        vec![
+            values(data.as_bytes(), repetitions),
+            memcpy_of(stream.as_bytes(), repetitions),
+            row("find the events", repetitions, || (), |()| events_of(stream.as_bytes())),
+            row("build the answer", repetitions, || (), |()| answer(codec, stream.as_bytes())),
+        ]
+    });
     println!("{}", codec.name());
     tables.print("events", events, stream.len(), rows);
 }

@@ -14,7 +14,7 @@ use threadfold::{
     Message,
     compact::{TrimOptions, trim},
 };
-use yardstick::{Row, Tables, is_test, memcpy, row, thread};
+use yardstick::{Row, Tables, is_test, memcpy, rounds, row, thread};
 
 mod yardstick;
 
@@ -35,14 +35,18 @@ fn measure(messages: &[Message]) -> Vec<Row> {
     let mut trimmed = own();
     plan.apply(&mut trimmed).expect("the same thread");
     let long = TrimOptions { lines: 100, bytes: None, ..options };
-    vec![
-        memcpy(messages, repetitions),
-        row("plan, three lines stay", repetitions, nothing, |()| trim(messages, &options)),
-        row("plan, a hundred lines stay", repetitions, nothing, |()| trim(messages, &long)),
-        row("plan, all is trimmed already", repetitions, nothing, |()| trim(&trimmed, &options)),
-        row("apply", repetitions, own, |mut own| (plan.apply(&mut own), own)),
-        row("plan and apply", repetitions, own, |mut own| {
-            (trim(&own, &options).plan.apply(&mut own), own)
-        }),
-    ]
+    rounds(repetitions, |repetitions| {
+        vec![
+            memcpy(messages, repetitions),
+            row("plan, three lines stay", repetitions, nothing, |()| trim(messages, &options)),
+            row("plan, a hundred lines stay", repetitions, nothing, |()| trim(messages, &long)),
+            row("plan, all is trimmed already", repetitions, nothing, |()| {
+                trim(&trimmed, &options)
+            }),
+            row("apply", repetitions, own, |mut own| (plan.apply(&mut own), own)),
+            row("plan and apply", repetitions, own, |mut own| {
+                (trim(&own, &options).plan.apply(&mut own), own)
+            }),
+        ]
+    })
 }

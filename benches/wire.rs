@@ -16,7 +16,7 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions},
 };
 use yardstick::{
-    Tables, is_test, memcpy_of, row, thread, values,
+    Tables, is_test, memcpy_of, rounds, row, thread, values,
     wire::{CODECS, body},
 };
 
@@ -37,12 +37,14 @@ fn measure(tables: &mut Tables, codec: &dyn WireFormat, messages: &[Message]) {
     let (read, write) = (DecodeOptions::default(), EncodeOptions::default());
     let request = codec.decode_slice(bytes, &read).expect("what was written is read");
     let repetitions = (300_000 / messages.len().max(1)).clamp(3, 50);
-    let rows = vec![
-        values(bytes, repetitions),
-        memcpy_of(bytes, repetitions),
-        row("decode", repetitions, || (), |()| codec.decode_slice(bytes, &read)),
-        row("encode", repetitions, || (), |()| codec.encode(&request, &write)),
-    ];
+    let rows = rounds(repetitions, |repetitions| {
+        vec![
+            values(bytes, repetitions),
+            memcpy_of(bytes, repetitions),
+            row("decode", repetitions, || (), |()| codec.decode_slice(bytes, &read)),
+            row("encode", repetitions, || (), |()| codec.encode(&request, &write)),
+        ]
+    });
     println!("{}", codec.name());
     tables.print("messages, as a body", messages.len(), bytes.len(), rows);
 }

@@ -16,7 +16,7 @@ mod table;
 pub(crate) mod thread;
 pub(crate) mod wire;
 
-pub(crate) use table::{Row, Tables, row};
+pub(crate) use table::{ROUNDS, Row, Tables, merged, rounds, row};
 pub(crate) use thread::texts;
 
 /// How long the repetitions of one row may take together, what is made for them included. Three

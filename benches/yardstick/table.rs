@@ -1,6 +1,6 @@
 //! The table that a bench prints: time, ratios to the yardsticks of the same run, memory.
 
-use super::{Cost, Spread, exponent, milliseconds, time};
+use super::{Cost, Spread, exponent, is_test, milliseconds, time};
 
 /// What was measured of one operation.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,33 @@ impl Row {
     pub(crate) fn yardstick(self, column: &'static str) -> Self {
         Self { yardstick: Some(column), ..self }
     }
+}
+
+/// How often all rows are taken one after the other. A machine that changes its pace changes it for
+/// all of them then, and not for one beside its yardstick.
+pub(crate) const ROUNDS: usize = 3;
+
+/// Takes all rows in turns, with so many repetitions together.
+pub(crate) fn rounds(repetitions: usize, mut rows: impl FnMut(usize) -> Vec<Row>) -> Vec<Row> {
+    let count = if is_test() { 1 } else { ROUNDS };
+    merged((0..count).map(|_| rows(repetitions.div_ceil(count))).collect())
+}
+
+/// The same rows of several rounds as one: the least, the middle of the middles, the most.
+pub(crate) fn merged(rounds: Vec<Vec<Row>>) -> Vec<Row> {
+    let first = rounds.first().cloned().unwrap_or_default();
+    let spreads = |index: usize| rounds.iter().map(move |rows| rows[index].spread);
+    let merged = first.into_iter().enumerate().map(|(index, row)| {
+        let mut middles: Vec<_> = spreads(index).map(|spread| spread.middle).collect();
+        middles.sort();
+        let spread = spreads(index).fold(row.spread, |all, spread| Spread {
+            least: all.least.min(spread.least),
+            middle: middles[middles.len() / 2],
+            most: all.most.max(spread.most),
+        });
+        Row { spread, ..row }
+    });
+    merged.collect()
 }
 
 /// The tables of growing sizes: each knows what the one before it said.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
-    turns::{self, ById, Mention, Turn},
+    turns::{ById, Mention, Turn, Turns},
 };
 use crate::message::{Message, Role, Text};
 
@@ -17,15 +17,18 @@ use crate::message::{Message, Role, Text};
 /// open.
 pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
     let Some((_, first)) = edits.first() else { return Ok(()) };
-    let turns = turns::turns_around(messages, first.range.start.message);
-    for (index, turn) in turns.iter().enumerate() {
-        let between = endings(messages, edits, turn, turns.get(index + 1));
-        for pair in pairs(turn, turns.get(index + 1)) {
+    let mut turns = Turns::around(messages, first.range.start.message);
+    while let Some((turn, next)) = turns.step() {
+        let Some(turn) = turn else { continue };
+        let between = endings(messages, edits, turn, next);
+        for pair in pairs(turn, next) {
             check_pair(edits, &between, pair)?;
         }
+        if next.is_none() {
+            return check_open(edits, turn);
+        }
     }
-    let Some(last) = turns.last() else { return Ok(()) };
-    check_open(edits, last)
+    Ok(())
 }
 
 fn check_pair(

@@ -18,7 +18,7 @@ use super::{
     position::Position,
     replacements::Replacement,
 };
-use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, ahead};
 
 /// How a thread is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -291,8 +291,10 @@ impl<'a> Sweep<'a> {
 
     /// Keeps a range of blocks, but for what is stripped.
     fn keep(&mut self, range: Range<Position>) {
-        for index in range.start.message..=range.end.message {
-            let Some(message) = self.messages.get(index) else { break };
+        let end = range.end.message.saturating_add(1).min(self.messages.len());
+        let touched = range.start.message..end;
+        let messages = self.messages.get(touched.clone()).unwrap_or_default();
+        for (index, message) in touched.zip(ahead(messages)) {
             let all = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };

@@ -35,6 +35,7 @@ mod replacements;
 mod report;
 mod trim;
 mod turns;
+mod violations;
 
 pub use blocks::Blocks;
 pub use edit::{CompactError, Edit};
@@ -49,7 +50,10 @@ pub use trim::{TrimOptions, Trimmed, trim};
 pub(crate) use edits::Place;
 pub(crate) use trim::trim_after;
 
-use crate::{message::Message, tokens::ByteEstimate};
+use crate::{
+    message::{Message, handles},
+    tokens::ByteEstimate,
+};
 
 /// A thread after a compaction, and everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +106,7 @@ pub fn compact(
 ) -> Result<Compacted, CompactError> {
     let plan = Plan::new(messages, replacements, &CompactOptions::default())?;
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
-    let mut messages = messages.to_vec();
+    let mut messages = handles(messages);
     // A plan always fits the thread that it was just made for.
     let removed = plan.apply(&mut messages).unwrap_or_default();
     let report = CompactReport::new(before, &messages, &plan, &ByteEstimate::TRIGGER);

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     position::Position,
-    turns::{self, Mention, Turn},
+    turns::{self, Mention, Turn, Turns},
+    violations::violations,
 };
 use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
 
@@ -87,13 +88,17 @@ pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
 /// Repairs, and gives each message the index that it had. One that was put in has the index of the
 /// message that it stands before.
 pub(crate) fn repair_numbered(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
+    // Most threads are in order: to see that takes less than to look for what each call needs.
+    if violations(&messages).is_empty() {
+        return (messages.into_iter().enumerate().collect(), Vec::new());
+    }
     let mut repairs = Vec::new();
     let cleaned = clean(messages, &mut repairs);
     let (origins, messages): (Vec<usize>, Vec<Message>) = cleaned.into_iter().unzip();
     let mut pairing = Pairing::new(&messages, &origins);
-    let turns = turns::turns(&messages);
-    for (index, turn) in turns.iter().enumerate() {
-        pairing.visit(turn, turns.get(index + 1));
+    let mut turns = Turns::of(&messages);
+    while let Some((turn, next)) = turns.step() {
+        turn.into_iter().for_each(|turn| pairing.visit(turn, next));
     }
     let edits = pairing.finish(&mut repairs);
     let repaired = edits.carry_out(&messages, &origins, &mut repairs);

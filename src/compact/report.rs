@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use crate::{
-    message::{ContentBlock, Message},
+    message::{ContentBlock, Message, ahead},
     retention::Retention,
     tokens::{self, TokenCounter},
 };
@@ -55,11 +55,12 @@ impl Size {
     /// ```
     #[must_use]
     pub fn of(messages: &[Message], counter: &dyn TokenCounter) -> Self {
-        Self {
-            messages: messages.len(),
-            bytes: tokens::text_bytes(messages),
-            tokens: counter.messages(messages),
+        let (mut bytes, mut tokens) = (0_u64, 0_u64);
+        for message in ahead(messages) {
+            bytes = bytes.saturating_add(tokens::message_bytes(message));
+            tokens = tokens.saturating_add(counter.message(message));
         }
+        Self { messages: messages.len(), bytes, tokens }
     }
 }
 

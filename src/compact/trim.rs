@@ -15,7 +15,7 @@ use super::{
     insert::Insert,
     plan::{self, Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
+use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, ahead};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,11 +117,6 @@ pub(crate) fn trim_after(
     Trimmed { plan, results, bytes_removed }
 }
 
-/// How many messages are looked at before work on them begins, as many as a number has bits. The
-/// processor then fetches what lies far apart for many at a time, where the work would wait for one
-/// after the other: over a thread that needs no trimming the sweep takes half the time.
-const BATCH: usize = 64;
-
 /// One sweep over the thread.
 struct Sweep<'a> {
     messages: &'a [Message],
@@ -139,18 +134,14 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
-        let mut index = range.start;
-        for batch in self.messages.get(range).unwrap_or_default().chunks(BATCH) {
-            let long = self.long(batch);
-            for (offset, message) in batch.iter().enumerate() {
-                self.take_up(index, message, long >> offset & 1 == 1);
-                index += 1;
-            }
+        let messages = self.messages.get(range.clone()).unwrap_or_default();
+        for (index, message) in range.zip(ahead(messages)) {
+            self.take_up(index, message);
         }
     }
 
-    fn take_up(&mut self, index: usize, message: &Message, is_long: bool) {
-        let trimmed = if is_long { self.trimmed(index, message) } else { None };
+    fn take_up(&mut self, index: usize, message: &Message) {
+        let trimmed = self.trimmed(index, message);
         let insert = match trimmed {
             Some(message) => Insert::Message { message },
             None if !self.splices.is_empty() && is_signed(message) => {
@@ -159,16 +150,6 @@ impl Sweep<'_> {
             None => return,
         };
         self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
-    }
-
-    /// Which of the messages hold a result with a text that is not short, a bit each.
-    fn long(&self, batch: &[Message]) -> u64 {
-        let least = self.options.min_bytes;
-        let is_long = |block: &ContentBlock| block.as_text().is_some_and(|it| it.len() >= least);
-        let holds_long = |message: &Message| {
-            message.tool_results().any(|result| result.content.iter().any(is_long))
-        };
-        batch.iter().rev().fold(0, |long, message| long << 1 | u64::from(holds_long(message)))
     }
 
     /// Takes up a splice of the plan, in which parts of old messages may stay.

@@ -1,9 +1,14 @@
 //! Turns: neighbours of one role, as providers count them.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    iter::{Peekable, Zip},
+    ops::RangeFrom,
+    ptr,
+};
 
 use super::position::Position;
-use crate::message::{ContentBlock, Message, Role, Text};
+use crate::message::{Ahead, ContentBlock, Message, Role, Text, ahead};
 
 /// A run of messages of one role, with the calls and results in it.
 #[derive(Debug)]
@@ -52,23 +57,61 @@ impl<'t> ById<'t> {
     /// The first mention of this id.
     pub(super) fn first(&self, id: &Text) -> Option<Mention<'t>> {
         match self {
-            Self::Few(mentions) => mentions.iter().find(|mention| mention.id == id).copied(),
+            // What a mention is asked about is often its own id, which is not looked at then.
+            Self::Few(mentions) => {
+                let is_it = |mention: &&Mention<'t>| ptr::eq(mention.id, id) || mention.id == id;
+                mentions.iter().find(is_it).copied()
+            }
             Self::Many(mentions) => mentions.get(id).copied(),
         }
     }
 }
 
-/// Returns the turns of a thread, in order. Calls and results count only in the role that may send
-/// them.
-pub(super) fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
-    turns_from(messages, 0)
+/// The turns of a thread, each with the one behind it. Calls and results count only in the role that
+/// may send them.
+#[derive(Debug)]
+pub(super) struct Turns<'a> {
+    messages: Peekable<Zip<RangeFrom<usize>, Ahead<'a>>>,
+    turn: Option<Turn<'a>>,
+    next: Option<Turn<'a>>,
 }
 
-/// Returns the turn before that of a message, and all that follow: those whose calls and results
-/// an edit from this message on can divide.
-pub(super) fn turns_around(messages: &[Message], message: usize) -> Vec<Turn<'_>> {
-    let start = turn_start(messages, message.min(messages.len()));
-    turns_from(messages, turn_start(messages, start))
+impl<'a> Turns<'a> {
+    /// The turns of the whole thread.
+    pub(super) fn of(messages: &'a [Message]) -> Self {
+        Self::from(messages, 0)
+    }
+
+    /// The turn before that of a message, and all that follow: those whose calls and results an edit
+    /// from this message on can divide.
+    pub(super) fn around(messages: &'a [Message], message: usize) -> Self {
+        let start = turn_start(messages, message.min(messages.len()));
+        Self::from(messages, turn_start(messages, start))
+    }
+
+    fn from(messages: &'a [Message], start: usize) -> Self {
+        let rest = messages.get(start..).unwrap_or_default();
+        Self { messages: (start..).zip(ahead(rest)).peekable(), turn: None, next: None }
+    }
+
+    /// Goes on to the next turn: that turn, and the one behind it. First comes nothing with the first
+    /// turn behind it, and at the end the last turn with nothing behind it.
+    pub(super) fn step(&mut self) -> Option<(Option<&Turn<'a>>, Option<&Turn<'a>>)> {
+        // The turn that is done with gives its vectors to the one that comes.
+        let done = std::mem::replace(&mut self.turn, self.next.take());
+        self.next = self.messages.next().map(|(index, message)| {
+            let mut turn = Turn::begin(done, index, message);
+            let role = turn.role;
+            while let Some((index, message)) =
+                self.messages.next_if(|(_, message)| message.role == role)
+            {
+                turn.add(index, message);
+            }
+            turn
+        });
+        let is_over = self.turn.is_none() && self.next.is_none();
+        (!is_over).then_some((self.turn.as_ref(), self.next.as_ref()))
+    }
 }
 
 /// Returns the start of the turn that holds the message before `end`.
@@ -78,35 +121,27 @@ fn turn_start(messages: &[Message], end: usize) -> usize {
     end - before.iter().rev().take_while(|message| message.role == last.role).count()
 }
 
-fn turns_from(messages: &[Message], start: usize) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
-    for (index, message) in messages.iter().enumerate().skip(start) {
-        if turns.last().is_none_or(|turn| turn.role != message.role) {
-            turns.push(Turn::new(index, message.role));
-        }
-        if let Some(turn) = turns.last_mut() {
-            turn.end = index + 1;
-            turn.add(index, message);
-        }
-    }
-    turns
-}
-
 impl<'a> Turn<'a> {
-    fn new(start: usize, role: Role) -> Self {
-        Self {
-            start,
-            end: start,
-            role,
-            uses: Vec::new(),
-            results: Vec::new(),
-            server_uses: Vec::new(),
-            server_results: Vec::new(),
-            has_reasoning: false,
-        }
+    /// The turn that begins with this message, in the vectors of one that is done with.
+    fn begin(done: Option<Self>, index: usize, message: &'a Message) -> Self {
+        let vectors = done.map_or_else(Default::default, |done| {
+            [done.uses, done.results, done.server_uses, done.server_results]
+        });
+        let [uses, results, server_uses, server_results] = vectors.map(|mut mentions| {
+            mentions.clear();
+            mentions
+        });
+        let (start, end, role) = (index, index, message.role);
+        let has_reasoning = false;
+        let mut turn =
+            Self { start, end, role, uses, results, server_uses, server_results, has_reasoning };
+        turn.add(index, message);
+        turn
     }
 
+    /// Takes up a message at the end of the turn.
     fn add(&mut self, index: usize, message: &'a Message) {
+        self.end = index + 1;
         for (number, block) in message.content.iter().enumerate() {
             let mention = |id| Mention { at: Position { message: index, block: number }, id };
             match block {
@@ -186,7 +221,12 @@ mod tests {
         let said = |letter| Message::new(role(letter), vec![ContentBlock::text("So.")]);
         let thread: Vec<Message> = roles.map(said).collect();
         let starts = |message| -> Vec<usize> {
-            turns_around(&thread, message).iter().map(|turn| turn.start).collect()
+            let mut turns = Turns::around(&thread, message);
+            let mut starts = Vec::new();
+            while let Some((_, next)) = turns.step() {
+                starts.extend(next.map(|turn| turn.start));
+            }
+            starts
         };
         assert_eq!([0, 1, 2].map(starts), [[0, 2, 4, 5, 6]; 3]);
         assert_eq!(starts(4), [0, 2, 4, 5, 6]);

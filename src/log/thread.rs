@@ -12,7 +12,9 @@ use crate::{
         CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
         legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    message::{
+        BATCH, CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text, look,
+    },
     tokens::{self, ByteEstimate, TokenCounter},
 };
 
@@ -334,7 +336,19 @@ impl Default for Thread {
 
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
-        messages.into_iter().for_each(|message| self.push(message));
+        let mut messages = messages.into_iter();
+        let (least, _) = messages.size_hint();
+        self.messages.make_mut().reserve(least);
+        self.sizes.reserve(least);
+        let mut batch = Vec::with_capacity(least.min(BATCH));
+        loop {
+            batch.extend(messages.by_ref().take(BATCH));
+            if batch.is_empty() {
+                return;
+            }
+            look(&batch);
+            batch.drain(..).for_each(|message| self.push(message));
+        }
     }
 }
 

@@ -29,6 +29,7 @@
 //! # Ok::<(), threadfold::message::CheckpointIdError>(())
 //! ```
 
+mod ahead;
 mod batch;
 mod checkpoint;
 mod compaction;
@@ -52,6 +53,7 @@ mod usage;
 mod window;
 mod word;
 
+pub(crate) use ahead::{Ahead, BATCH, add_handles, ahead, handles, look};
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};

@@ -1,6 +1,6 @@
 //! How many bytes of text messages hold.
 
-use crate::message::{ContentBlock, MediaSource, Message};
+use crate::message::{ContentBlock, MediaSource, Message, ahead};
 
 /// Returns the bytes of text in messages: what they hold, not what the wire adds.
 ///
@@ -11,7 +11,7 @@ use crate::message::{ContentBlock, MediaSource, Message};
 /// ```
 #[must_use]
 pub fn text_bytes(messages: &[Message]) -> u64 {
-    messages.iter().map(message_bytes).fold(0, u64::saturating_add)
+    ahead(messages).map(message_bytes).fold(0, u64::saturating_add)
 }
 
 /// Returns the bytes of text in one message.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::message::{ContentBlock, MediaSource, Message, Request, SharedVec, ToolSpec};
+use crate::message::{ContentBlock, MediaSource, Message, Request, SharedVec, ToolSpec, ahead};
 
 /// What a picture counts. Providers scale pictures down to about this many tokens.
 pub const IMAGE_TOKENS: u64 = 1_600;
@@ -87,7 +87,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
 
     /// Returns the tokens of messages.
     fn messages(&self, messages: &[Message]) -> u64 {
-        messages.iter().map(|message| self.message(message)).fold(0, u64::saturating_add)
+        ahead(messages).map(|message| self.message(message)).fold(0, u64::saturating_add)
     }
 
     /// Returns the tokens of tool declarations.
