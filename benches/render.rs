@@ -15,7 +15,7 @@ use threadfold::{
     render::{ChunkBudget, RenderOptions, chunk, chunk_ranges, render, render_into, write_to},
 };
 use yardstick::{
-    Row, Tables, is_test, memcpy_of, rounds, row, texts,
+    Tables, gather, is_test, memcpy_of, rounds, row,
     thread::{self, CODE, PROSE, fill, length},
 };
 
@@ -50,7 +50,7 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
     let rows = rounds(repetitions, |repetitions| {
         vec![
             memcpy_of(rendered.as_bytes(), repetitions),
-            gather(thread, rendered.len(), repetitions),
+            gather(thread, |block| !block.is_reasoning(), repetitions),
             row("render, reused buffer", repetitions, nothing, |()| {
                 render_into(thread, &options, &mut reused);
             }),
@@ -70,21 +70,6 @@ fn measure(tables: &mut Tables, thread: &[Message]) {
         ]
     });
     tables.print("messages, rendered", thread.len(), rendered.len(), rows);
-}
-
-/// Copies the texts that are rendered from where they are, with nothing between them: what no
-/// rendering can be faster than.
-fn gather(thread: &[Message], bytes: usize, repetitions: usize) -> Row {
-    let mut buffer = String::with_capacity(bytes);
-    let gather = |()| {
-        buffer.clear();
-        for block in thread.iter().flat_map(|message| &message.content) {
-            if !block.is_reasoning() {
-                texts(block).into_iter().for_each(|text| buffer.push_str(text));
-            }
-        }
-    };
-    row("gather the same texts, no marks", repetitions, || (), gather).yardstick("gather")
 }
 
 /// Far denser than any real thread: seven marks in 110 bytes.

@@ -3,7 +3,8 @@
 //! `cargo bench --bench scaling` takes each operation at five sizes from 1,000 to 100,000 messages
 //! and prints two exponents: that of the least squares through the middle times, and the middle of
 //! the slopes between all pairs of least times, which one disturbed size does not move. 1 is linear.
-//! They are read against those of copying the text, which rise above 1 where it leaves the caches.
+//! They are read against those of copying the text, which rise above 1 where it leaves the caches, and
+//! then against those of copying it from where it lies, which waits for memory as every walk does.
 //! Beside them stands the exponent of the bytes allocated, which is the same on every machine.
 //!
 //! `-- --short` takes smaller threads. Either way the program fails if an operation is quadratic: if
@@ -36,7 +37,7 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, EncodeOptions, SseParser},
 };
 use yardstick::{
-    Row, is_test, memcpy, merged, milliseconds, row, thread, values,
+    Row, gather, is_test, memcpy, merged, milliseconds, row, thread, values,
     wire::{CODECS, body, stream},
 };
 
@@ -109,15 +110,19 @@ impl Growth {
         self.rows.iter().any(|row| row.yardstick.is_some())
     }
 
-    fn verdict(&self, copy: &Self) -> String {
+    /// By how much it grows faster than copying and what is allowed, by the better of two fits.
+    fn over(&self, copy: &Self) -> f64 {
         let over = |exponent: f64, copied: f64| exponent - (copied.max(1.0) + ROOM);
-        let (squares, robust) = (over(self.squares, copy.squares), over(self.robust, copy.robust));
-        match () {
-            () if self.is_yardstick() => "a yardstick".to_owned(),
-            () if self.is_quadratic(copy) => "NOT LINEAR".to_owned(),
-            () if squares <= 0.0 => "as copying".to_owned(),
-            () if robust <= 0.0 => "as copying, by the robust one".to_owned(),
-            () => format!("over by {:.2}", squares.min(robust)),
+        over(self.squares, copy.squares).min(over(self.robust, copy.robust))
+    }
+
+    fn verdict(&self, copy: &Self, gather: &Self) -> String {
+        match (self.over(copy), self.over(gather)) {
+            _ if self.is_yardstick() => "a yardstick".to_owned(),
+            _ if self.is_quadratic(copy) => "NOT LINEAR".to_owned(),
+            (over, _) if over <= 0.0 => "as copying".to_owned(),
+            (over, gathered) if gathered <= 0.0 => format!("over by {over:.2}, as gathering"),
+            (over, gathered) => format!("over by {over:.2}, over gathering by {gathered:.2}"),
         }
     }
 }
@@ -149,7 +154,7 @@ fn print(sizes: &[usize], grown: &[Growth]) -> usize {
         "{:<32}{columns} {:>9} {:>9} {:>9}  verdict",
         "operation", "exponent", "robust", "of bytes"
     );
-    let copy = &grown[0];
+    let (copy, gather) = (&grown[0], &grown[1]);
     for growth in grown {
         let middles = growth.rows.iter().map(|row| milliseconds(row.spread.middle));
         let middles: String = middles.map(|middle| format!(" {middle:>9}")).collect();
@@ -159,7 +164,7 @@ fn print(sizes: &[usize], grown: &[Growth]) -> usize {
             growth.squares,
             growth.robust,
             growth.bytes,
-            growth.verdict(copy)
+            growth.verdict(copy, gather)
         );
     }
     println!("\n{}", caches(sizes, copy));
@@ -203,6 +208,7 @@ fn transforms(messages: &[Message], repetitions: usize) -> Vec<Row> {
     let long = messages.len().saturating_sub(100);
     vec![
         memcpy(messages, repetitions),
+        gather(messages, |_| true, repetitions),
         row("compact", repetitions, nothing, |()| compact(messages, &all)),
         row("violations", repetitions, nothing, |()| legality::violations(messages)),
         row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::Value;
-use threadfold::Message;
+use threadfold::{ContentBlock, Message};
 
 mod table;
 pub(crate) mod thread;
@@ -125,6 +125,24 @@ pub(crate) fn memcpy_of(bytes: &[u8], repetitions: usize) -> Row {
         black_box(buffer.last().copied())
     };
     row("copy the same bytes", repetitions, || (), copy).yardstick("memcpy")
+}
+
+/// Copies the texts of some blocks from where they lie, with nothing between them: what no work that
+/// looks at each of them can be faster than.
+pub(crate) fn gather(
+    messages: &[Message],
+    keeps: impl Fn(&ContentBlock) -> bool,
+    repetitions: usize,
+) -> Row {
+    let mut buffer = String::with_capacity(thread::size(messages));
+    let gather = |()| {
+        buffer.clear();
+        let blocks = messages.iter().flat_map(|message| &message.content);
+        for block in blocks.filter(|block| keeps(block)) {
+            texts(block).into_iter().for_each(|text| buffer.push_str(text));
+        }
+    };
+    row("gather the texts where they lie", repetitions, || (), gather).yardstick("gather")
 }
 
 /// Parses lines of JSON to `Value`, a line at a time.

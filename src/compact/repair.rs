@@ -92,6 +92,10 @@ pub(crate) fn repair_numbered(messages: Vec<Message>) -> (Vec<(usize, Message)>,
     if violations(&messages).is_empty() {
         return (messages.into_iter().enumerate().collect(), Vec::new());
     }
+    mend(messages)
+}
+
+fn mend(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
     let mut repairs = Vec::new();
     let cleaned = clean(messages, &mut repairs);
     let (origins, messages): (Vec<usize>, Vec<Message>) = cleaned.into_iter().unzip();
@@ -437,6 +441,44 @@ impl fmt::Display for Repair {
             Self::ResultMoved { id, .. } => write!(f, "result for {id} moved behind its call"),
             Self::ResultAdded { id, .. } => write!(f, "call {id} answered: no result was recorded"),
             Self::CallRenamed { from, to, .. } => write!(f, "call {from} renamed to {to}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::message::{Json, ServerToolResult, ServerToolUse, ToolUse};
+
+    fn block() -> impl Strategy<Value = ContentBlock> {
+        let made = |(kind, id): (u8, &'static str)| match kind {
+            0 => ToolUse::new(id, "read", Json::default()).into(),
+            1 => ToolResult::text(id, "done").into(),
+            2 => ServerToolUse::new(id, "search", Json::default()).into(),
+            3 => ServerToolResult::new(id, "found", Json::default()).into(),
+            4 => ContentBlock::text(" "),
+            _ => ContentBlock::text("Well."),
+        };
+        (0_u8..9, select(vec!["a", "b"])).prop_map(made)
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let roles = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
+        (roles, vec(block(), 0..4)).prop_map(|(role, content)| Message::new(role, content))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
+
+        #[test]
+        fn mending_finds_something_exactly_where_something_is_wrong(thread in vec(message(), 0..6)) {
+            let (mended, repairs) = mend(thread.clone());
+            let is_same = mended.len() == thread.len()
+                && mended.iter().zip(&thread).all(|((_, mended), message)| mended.ptr_eq(message));
+            let is_legal = violations(&thread).is_empty();
+            prop_assert_eq!((is_same, repairs.is_empty()), (is_legal, is_legal), "{:?}", repairs);
         }
     }
 }

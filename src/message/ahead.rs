@@ -8,7 +8,10 @@
 
 use std::{hint::black_box, slice};
 
-use super::{ContentBlock, Message, Role};
+use super::{
+    content::ContentBlock,
+    message::{Message, Role},
+};
 
 /// How many messages are looked at before work on them begins.
 pub(crate) const BATCH: usize = 64;
