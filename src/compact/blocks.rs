@@ -93,7 +93,16 @@ impl Blocks {
 
     /// Adds others behind them.
     pub(super) fn extend(&mut self, more: Self) {
-        *self = self.iter().chain(more.iter()).collect();
+        match (&mut self.0, &more.0) {
+            // What was no run cannot become one.
+            (Held::List(list), _) => list.extend(more.iter()),
+            (Held::Run { first, count }, Held::Run { first: next, count: more })
+                if next.checked_sub(*first) == Some(*count) =>
+            {
+                *count = count.saturating_add(*more);
+            }
+            (Held::Run { .. }, _) => *self = self.iter().chain(more.iter()).collect(),
+        }
     }
 }
 

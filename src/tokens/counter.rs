@@ -85,7 +85,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
         }
     }
 
-    /// Returns the tokens of messages.
+    /// Returns the tokens of messages: their sum, for a thread counts each when it comes.
     fn messages(&self, messages: &[Message]) -> u64 {
         ahead(messages).map(|message| self.message(message)).fold(0, u64::saturating_add)
     }
