@@ -109,6 +109,11 @@ fn journey(from: &dyn WireFormat, to: &dyn WireFormat, home: &Encoded) -> Encode
     encode(from, &arrived)
 }
 
+/// Whether a change may leave nothing of a message.
+fn drops(change: &Change) -> bool {
+    matches!(change, Change::BlockDropped { .. } | Change::ReasoningDropped { .. })
+}
+
 /// Sends a request from a dialect to each other one and back, until that loses nothing.
 fn travel(request: &Request) {
     for from in codecs() {
@@ -119,7 +124,7 @@ fn travel(request: &Request) {
         assert_eq!(own.body.to_value().unwrap(), home.body.to_value().unwrap());
         for to in codecs().filter(|to| to.name() != from.name()) {
             let mut back = journey(from, to, &home);
-            if !back.adjustments.is_empty() {
+            if back.adjustments.iter().any(|it| drops(&it.change)) {
                 // What stood beside a message that was left out may still find together.
                 back = journey(from, to, &back);
             }
