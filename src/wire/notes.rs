@@ -32,7 +32,7 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize,
 }
 
 /// Whether nothing of a thread that had messages is written, which is noted: a user speaks in its
-/// place, for no provider answers a body without messages.
+/// place, so that the body still asks for an answer.
 pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes) -> bool {
     let is_emptied = written == 0 && !messages.is_empty();
     if is_emptied {
