@@ -15,20 +15,42 @@ use crate::message::{Message, Role, Text};
 
 /// Refuses edits that divide a call from its result, or that take or cover up a call that is still
 /// open.
+///
+/// An edit that begins and ends elsewhere takes a call and its result both, or neither; so only the
+/// turns at which edits begin and end are looked at.
 pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-    let Some((_, first)) = edits.first() else { return Ok(()) };
-    let mut turns = Turns::around(messages, first.range.start.message);
-    while let Some((turn, next)) = turns.step() {
-        let Some(turn) = turn else { continue };
-        let between = endings(messages, edits, turn, next);
-        for pair in pairs(turn, next) {
-            check_pair(edits, &between, pair)?;
+    let ends = |edit: &Edit| [edit.range.start.message, edit.range.end.message];
+    // Every turn that starts before this message was looked at.
+    let mut seen = 0;
+    for at in edits.iter().flat_map(|(_, edit)| ends(edit)) {
+        if at < seen {
+            continue;
         }
-        if next.is_none() {
-            return check_open(edits, turn);
+        let mut turns = Turns::around(messages, at);
+        while let Some((turn, next)) = turns.step() {
+            let Some(turn) = turn.filter(|turn| turn.start >= seen) else { continue };
+            if turn.start > at {
+                seen = turn.start;
+                break;
+            }
+            check_turn(messages, edits, turn, next)?;
+            seen = turn.end;
         }
     }
     Ok(())
+}
+
+fn check_turn(
+    messages: &[Message],
+    edits: &[(usize, Edit)],
+    turn: &Turn<'_>,
+    next: Option<&Turn<'_>>,
+) -> Result<(), CompactError> {
+    let between = endings(messages, edits, turn, next);
+    for pair in pairs(turn, next) {
+        check_pair(edits, &between, pair)?;
+    }
+    if next.is_none() { check_open(edits, turn) } else { Ok(()) }
 }
 
 fn check_pair(
@@ -138,8 +160,57 @@ fn server_pairs<'t>(turn: &'t Turn<'_>) -> impl Iterator<Item = (Mention<'t>, Me
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample::Index};
+
     use super::*;
+    use crate::compact::drawn;
     use crate::message::{ContentBlock, Json, ServerToolResult, ServerToolUse};
+
+    /// As `check`, with a look at every turn.
+    fn check_all(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
+        let mut turns = Turns::of(messages);
+        while let Some((turn, next)) = turns.step() {
+            turn.map_or(Ok(()), |turn| check_turn(messages, edits, turn, next))?;
+        }
+        Ok(())
+    }
+
+    /// Edits of a thread, in order and none over another.
+    fn edits(
+        thread: &[Message],
+        places: &[(Index, Index)],
+        inserts: &[Option<bool>],
+    ) -> Vec<(usize, Edit)> {
+        let mut places: Vec<Position> = places
+            .iter()
+            .map(|(message, block)| {
+                let message = message.index(thread.len() + 1);
+                let blocks = thread.get(message).map_or(0, |message| message.content.len());
+                Position { message, block: block.index(blocks + 1) }
+            })
+            .collect();
+        places.sort();
+        let said = |user| if user { Message::user("So?") } else { Message::assistant("So.") };
+        let edit = |(index, (place, insert)): (usize, (&[Position], &Option<bool>))| {
+            let insert = insert.map(said).into_iter().collect();
+            (index, Edit { range: place[0]..place[1], insert })
+        };
+        places.chunks_exact(2).zip(inserts).enumerate().map(edit).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8_000) })]
+
+        #[test]
+        fn edits_divide_nothing_far_from_where_they_begin_and_end(
+            thread in drawn::thread(),
+            places in vec(any::<(Index, Index)>(), 0..7),
+            inserts in vec(any::<Option<bool>>(), 3),
+        ) {
+            let edits = edits(&thread, &places, &inserts);
+            prop_assert_eq!(check(&thread, &edits), check_all(&thread, &edits));
+        }
+    }
 
     fn refusal(messages: &[Message], edits: &[(usize, Edit)]) -> Option<String> {
         check(messages, edits).err().map(|error| error.to_string())

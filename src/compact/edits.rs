@@ -18,7 +18,7 @@ use super::{
     position::Position,
     replacements::Replacement,
 };
-use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary, ahead};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
 
 /// How a thread is compacted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,7 +139,9 @@ fn scan(messages: &[Message], replacements: &[Replacement]) -> HashMap<Checkpoin
     if places.is_empty() {
         return places;
     }
-    for (message, candidate) in messages.iter().enumerate() {
+    let marked =
+        messages.iter().enumerate().filter(|(_, message)| message.sketch().has_checkpoints());
+    for (message, candidate) in marked {
         for (block, content) in candidate.content.iter().enumerate() {
             let ContentBlock::Checkpoint(checkpoint) = content else { continue };
             let Some(place) = places.get_mut(&checkpoint.id) else { continue };
@@ -294,7 +296,15 @@ impl<'a> Sweep<'a> {
         let end = range.end.message.saturating_add(1).min(self.messages.len());
         let touched = range.start.message..end;
         let messages = self.messages.get(touched.clone()).unwrap_or_default();
-        for (index, message) in touched.zip(ahead(messages)) {
+        for (index, message) in touched.zip(messages) {
+            let known = message.sketch();
+            let bare = known.is_plain() && !known.has_reasoning() && !known.has_reminders();
+            if bare && index > range.start.message && index < range.end.message {
+                // Nothing of it goes, so nobody needs to look at it.
+                self.close(index);
+                self.next = index + 1;
+                continue;
+            }
             let all = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };
@@ -331,7 +341,8 @@ impl<'a> Sweep<'a> {
     }
 
     fn reasons(&self, message: &Message) -> bool {
-        message.role == Role::Assistant && message.content.iter().any(ContentBlock::is_reasoning)
+        let known = message.sketch();
+        known.role() == Role::Assistant && known.has_reasoning()
     }
 
     fn strips(&self, index: usize, message: &Message, block: usize) -> bool {

@@ -5,7 +5,7 @@ use super::{
     insert::Insert,
     plan::{Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Role};
+use crate::message::Message;
 
 impl Plan {
     /// Returns the plan for the thread that it was made for with more messages behind it: what came
@@ -27,7 +27,7 @@ impl Plan {
     /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
     pub fn extended(&self, messages: &[Message]) -> Self {
         let since = messages.iter().enumerate().skip(self.messages_before());
-        let signed = since.filter(|(_, message)| !self.is_empty() && is_signed(message));
+        let signed = since.filter(|(_, message)| !self.is_empty() && message.is_signed());
         let marked = signed.map(|(index, message)| {
             let blocks = Blocks::first_of(message.content.len());
             let part = Insert::Part { message: index, blocks };
@@ -39,17 +39,13 @@ impl Plan {
     }
 }
 
-/// Whether the message holds reasoning that was signed for what stood before it.
-pub(super) fn is_signed(message: &Message) -> bool {
-    message.role == Role::Assistant
-        && !message.prefix_rewritten
-        && message.content.iter().any(ContentBlock::is_reasoning)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{compact::Inserts, message::Thinking};
+    use crate::{
+        compact::Inserts,
+        message::{ContentBlock, Role, Thinking},
+    };
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));

@@ -22,8 +22,8 @@
 //! # Ok::<(), threadfold::message::JsonError>(())
 //! ```
 
-use super::turns::{self, Turns};
-use crate::message::{ContentBlock, Message, Role, Text};
+use super::turns;
+use crate::message::{Message, Role, Text};
 
 pub(crate) use super::repair::{NO_RESULT, repair_numbered};
 pub use super::{
@@ -35,14 +35,13 @@ pub use super::{
 /// That takes no look at the thread. `false` says nothing, and [`violations`] tells: so it is for
 /// results, and where messages of one role meet.
 pub(crate) fn begins_turn(before: Option<Role>, message: &Message) -> bool {
-    let turns = match (before, message.role) {
+    let turns = match (before, message.speaker()) {
         (None, Role::User | Role::Assistant) => true,
         (Some(Role::Assistant), Role::User) | (Some(Role::User), Role::Assistant) => true,
         (Some(_), Role::User | Role::Assistant) | (_, Role::System) => false,
     };
-    let content = &message.content;
-    let in_order = |block: &ContentBlock| stands_alone(message.role, block);
-    turns && !content.is_empty() && content.iter().all(in_order) && has_few_calls(message)
+    let known = message.sketch();
+    turns && known.is_plain() && !known.has_results()
 }
 
 /// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
@@ -64,14 +63,12 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
     let signed_loop = open_loop(messages).filter(|start| has_reasoning(messages, *start));
     let mut points = Vec::with_capacity(messages.len() + 1);
     let mut open = false;
-    let mut turns = Turns::of(messages);
-    while let Some((_, turn)) = turns.step() {
-        let Some(turn) = turn else { continue };
+    for turn in turns::sketches(messages) {
         // Behind its last result nothing is open any more; a turn that calls is one piece, and so
         // is one whose reasoning or server tools belong together.
-        let first = turn.results.last().map_or(turn.start, |last| last.at.message + 1);
-        open = !turn.uses.is_empty();
-        let whole = open || !turn.server_uses.is_empty() || turn.has_reasoning;
+        let first = turn.answered.unwrap_or(turn.start);
+        open = turn.callers > 0;
+        let whole = open || turn.has_server_calls || turn.has_reasoning;
         let last = if whole { turn.start + 1 } else { turn.end };
         points.extend((first..last).filter(|at| cuts_loop_well(messages, signed_loop, *at)));
     }
@@ -95,7 +92,7 @@ pub fn open_loop(messages: &[Message]) -> Option<usize> {
     let mut runs = runs_backwards(messages);
     let last = runs.find(|run| run.role != Role::System)?;
     let loops = match last.role {
-        Role::Assistant => last.messages.iter().any(|message| message.tool_uses().next().is_some()),
+        Role::Assistant => last.messages.iter().any(|message| message.sketch().has_calls()),
         Role::User => last.has_results(),
         Role::System => false,
     };
@@ -117,7 +114,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn has_results(&self) -> bool {
-        self.messages.iter().any(|message| message.tool_results().next().is_some())
+        self.messages.iter().any(|message| message.sketch().has_results())
     }
 }
 
@@ -125,9 +122,9 @@ impl Run<'_> {
 fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     let mut rest = messages;
     std::iter::from_fn(move || {
-        let role = rest.last()?.role;
+        let role = rest.last()?.speaker();
         let end = rest.len();
-        let count = rest.iter().rev().take_while(|message| message.role == role).count();
+        let count = rest.iter().rev().take_while(|message| message.speaker() == role).count();
         let (before, run) = rest.split_at_checked(end - count)?;
         rest = before;
         Some(Run { role, messages: run, end })
@@ -145,43 +142,33 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
 /// ```
 #[must_use]
 pub fn open_calls(messages: &[Message]) -> Vec<Text> {
-    let run = messages.iter().rev().take_while(|message| message.role == Role::Assistant);
-    let mut run: Vec<&Message> = run.collect();
-    run.reverse();
-    run.iter().flat_map(|message| message.tool_uses()).map(|call| call.id.clone()).collect()
-}
-
-/// Whether a block is in order in a message of this role, whatever stands around it, but for its id.
-fn stands_alone(role: Role, block: &ContentBlock) -> bool {
-    let result = matches!(block, ContentBlock::ToolResult(_) | ContentBlock::ServerToolResult(_));
-    !result && turns::may_send(role, block) && !turns::is_blank(block)
-}
-
-/// Whether every call has an id of its own, and there are too few for a map to be worth it.
-fn has_few_calls(message: &Message) -> bool {
-    const FEW: usize = 8;
-    let mut calls = message.tool_uses().enumerate();
-    let own = |at: usize, id: &Text| message.tool_uses().take(at).all(|before| before.id != *id);
-    calls.all(|(at, call)| at < FEW && own(at, &call.id))
+    let runs = runs_backwards(messages).take(1).filter(|run| run.role == Role::Assistant);
+    let calls = runs.flat_map(|run| run.messages).filter(|message| message.sketch().has_calls());
+    calls.flat_map(Message::tool_uses).map(|call| call.id.clone()).collect()
 }
 
 fn has_reasoning(messages: &[Message], start: usize) -> bool {
-    let blocks = messages.iter().skip(start).flat_map(|message| &message.content);
-    blocks.into_iter().any(ContentBlock::is_reasoning)
+    messages.iter().skip(start).any(|message| message.sketch().has_reasoning())
 }
 
 fn cuts_loop_well(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
     if signed_loop.is_none_or(|start| at <= start) {
         return true;
     }
-    let first = messages.get(at).and_then(|message| message.content.first());
-    first.is_none_or(ContentBlock::is_reasoning)
+    // At the end, and before a message without blocks, there is nothing that lacks its reasoning.
+    let lacks = |message: &Message| {
+        let known = message.sketch();
+        !known.begins_with_reasoning() && (known.is_plain() || !message.content.is_empty())
+    };
+    !messages.get(at).is_some_and(lacks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse};
+    use crate::message::{
+        ContentBlock, Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse,
+    };
 
     fn call(id: &str) -> ContentBlock {
         ToolUse::new(id, "read", Json::default()).into()

@@ -23,6 +23,8 @@
 mod blocks;
 mod call;
 mod calls;
+#[cfg(test)]
+mod drawn;
 mod edit;
 mod edits;
 mod extend;

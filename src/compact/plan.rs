@@ -191,13 +191,15 @@ impl Plan {
             Insert::Part { .. } => None,
         });
         let last = messages.filter(|message| message.is_summary()).last();
-        let blocks = last.into_iter().flat_map(|message| &mut message.make_mut().content);
-        let summaries = blocks.filter_map(|block| {
-            if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
+        let Some(message) = last else { return self };
+        message.change(|parts| {
+            let summaries = parts.content.iter_mut().filter_map(|block| {
+                if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
+            });
+            if let Some(summary) = summaries.last() {
+                summary.text = text;
+            }
         });
-        if let Some(summary) = summaries.last() {
-            summary.text = text;
-        }
         self
     }
 
@@ -348,10 +350,9 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
     let is_whole = blocks.len() == source.content.len();
     let mut part =
         if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
-    part.prefix_rewritten |= part.content.iter().any(ContentBlock::is_reasoning);
+    part.prefix_rewritten |= part.sketch().has_reasoning();
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
-        let parts = part.make_mut();
-        (parts.stop_reason, parts.usage) = (None, None);
+        part.change(|parts| (parts.stop_reason, parts.usage) = (None, None));
     }
     part
 }

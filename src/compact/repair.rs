@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     position::Position,
-    turns::{self, Mention, Turn, Turns},
+    turns::{Mention, Turn, Turns},
     violations::violations,
 };
-use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
+use crate::message::{ContentBlock, Message, MessageParts, Role, Text, ToolResult};
 
 /// What stands as the result of a call whose own result is not in the thread.
 pub(crate) const NO_RESULT: &str = "No result was recorded for this call.";
@@ -144,10 +144,10 @@ fn fault(
     called: &mut HashSet<Text>,
     server_called: &mut HashSet<Text>,
 ) -> Option<&'static str> {
-    if !turns::may_send(role, block) {
+    if !role.may_send(block) {
         return Some("this role cannot send it");
     }
-    if turns::is_blank(block) {
+    if block.is_blank() {
         return Some("blank text");
     }
     if let ContentBlock::ToolUse(call) = block {
@@ -181,10 +181,12 @@ fn drop_blocks(
     repairs: &mut Vec<Repair>,
 ) {
     let mut reasons = reasons.iter();
-    message.make_mut().content.retain(|block| {
-        let reason = reasons.next().copied().flatten();
-        repairs.extend(reason.map(|reason| dropped(index, block, reason)));
-        reason.is_none()
+    message.change(|parts| {
+        parts.content.retain(|block| {
+            let reason = reasons.next().copied().flatten();
+            repairs.extend(reason.map(|reason| dropped(index, block, reason)));
+            reason.is_none()
+        });
     });
 }
 
@@ -379,17 +381,18 @@ impl Edits {
         if renames.peek().is_none() && drops.peek().is_none() {
             return;
         }
-        let content = &mut message.make_mut().content;
-        for (at, id) in renames {
-            if let Some(block) = content.get_mut(at.block) {
-                *block = renamed(block, id);
+        message.change(|MessageParts { content, .. }| {
+            for (at, id) in renames {
+                if let Some(block) = content.get_mut(at.block) {
+                    *block = renamed(block, id);
+                }
             }
-        }
-        let mut block = 0;
-        content.retain(|_| {
-            let stays = drops.next_if(|at| at.block == block).is_none();
-            block += 1;
-            stays
+            let mut block = 0;
+            content.retain(|_| {
+                let stays = drops.next_if(|at| at.block == block).is_none();
+                block += 1;
+                stays
+            });
         });
     }
 }
@@ -400,9 +403,10 @@ fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
         return;
     }
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    let content = &mut message.make_mut().content;
-    let leading = content.iter().take_while(|block| is_result(block)).count();
-    content.splice(leading..leading, results);
+    message.change(|MessageParts { content, .. }| {
+        let leading = content.iter().take_while(|block| is_result(block)).count();
+        content.splice(leading..leading, results);
+    });
 }
 
 fn renamed(block: &ContentBlock, id: &Text) -> ContentBlock {
@@ -447,33 +451,16 @@ impl fmt::Display for Repair {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*, sample::select};
+    use proptest::prelude::*;
 
     use super::*;
-    use crate::message::{Json, ServerToolResult, ServerToolUse, ToolUse};
-
-    fn block() -> impl Strategy<Value = ContentBlock> {
-        let made = |(kind, id): (u8, &'static str)| match kind {
-            0 => ToolUse::new(id, "read", Json::default()).into(),
-            1 => ToolResult::text(id, "done").into(),
-            2 => ServerToolUse::new(id, "search", Json::default()).into(),
-            3 => ServerToolResult::new(id, "found", Json::default()).into(),
-            4 => ContentBlock::text(" "),
-            _ => ContentBlock::text("Well."),
-        };
-        (0_u8..9, select(vec!["a", "b"])).prop_map(made)
-    }
-
-    fn message() -> impl Strategy<Value = Message> {
-        let roles = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
-        (roles, vec(block(), 0..4)).prop_map(|(role, content)| Message::new(role, content))
-    }
+    use crate::compact::drawn;
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
 
         #[test]
-        fn mending_finds_something_exactly_where_something_is_wrong(thread in vec(message(), 0..6)) {
+        fn mending_finds_something_exactly_where_something_is_wrong(thread in drawn::thread()) {
             let (mended, repairs) = mend(thread.clone());
             let is_same = mended.len() == thread.len()
                 && mended.iter().zip(&thread).all(|((_, mended), message)| mended.ptr_eq(message));

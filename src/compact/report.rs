@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use crate::{
-    message::{ContentBlock, Message, ahead},
+    message::{ContentBlock, Message},
     retention::Retention,
-    tokens::{self, TokenCounter},
+    tokens::TokenCounter,
 };
 
 /// The size of a thread.
@@ -56,8 +56,8 @@ impl Size {
     #[must_use]
     pub fn of(messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let (mut bytes, mut tokens) = (0_u64, 0_u64);
-        for message in ahead(messages) {
-            bytes = bytes.saturating_add(tokens::message_bytes(message));
+        for message in messages {
+            bytes = bytes.saturating_add(message.text_bytes());
             tokens = tokens.saturating_add(counter.message(message));
         }
         Self { messages: messages.len(), bytes, tokens }

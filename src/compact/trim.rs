@@ -11,11 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     blocks::Blocks,
-    extend::is_signed,
     insert::Insert,
     plan::{self, Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, ahead};
+use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +134,7 @@ impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
-        for (index, message) in range.zip(ahead(messages)) {
+        for (index, message) in range.zip(messages) {
             self.take_up(index, message);
         }
     }
@@ -144,7 +143,7 @@ impl Sweep<'_> {
         let trimmed = self.trimmed(index, message);
         let insert = match trimmed {
             Some(message) => Insert::Message { message },
-            None if !self.splices.is_empty() && is_signed(message) => {
+            None if !self.splices.is_empty() && message.is_signed() => {
                 Insert::Part { message: index, blocks: Blocks::first_of(message.content.len()) }
             }
             None => return,
@@ -168,7 +167,11 @@ impl Sweep<'_> {
 
     /// Returns the message with its results trimmed, if that changes it.
     fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
-        if index >= self.recent || self.except == Some(index) {
+        // A text is as long as all of the message at most, and that its handle knows.
+        let is_short = message.text_bytes() < self.options.min_bytes as u64;
+        let known = message.sketch();
+        let holds_none = is_short || known.is_plain() && !known.has_results();
+        if index >= self.recent || self.except == Some(index) || holds_none {
             return None;
         }
         let content = changed(&message.content, |block| {

@@ -2,13 +2,12 @@
 
 use std::{
     collections::HashMap,
-    iter::{Peekable, Zip},
-    ops::RangeFrom,
-    ptr,
+    iter::{Enumerate, Peekable, Skip},
+    ptr, slice,
 };
 
 use super::position::Position;
-use crate::message::{Ahead, ContentBlock, Message, Role, Text, ahead};
+use crate::message::{ContentBlock, Message, Role, Sketch, Text};
 
 /// A run of messages of one role, with the calls and results in it.
 #[derive(Debug)]
@@ -27,6 +26,76 @@ pub(super) struct Turn<'a> {
     /// The provider's answers to its own calls.
     pub(super) server_results: Vec<Mention<'a>>,
     pub(super) has_reasoning: bool,
+}
+
+/// What the handles of the messages know of a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnSketch {
+    /// Its first message.
+    pub(super) start: usize,
+    /// The message after its last.
+    pub(super) end: usize,
+    role: Role,
+    /// How many of its messages call tools of the host.
+    pub(super) callers: usize,
+    /// The calls in it, as one number.
+    pub(super) calls: u64,
+    /// The calls that it answers, as one number.
+    pub(super) results: u64,
+    /// The message after its last that answers a call.
+    pub(super) answered: Option<usize>,
+    pub(super) has_server_calls: bool,
+    pub(super) has_reasoning: bool,
+    /// Whether no rule is broken within any of its messages.
+    pub(super) is_plain: bool,
+}
+
+/// Walks the turns of a thread without a look at the messages.
+pub(super) fn sketches(messages: &[Message]) -> impl Iterator<Item = TurnSketch> {
+    let mut messages = messages.iter().map(Message::sketch).enumerate().peekable();
+    std::iter::from_fn(move || {
+        let (start, first) = messages.next()?;
+        let role = first.role();
+        let mut turn = TurnSketch::new(start, role);
+        turn.add(first);
+        while let Some((_, more)) = messages.next_if(|(_, known)| known.role() == role) {
+            turn.add(more);
+        }
+        Some(turn)
+    })
+}
+
+impl TurnSketch {
+    fn new(start: usize, role: Role) -> Self {
+        Self {
+            start,
+            end: start,
+            role,
+            callers: 0,
+            calls: 0,
+            results: 0,
+            answered: None,
+            has_server_calls: false,
+            has_reasoning: false,
+            is_plain: true,
+        }
+    }
+
+    /// Takes up a message at the end of the turn.
+    fn add(&mut self, message: Sketch) {
+        self.end += 1;
+        if message.has_calls() {
+            self.callers += 1;
+            self.calls = self.calls.wrapping_add(message.calls());
+        }
+        if message.has_results() {
+            self.answered = Some(self.end);
+            self.results = self.results.wrapping_add(message.calls());
+        }
+        self.has_server_calls |= message.has_server_calls();
+        self.has_reasoning |= self.role == Role::Assistant && message.has_reasoning();
+        self.is_plain &= message.is_plain();
+    }
 }
 
 /// A place in the thread that names a call.
@@ -71,7 +140,7 @@ impl<'t> ById<'t> {
 /// may send them.
 #[derive(Debug)]
 pub(super) struct Turns<'a> {
-    messages: Peekable<Zip<RangeFrom<usize>, Ahead<'a>>>,
+    messages: Peekable<Skip<Enumerate<slice::Iter<'a, Message>>>>,
     turn: Option<Turn<'a>>,
     next: Option<Turn<'a>>,
 }
@@ -90,8 +159,11 @@ impl<'a> Turns<'a> {
     }
 
     fn from(messages: &'a [Message], start: usize) -> Self {
-        let rest = messages.get(start..).unwrap_or_default();
-        Self { messages: (start..).zip(ahead(rest)).peekable(), turn: None, next: None }
+        Self {
+            messages: messages.iter().enumerate().skip(start).peekable(),
+            turn: None,
+            next: None,
+        }
     }
 
     /// Goes on to the next turn: that turn, and the one behind it. First comes nothing with the first
@@ -103,7 +175,7 @@ impl<'a> Turns<'a> {
             let mut turn = Turn::begin(done, index, message);
             let role = turn.role;
             while let Some((index, message)) =
-                self.messages.next_if(|(_, message)| message.role == role)
+                self.messages.next_if(|(_, message)| message.speaker() == role)
             {
                 turn.add(index, message);
             }
@@ -118,7 +190,8 @@ impl<'a> Turns<'a> {
 fn turn_start(messages: &[Message], end: usize) -> usize {
     let before = messages.get(..end).unwrap_or_default();
     let Some(last) = before.last() else { return 0 };
-    end - before.iter().rev().take_while(|message| message.role == last.role).count()
+    let role = last.speaker();
+    end - before.iter().rev().take_while(|message| message.speaker() == role).count()
 }
 
 impl<'a> Turn<'a> {
@@ -145,7 +218,7 @@ impl<'a> Turn<'a> {
         for (number, block) in message.content.iter().enumerate() {
             let mention = |id| Mention { at: Position { message: index, block: number }, id };
             match block {
-                _ if !may_send(message.role, block) => {}
+                _ if !message.role.may_send(block) => {}
                 ContentBlock::ToolUse(call) => self.uses.push(mention(&call.id)),
                 ContentBlock::ToolResult(result) => {
                     self.results.push(mention(&result.tool_use_id));
@@ -170,49 +243,33 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Whether a role may send a block of this kind.
-pub(super) fn may_send(role: Role, block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::ToolUse(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_) => role == Role::Assistant,
-        ContentBlock::ToolResult(_) => role == Role::User,
-        ContentBlock::Text(_)
-        | ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => true,
-    }
-}
-
-/// Whether a block is text of nothing but white space.
-pub(super) fn is_blank(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Text(block) => block.text.is_blank(),
-        ContentBlock::Summary(block) => block.text.is_blank(),
-        ContentBlock::SystemReminder(block) => block.text.is_blank(),
-        ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolUse(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolUse(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Opaque(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::compact::drawn;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
+
+        #[test]
+        fn the_handles_know_of_a_turn_what_a_look_at_it_finds(thread in drawn::thread()) {
+            let mut sketches = sketches(&thread);
+            let mut turns = Turns::of(&thread);
+            while let Some((_, turn)) = turns.step() {
+                let (Some(turn), Some(known)) = (turn, sketches.next()) else { continue };
+                prop_assert_eq!((known.start, known.end, known.role), (turn.start, turn.end, turn.role));
+                let mut callers: Vec<_> = turn.uses.iter().map(|call| call.at.message).collect();
+                callers.dedup();
+                prop_assert_eq!(known.callers, callers.len());
+                prop_assert_eq!(known.answered, turn.results.last().map(|last| last.at.message + 1));
+                prop_assert_eq!(known.has_server_calls, !turn.server_uses.is_empty());
+                prop_assert_eq!(known.has_reasoning, turn.has_reasoning);
+            }
+            prop_assert!(sketches.next().is_none());
+        }
+    }
 
     #[test]
     fn the_turns_around_a_message_are_the_one_before_its_turn_and_all_that_follow() {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     compact::{Insert, Splice, StalePlan},
-    message::{CompactionId, ContentBlock, Message, Role},
+    message::{CompactionId, Message},
 };
 
 /// What a log comes to.
@@ -194,9 +194,7 @@ impl State {
     }
 
     fn arrive(&mut self, seq: u64, message: &Message) {
-        let signed = message.role == Role::Assistant
-            && !message.prefix_rewritten
-            && message.content.iter().any(ContentBlock::is_reasoning);
+        let signed = message.is_signed();
         let place = self.thread.len();
         if let Some(top) = self.standing.last_mut().filter(|_| signed) {
             top.signed.push_back(place);

@@ -12,10 +12,8 @@ use crate::{
         CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
         legality,
     },
-    message::{
-        BATCH, CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text, look,
-    },
-    tokens::{self, ByteEstimate, TokenCounter},
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    tokens::{ByteEstimate, TokenCounter},
 };
 
 /// A thread with its index: the only place where messages, checkpoints, open calls and sizes
@@ -181,22 +179,29 @@ impl Thread {
     /// assert_eq!(thread.open_calls(), ["call_1"]);
     /// assert_eq!(thread.epoch(), 0, "an append makes nothing stale");
     /// ```
-    pub fn push(&mut self, message: Message) {
-        let tokens = self.note(self.messages.len(), &message);
-        self.context = match usage::reported_tokens(&message) {
+    pub fn push(&mut self, mut message: Message) {
+        message.settle();
+        self.follow(self.messages.len(), &message);
+        match message.speaker() {
+            Role::Assistant if message.sketch().has_calls() => {
+                self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
+            }
+            Role::Assistant => {}
+            Role::User | Role::System => self.open_calls.clear(),
+        }
+        self.messages.make_mut().push(message);
+    }
+
+    /// Follows an append, but for the calls that are open behind it.
+    fn follow(&mut self, index: usize, message: &Message) {
+        let tokens = self.note(index, message);
+        self.context = match usage::reported_tokens(message) {
             Some(tokens) => ContextUsage { counted: ContextCount::Reported(tokens), pending: 0 },
             None => ContextUsage {
                 pending: self.context.pending.saturating_add(tokens),
                 ..self.context
             },
         };
-        match message.role {
-            Role::Assistant => {
-                self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
-            }
-            Role::User | Role::System => self.open_calls.clear(),
-        }
-        self.messages.make_mut().push(message);
     }
 
     /// Appends a user message with a checkpoint behind its last block, and returns its id.
@@ -210,7 +215,7 @@ impl Thread {
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
         let id = ids.draw(|id| self.checkpoints.holds(id));
-        message.make_mut().content.push(ContentBlock::checkpoint(id));
+        message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
         self.push(message);
         id
     }
@@ -311,7 +316,9 @@ impl Thread {
 
     /// Adds a message to the index and returns its tokens.
     fn note(&mut self, index: usize, message: &Message) -> u64 {
-        for (block, content) in message.content.iter().enumerate() {
+        let marked = message.sketch().has_checkpoints();
+        let blocks = if marked { message.content.as_slice() } else { &[] };
+        for (block, content) in blocks.iter().enumerate() {
             if let ContentBlock::Checkpoint(checkpoint) = content {
                 self.checkpoints.push(checkpoint.id, Position { message: index, block: block + 1 });
             }
@@ -320,7 +327,7 @@ impl Thread {
         let own = self.counter.message(message);
         self.sizes.push(Size {
             messages: messages + 1,
-            bytes: bytes.saturating_add(tokens::message_bytes(message)),
+            bytes: bytes.saturating_add(message.text_bytes()),
             tokens: tokens.saturating_add(own),
         });
         own
@@ -336,19 +343,17 @@ impl Default for Thread {
 
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
-        let mut messages = messages.into_iter();
-        let (least, _) = messages.size_hint();
-        self.messages.make_mut().reserve(least);
-        self.sizes.reserve(least);
-        let mut batch = Vec::with_capacity(least.min(BATCH));
-        loop {
-            batch.extend(messages.by_ref().take(BATCH));
-            if batch.is_empty() {
-                return;
-            }
-            look(&batch);
-            batch.drain(..).for_each(|message| self.push(message));
-        }
+        let settled = messages.into_iter().map(|mut message| {
+            message.settle();
+            message
+        });
+        // All of them first, for this may panic: the index must never know less than there is.
+        let settled: Vec<Message> = settled.collect();
+        let held = self.messages.len();
+        self.sizes.reserve(settled.len());
+        settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
+        self.messages.make_mut().extend(settled);
+        self.open_calls = legality::open_calls(&self.messages);
     }
 }
 
@@ -381,7 +386,7 @@ pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message
         if message.content.last().and_then(id_of).is_none() {
             let id = ids.draw(|id| taken.contains(&id));
             taken.insert(id);
-            message.make_mut().content.push(ContentBlock::checkpoint(id));
+            message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
         }
     }
     messages

@@ -8,10 +8,7 @@
 
 use std::{hint::black_box, slice};
 
-use super::{
-    content::ContentBlock,
-    message::{Message, Role},
-};
+use super::{content::ContentBlock, message::Message, parts::Role};
 
 /// How many messages are looked at before work on them begins.
 pub(crate) const BATCH: usize = 64;

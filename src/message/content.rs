@@ -219,6 +219,26 @@ impl ContentBlock {
         matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
     }
 
+    /// Whether it is text of nothing but white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(block) => block.text.is_blank(),
+            Self::Summary(block) => block.text.is_blank(),
+            Self::SystemReminder(block) => block.text.is_blank(),
+            Self::Image(_)
+            | Self::Document(_)
+            | Self::Thinking(_)
+            | Self::RedactedThinking(_)
+            | Self::ToolUse(_)
+            | Self::ToolResult(_)
+            | Self::ServerToolUse(_)
+            | Self::ServerToolResult(_)
+            | Self::ContextUpdate(_)
+            | Self::Checkpoint(_)
+            | Self::Opaque(_) => false,
+        }
+    }
+
     /// The text, if it is a plain text block.
     ///
     /// ```

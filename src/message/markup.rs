@@ -5,7 +5,7 @@
 use super::{
     checkpoint::CheckpointId,
     content::{ContextUpdate, Summary},
-    message::Role,
+    parts::Role,
     text::Text,
 };
 

@@ -2,20 +2,21 @@
 
 use std::{fmt, ops::Deref, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     content::{ContentBlock, Summary, ToolResult},
-    extra::Extra,
+    measure,
+    parts::{MessageParts, Role},
+    sketch::Sketch,
     text::Text,
     tool::ToolUse,
-    usage::Usage,
 };
 
 /// One message of a thread: cheap to clone, read like a struct.
 ///
-/// The handle is one reference count and one mark. [`make_mut`](Self::make_mut) copies the parts on
-/// write; the texts in the blocks are shared either way.
+/// The handle is one reference count, one mark, and a note of how large the parts are and what kinds
+/// of blocks are in them, so that whole threads are walked without a look at each message.
+/// [`make_mut`](Self::make_mut) copies the parts on write; the texts in the blocks are shared either
+/// way.
 ///
 /// ```
 /// use threadfold::{Message, Role};
@@ -25,9 +26,11 @@ use super::{
 /// assert_eq!(copy.role, Role::User);
 /// assert!(copy.ptr_eq(&message));
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Message {
     parts: Arc<MessageParts>,
+    /// What is known of the parts; nothing while they may have been changed.
+    sketch: Sketch,
     /// Whether something before this message was rewritten after the model wrote it, while its
     /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
     /// codec of that provider leaves the reasoning out.
@@ -35,81 +38,6 @@ pub struct Message {
     /// It belongs to the place where the message stands and not to what it says, so it is a mark of
     /// the handle: an edit marks everything behind it, and all of that stays shared.
     pub prefix_rewritten: bool,
-}
-
-/// What a message holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MessageParts {
-    /// Who speaks.
-    pub role: Role,
-    /// What is said, in order.
-    pub content: Vec<ContentBlock>,
-    /// Why the model stopped; only on its own messages.
-    pub stop_reason: Option<StopReason>,
-    /// What the call cost; only on the model's own messages.
-    pub usage: Option<Usage>,
-    /// Who answered. Signed reasoning and opaque items are valid only there.
-    pub origin: Option<Origin>,
-    /// Unknown wire fields.
-    pub extra: Extra,
-}
-
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The host's standing instructions.
-    System,
-    /// The person, or the host on their behalf: tool results are theirs.
-    User,
-    /// The model.
-    Assistant,
-}
-
-/// Why a model stopped.
-///
-/// In serde it is a string, and a string that nobody knows is [`Other`](Self::Other).
-///
-/// ```
-/// use threadfold::message::StopReason;
-///
-/// assert_eq!(StopReason::from("end_turn"), StopReason::EndTurn);
-/// assert_eq!(StopReason::from("tired").as_str(), "tired");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-#[non_exhaustive]
-pub enum StopReason {
-    /// It said what it had to say.
-    EndTurn,
-    /// It waits for the results of its calls.
-    ToolUse,
-    /// It reached the output limit.
-    MaxTokens,
-    /// It wrote a stop sequence.
-    StopSequence,
-    /// The provider paused it; sent back unchanged, it goes on.
-    PauseTurn,
-    /// It declined.
-    Refusal,
-    /// The context window is full.
-    ContextWindowExceeded,
-    /// Somebody stopped it.
-    Aborted,
-    /// Something else, in the provider's words.
-    Other(Text),
-}
-
-/// Who gave an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Origin {
-    /// The provider, by the name of its codec, such as `anthropic-messages`.
-    pub provider: Text,
-    /// The model, where the provider said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Text>,
 }
 
 impl Message {
@@ -191,7 +119,52 @@ impl Message {
     /// assert!(!marked.ptr_eq(&said) && said.content.len() == 1);
     /// ```
     pub fn make_mut(&mut self) -> &mut MessageParts {
+        self.sketch = Sketch::STALE;
         Arc::make_mut(&mut self.parts)
+    }
+
+    /// Changes the parts, as [`make_mut`](Self::make_mut), and notes what they are then.
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut MessageParts) -> T) -> T {
+        let changed = change(Arc::make_mut(&mut self.parts));
+        self.sketch = Sketch::of(&self.parts);
+        changed
+    }
+
+    /// Notes what the parts are, if they may have been changed.
+    pub(crate) fn settle(&mut self) {
+        self.sketch = self.sketch();
+    }
+
+    /// What is known of the parts. Takes constant time, or a look at all blocks where the parts may
+    /// have been changed since somebody looked.
+    pub(crate) fn sketch(&self) -> Sketch {
+        if self.sketch.is_known() { self.sketch } else { Sketch::of(&self.parts) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_settled(&self) -> bool {
+        self.sketch.is_known()
+    }
+
+    /// Who speaks, without a look at the parts if they are known.
+    pub(crate) fn speaker(&self) -> Role {
+        if self.sketch.is_known() { self.sketch.role() } else { self.role }
+    }
+
+    /// Whether it holds reasoning that was signed for what stood before it.
+    pub(crate) fn is_signed(&self) -> bool {
+        let known = self.sketch();
+        known.role() == Role::Assistant && !self.prefix_rewritten && known.has_reasoning()
+    }
+
+    /// The bytes of the text in it.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        self.sketch().bytes().unwrap_or_else(|| measure::bytes(&self.content))
+    }
+
+    /// Its tokens, where nothing better is known than [`BYTES_PER_TOKEN`](measure::BYTES_PER_TOKEN).
+    pub(crate) fn estimated_tokens(&self) -> u64 {
+        self.sketch().tokens().unwrap_or_else(|| measure::tokens(&self.content))
     }
 
     /// Returns the message with other blocks, and everything else as it is.
@@ -213,7 +186,7 @@ impl Message {
             origin: self.origin.clone(),
             extra: self.extra.clone(),
         };
-        Self { parts: Arc::new(parts), prefix_rewritten: self.prefix_rewritten }
+        Self { prefix_rewritten: self.prefix_rewritten, ..Self::from(parts) }
     }
 
     /// Returns the message marked [`prefix_rewritten`](field@Self::prefix_rewritten). Its parts stay
@@ -295,21 +268,13 @@ impl Message {
     /// assert_eq!(message.typed_blocks().collect::<Vec<_>>(), [1]);
     /// ```
     pub fn typed_blocks(&self) -> impl Iterator<Item = usize> {
-        let typed = |block: &ContentBlock| {
-            matches!(
-                block,
-                ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
-            )
-        };
-        let machine = self.role != Role::User || self.is_summary();
-        let blocks = if machine { &[] } else { self.content.as_slice() };
-        blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
+        self.parts.typed_blocks()
     }
 
     /// Whether it stands for a part of the thread that was compacted.
     #[must_use]
     pub fn is_summary(&self) -> bool {
-        self.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
+        self.parts.is_summary()
     }
 
     /// Whether a person typed something in it.
@@ -323,30 +288,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn is_typed(&self) -> bool {
-        self.typed_blocks().next().is_some()
-    }
-}
-
-impl MessageParts {
-    /// Returns the parts of a message of these blocks.
-    #[must_use]
-    pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
-        Self {
-            role,
-            content,
-            stop_reason: None,
-            usage: None,
-            origin: None,
-            extra: Extra::default(),
-        }
-    }
-}
-
-impl Origin {
-    /// Returns the origin of an answer.
-    #[must_use]
-    pub fn new(provider: impl Into<Text>, model: Option<Text>) -> Self {
-        Self { provider: provider.into(), model }
+        self.sketch().is_typed()
     }
 }
 
@@ -360,9 +302,18 @@ impl Deref for Message {
 
 impl From<MessageParts> for Message {
     fn from(parts: MessageParts) -> Self {
-        Self { parts: Arc::new(parts), prefix_rewritten: false }
+        let sketch = Sketch::of(&parts);
+        Self { parts: Arc::new(parts), sketch, prefix_rewritten: false }
     }
 }
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.prefix_rewritten == other.prefix_rewritten && self.parts == other.parts
+    }
+}
+
+impl Eq for Message {}
 
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -370,76 +321,6 @@ impl fmt::Debug for Message {
             .field("parts", &self.parts)
             .field("prefix_rewritten", &self.prefix_rewritten)
             .finish()
-    }
-}
-
-impl Role {
-    /// The name of the role: `system`, `user` or `assistant`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::System => "system",
-            Self::User => "user",
-            Self::Assistant => "assistant",
-        }
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl StopReason {
-    /// The reason as a word of snake case.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::EndTurn => "end_turn",
-            Self::ToolUse => "tool_use",
-            Self::MaxTokens => "max_tokens",
-            Self::StopSequence => "stop_sequence",
-            Self::PauseTurn => "pause_turn",
-            Self::Refusal => "refusal",
-            Self::ContextWindowExceeded => "model_context_window_exceeded",
-            Self::Aborted => "aborted",
-            Self::Other(reason) => reason,
-        }
-    }
-}
-
-impl From<&str> for StopReason {
-    fn from(reason: &str) -> Self {
-        match reason {
-            "end_turn" => Self::EndTurn,
-            "tool_use" => Self::ToolUse,
-            "max_tokens" => Self::MaxTokens,
-            "stop_sequence" => Self::StopSequence,
-            "pause_turn" => Self::PauseTurn,
-            "refusal" => Self::Refusal,
-            "model_context_window_exceeded" => Self::ContextWindowExceeded,
-            "aborted" => Self::Aborted,
-            other => Self::Other(other.into()),
-        }
-    }
-}
-
-impl From<String> for StopReason {
-    fn from(reason: String) -> Self {
-        Self::from(reason.as_str())
-    }
-}
-
-impl From<StopReason> for String {
-    fn from(reason: StopReason) -> Self {
-        reason.as_str().to_owned()
-    }
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -74,7 +74,7 @@ impl Message {
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
         let blocks = self.content.iter().map(|block| redacted_block(block, redactor));
         let mut redacted = self.with_content(blocks.collect());
-        redacted.make_mut().extra = redacted_extra(&self.extra, redactor);
+        redacted.change(|parts| parts.extra = redacted_extra(&self.extra, redactor));
         redacted
     }
 }

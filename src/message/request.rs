@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     extra::Extra,
-    message::{Message, StopReason},
+    message::Message,
+    parts::StopReason,
     shared::SharedVec,
     text::Text,
     tool::{ToolChoice, ToolSpec},
@@ -170,9 +171,10 @@ impl Turn {
     /// ```
     #[must_use]
     pub fn new(mut message: Message, stop_reason: StopReason, usage: Option<Usage>) -> Self {
-        let parts = message.make_mut();
-        parts.stop_reason = Some(stop_reason.clone());
-        parts.usage = usage;
+        message.change(|parts| {
+            parts.stop_reason = Some(stop_reason.clone());
+            parts.usage = usage;
+        });
         Self { message, usage, stop_reason }
     }
 

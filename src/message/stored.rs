@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{
     content::ContentBlock,
     extra::Extra,
-    message::{Message, MessageParts, Origin, Role, StopReason},
+    message::Message,
+    parts::{MessageParts, Origin, Role, StopReason},
     usage::Usage,
 };
 

@@ -16,8 +16,9 @@ use crate::{
     auto::{Input, Output},
     log::{Event, LocalNotice},
     message::{
-        CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, ModelError,
-        ModelErrorKind, Request, Role, SystemReminder, Text, Timestamp, ToolUse, Turn, Usage,
+        CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, MessageParts,
+        ModelError, ModelErrorKind, Request, Role, SystemReminder, Text, Timestamp, ToolUse, Turn,
+        Usage,
     },
     model::cut_short,
     turn::{self, Finished, TurnMachine, TurnStep},
@@ -311,7 +312,7 @@ impl Session {
     /// The answer as it may stand in the thread, whatever role it came with.
     fn mended(&self, mut turn: Turn) -> Turn {
         if turn.message.role != Role::Assistant {
-            turn.message.make_mut().role = Role::Assistant;
+            turn.message.change(|parts| parts.role = Role::Assistant);
         }
         turn.message = lawful(self.agent.thread(), turn.message);
         turn
@@ -320,7 +321,8 @@ impl Session {
     fn with_reminder(&mut self, mut message: Message) -> Message {
         if let Some(text) = &self.reminder {
             self.unreminded = 0;
-            message.make_mut().content.push(SystemReminder::new(text.clone()).into());
+            let reminder = SystemReminder::new(text.clone());
+            message.change(|parts| parts.content.push(reminder.into()));
         }
         message
     }
@@ -348,10 +350,11 @@ impl Session {
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
-        let content = &mut message.make_mut().content;
-        // It is the last one. A vector that grows by itself takes room for four.
-        content.reserve_exact(1);
-        content.push(ContentBlock::checkpoint(id));
+        message.change(|MessageParts { content, .. }| {
+            // It is the last one. A vector that grows by itself takes room for four.
+            content.reserve_exact(1);
+            content.push(ContentBlock::checkpoint(id));
+        });
         message
     }
 

@@ -33,6 +33,7 @@ pub(super) fn messages<'m>(
                 *block = summary.into();
             }
         }
+        message.settle();
         message
     })
 }

@@ -2,16 +2,10 @@
 
 use std::fmt;
 
-use crate::message::{ContentBlock, MediaSource, Message, Request, SharedVec, ToolSpec, ahead};
-
-/// What a picture counts. Providers scale pictures down to about this many tokens.
-pub const IMAGE_TOKENS: u64 = 1_600;
-
-/// What a document counts whose bytes are elsewhere.
-pub const DOCUMENT_TOKENS: u64 = 3_000;
-
-/// What the framing of a message counts beside its content.
-pub const MESSAGE_TOKENS: u64 = 4;
+use crate::message::{
+    ContentBlock, MediaSource, Message, Request, SharedVec, ToolSpec,
+    measure::{self, MESSAGE_TOKENS},
+};
 
 /// What counts tokens. Only [`text`](Self::text) is required; the rest adds up.
 ///
@@ -41,53 +35,19 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
     /// Returns the tokens of a block. Signatures count nothing: providers turn them back into the
     /// reasoning that they sign.
     fn block(&self, block: &ContentBlock) -> u64 {
-        match block {
-            ContentBlock::Text(block) => self.text(&block.text),
-            ContentBlock::Image(_) => IMAGE_TOKENS,
-            ContentBlock::Document(document) => {
-                let around = document.title.iter().chain(&document.context);
-                let around: u64 = around.map(|text| self.text(text)).sum();
-                around.saturating_add(self.media(&document.source))
-            }
-            ContentBlock::Thinking(thinking) => self.text(&thinking.text),
-            ContentBlock::RedactedThinking(thinking) => self.text(&thinking.data),
-            ContentBlock::ToolUse(call) => {
-                let around = self.text(&call.name).saturating_add(self.text(&call.id));
-                around.saturating_add(self.text(call.input.as_str()))
-            }
-            ContentBlock::ToolResult(result) => {
-                let content = result.content.iter().map(|block| self.block(block));
-                content.fold(self.text(&result.tool_use_id), u64::saturating_add)
-            }
-            ContentBlock::ServerToolUse(call) => {
-                self.text(&call.name).saturating_add(self.text(call.input.as_str()))
-            }
-            ContentBlock::ServerToolResult(result) => self.text(result.content.as_str()),
-            ContentBlock::SystemReminder(block) => self.text(&block.text),
-            ContentBlock::ContextUpdate(update) => {
-                let paths = update.paths.iter().map(|path| self.text(path));
-                paths.fold(self.text(&update.text), u64::saturating_add)
-            }
-            ContentBlock::Checkpoint(_) => self.text("<checkpoint:aaaaaa>"),
-            ContentBlock::Summary(summary) => self.text(&summary.text),
-            ContentBlock::Opaque(opaque) => self.text(opaque.value.as_str()),
-        }
+        let text = |text: &str| self.text(text);
+        let nested = |block: &ContentBlock| self.block(block);
+        measure::block_tokens(block, text, nested, |source| self.media(source))
     }
 
     /// Returns the tokens of a document, by where its content is.
     fn media(&self, source: &MediaSource) -> u64 {
-        match source {
-            MediaSource::Text { text, .. } => self.text(text),
-            // A page of a PDF is some 50 KB of Base64 and about 2,000 tokens.
-            MediaSource::Base64 { data, .. } => (data.len() as u64 / 25).max(DOCUMENT_TOKENS),
-            MediaSource::Url { .. } | MediaSource::File { .. } => DOCUMENT_TOKENS,
-            MediaSource::Opaque { value, .. } => self.text(value.as_str()),
-        }
+        measure::media_tokens(source, |text| self.text(text))
     }
 
     /// Returns the tokens of messages: their sum, for a thread counts each when it comes.
     fn messages(&self, messages: &[Message]) -> u64 {
-        ahead(messages).map(|message| self.message(message)).fold(0, u64::saturating_add)
+        messages.iter().map(|message| self.message(message)).fold(0, u64::saturating_add)
     }
 
     /// Returns the tokens of tool declarations.

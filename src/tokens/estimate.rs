@@ -1,7 +1,10 @@
 //! Estimates from the bytes of a text, which cost nothing.
 
-use super::{bytes, counter::TokenCounter};
-use crate::message::{ContentBlock, Message};
+use super::counter::TokenCounter;
+use crate::message::{
+    ContentBlock, Message,
+    measure::{self, BYTES_PER_TOKEN, MESSAGE_TOKENS},
+};
 
 /// An estimate: the bytes of a text divided by a number, rounded up.
 ///
@@ -19,7 +22,7 @@ impl ByteEstimate {
     /// Three bytes a token: for whatever a trigger decides until something better is known. On real
     /// coding threads the tokenizers of current models give about 2.7 characters a token, so this
     /// is a little low there; [`Calibrated`](crate::tokens::Calibrated) comes to the number.
-    pub const TRIGGER: Self = Self { bytes_per_token: 3 };
+    pub const TRIGGER: Self = Self { bytes_per_token: BYTES_PER_TOKEN };
 
     /// Four bytes a token: the classic rule of thumb, for sizes that need not be safe.
     pub const CHUNK: Self = Self { bytes_per_token: 4 };
@@ -55,6 +58,15 @@ impl Default for ByteEstimate {
 impl TokenCounter for ByteEstimate {
     fn text(&self, text: &str) -> u64 {
         (text.len() as u64).div_ceil(self.bytes_per_token)
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        if *self == Self::TRIGGER {
+            // Its handle knows.
+            return message.estimated_tokens();
+        }
+        let blocks = message.content.iter().map(|block| self.block(block));
+        blocks.fold(MESSAGE_TOKENS, u64::saturating_add)
     }
 }
 
@@ -94,7 +106,7 @@ fn said_bytes(block: &ContentBlock) -> u64 {
         | ContentBlock::ContextUpdate(_)
         | ContentBlock::Checkpoint(_)
         | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => bytes::block_bytes(block),
+        | ContentBlock::Opaque(_) => measure::block_bytes(block),
     }
 }
 

@@ -21,10 +21,11 @@ mod estimate;
 #[cfg(feature = "tiktoken")]
 mod o200k;
 
-pub(crate) use bytes::message_bytes;
 pub use bytes::text_bytes;
 pub use calibrated::Calibrated;
-pub use counter::{DOCUMENT_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS, TokenCounter};
+pub use counter::TokenCounter;
 pub use estimate::{ByteEstimate, estimate_conversation_tokens};
 #[cfg(feature = "tiktoken")]
 pub use o200k::O200k;
+
+pub use crate::message::measure::{DOCUMENT_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS};

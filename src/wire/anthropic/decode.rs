@@ -6,7 +6,7 @@ use super::{
     params,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
+    message::{ContentBlock, Json, Message, MessageParts, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
@@ -49,11 +49,10 @@ fn read_message(
         .ok_or_else(|| content_path.mismatch(CONTENT, raw))?;
     // Other codecs must know whose signatures these are.
     let reasons = content.iter().any(ContentBlock::is_reasoning);
-    let mut message = Message::new(role, content);
-    let parts = message.make_mut();
+    let mut parts = MessageParts::new(role, content);
     parts.origin = reasons.then(|| Origin::new(NAME, None));
     parts.extra = forms.into_extra(&fields);
-    Ok(message)
+    Ok(parts.into())
 }
 
 const CONTENT: &str = "a string or an array of blocks";
@@ -81,9 +80,9 @@ fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Mess
         forms.note(forms::SYSTEM, raw.json());
         return Ok(None);
     }
-    let mut message = Message::new(Role::System, content);
-    message.make_mut().extra = own.into_extra(None);
-    Ok(Some(message))
+    let mut parts = MessageParts::new(Role::System, content);
+    parts.extra = own.into_extra(None);
+    Ok(Some(parts.into()))
 }
 
 fn read_tools(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Vec<ToolSpec>, WireError> {

@@ -5,7 +5,7 @@ use super::{
     forms::{self, Forms, NAME},
 };
 use crate::{
-    message::{Message, Origin, Role, StopReason, Text, Turn, Usage},
+    message::{MessageParts, Origin, Role, StopReason, Text, Turn, Usage},
     wire::{
         contract::{Recognise, WireError},
         fields::{self, Fields, Path},
@@ -26,11 +26,10 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let usage = fields.get("usage").and_then(read_usage);
     let stop_reason = fields.take_text("stop_reason");
     let stop_reason = stop_reason.map_or_else(unknown, |reason| StopReason::from(reason.as_str()));
-    let mut message = Message::new(Role::Assistant, content);
-    let parts = message.make_mut();
+    let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
     parts.extra = answer(fields).into_extra(None);
-    Ok(Turn::new(message, stop_reason, usage))
+    Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
 const CONTENT: &str = "an array of blocks";

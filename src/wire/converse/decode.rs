@@ -6,7 +6,7 @@ use super::{
     params,
 };
 use crate::{
-    message::{ContentBlock, Json, Message, Origin, Request, Role, ToolSpec},
+    message::{ContentBlock, Json, Message, MessageParts, Origin, Request, Role, ToolSpec},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{self, Fields, Path},
@@ -50,11 +50,10 @@ pub(super) fn read_message(
     // Other codecs must know whose signatures these are, and this one that the model paints.
     let paints = |block| role == Role::Assistant && matches!(block, &ContentBlock::Image(_));
     let made_here = content.iter().any(|block| block.is_reasoning() || paints(block));
-    let mut message = Message::new(role, content);
-    let parts = message.make_mut();
+    let mut parts = MessageParts::new(role, content);
     parts.origin = made_here.then(|| Origin::new(NAME, None));
     parts.extra = forms.into_extra(&fields);
-    Ok(message)
+    Ok(parts.into())
 }
 
 const BLOCKS: &str = "an array of blocks";

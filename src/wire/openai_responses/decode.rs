@@ -35,6 +35,8 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
         None if has_other_start(&fields) => own.push(mark("~input", "absent")),
         None => return Err(path.missing(EXPECTED)),
     }
+    // Results that join a message change it again and again: it is settled once.
+    reader.thread.iter_mut().for_each(Message::settle);
     Ok(params::read(fields, reader.system, reader.thread, own))
 }
 
@@ -100,9 +102,10 @@ impl Reader {
             return;
         }
         if message.role == Role::User {
-            let blocks = &mut message.make_mut().content;
-            recognise(blocks, self.recognise);
-            blocks.iter_mut().for_each(mark_summary);
+            message.change(|MessageParts { content, .. }| {
+                recognise(content, self.recognise);
+                content.iter_mut().for_each(mark_summary);
+            });
         }
         self.thread.push(message);
     }
@@ -128,8 +131,7 @@ fn mark_summary(block: &mut ContentBlock) {
 }
 
 fn with_mark(mut message: Message, field: Field) -> Message {
-    let parts: &mut MessageParts = message.make_mut();
-    parts.extra = marked_too(&parts.extra, field);
+    message.change(|parts| parts.extra = marked_too(&parts.extra, field));
     message
 }
 

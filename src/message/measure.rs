@@ -1,0 +1,123 @@
+//! How large blocks are: bytes of text, and tokens.
+
+use super::{content::ContentBlock, media::MediaSource};
+
+/// What a picture counts. Providers scale pictures down to about this many tokens.
+pub const IMAGE_TOKENS: u64 = 1_600;
+
+/// What a document counts whose bytes are elsewhere.
+pub const DOCUMENT_TOKENS: u64 = 3_000;
+
+/// What the framing of a message counts beside its content.
+pub const MESSAGE_TOKENS: u64 = 4;
+
+/// How many bytes of text are taken for a token until something better is known.
+pub(crate) const BYTES_PER_TOKEN: u64 = 3;
+
+/// Returns the bytes of text in blocks.
+pub(super) fn bytes(blocks: &[ContentBlock]) -> u64 {
+    blocks.iter().map(block_bytes).fold(0, u64::saturating_add)
+}
+
+/// Returns the tokens of a message of these blocks at [`BYTES_PER_TOKEN`].
+pub(super) fn tokens(blocks: &[ContentBlock]) -> u64 {
+    blocks.iter().map(estimate).fold(MESSAGE_TOKENS, u64::saturating_add)
+}
+
+fn estimate(block: &ContentBlock) -> u64 {
+    let text = |text: &str| (text.len() as u64).div_ceil(BYTES_PER_TOKEN);
+    block_tokens(block, text, estimate, |source| media_tokens(source, text))
+}
+
+/// Returns the tokens of a block, by what counts its texts, the blocks of a result, and what a
+/// document holds. Signatures count nothing: providers turn them back into the reasoning that they
+/// sign.
+pub(crate) fn block_tokens(
+    block: &ContentBlock,
+    text: impl Fn(&str) -> u64,
+    nested: impl Fn(&ContentBlock) -> u64,
+    media: impl Fn(&MediaSource) -> u64,
+) -> u64 {
+    match block {
+        ContentBlock::Text(block) => text(&block.text),
+        ContentBlock::Image(_) => IMAGE_TOKENS,
+        ContentBlock::Document(document) => {
+            let around = document.title.iter().chain(&document.context);
+            let around: u64 = around.map(|around| text(around)).sum();
+            around.saturating_add(media(&document.source))
+        }
+        ContentBlock::Thinking(thinking) => text(&thinking.text),
+        ContentBlock::RedactedThinking(thinking) => text(&thinking.data),
+        ContentBlock::ToolUse(call) => {
+            let around = text(&call.name).saturating_add(text(&call.id));
+            around.saturating_add(text(call.input.as_str()))
+        }
+        ContentBlock::ToolResult(result) => {
+            let content = result.content.iter().map(nested);
+            content.fold(text(&result.tool_use_id), u64::saturating_add)
+        }
+        ContentBlock::ServerToolUse(call) => {
+            text(&call.name).saturating_add(text(call.input.as_str()))
+        }
+        ContentBlock::ServerToolResult(result) => text(result.content.as_str()),
+        ContentBlock::SystemReminder(block) => text(&block.text),
+        ContentBlock::ContextUpdate(update) => {
+            let paths = update.paths.iter().map(|path| text(path));
+            paths.fold(text(&update.text), u64::saturating_add)
+        }
+        ContentBlock::Checkpoint(_) => text("<checkpoint:aaaaaa>"),
+        ContentBlock::Summary(summary) => text(&summary.text),
+        ContentBlock::Opaque(opaque) => text(opaque.value.as_str()),
+    }
+}
+
+/// Returns the tokens of a document, by where its content is.
+pub(crate) fn media_tokens(source: &MediaSource, text: impl Fn(&str) -> u64) -> u64 {
+    match source {
+        MediaSource::Text { text: content, .. } => text(content),
+        // A page of a PDF is some 50 KB of Base64 and about 2,000 tokens.
+        MediaSource::Base64 { data, .. } => (data.len() as u64 / 25).max(DOCUMENT_TOKENS),
+        MediaSource::Url { .. } | MediaSource::File { .. } => DOCUMENT_TOKENS,
+        MediaSource::Opaque { value, .. } => text(value.as_str()),
+    }
+}
+
+/// Returns the bytes of text in a block.
+pub(crate) fn block_bytes(block: &ContentBlock) -> u64 {
+    let length = match block {
+        ContentBlock::Text(block) => block.text.len(),
+        ContentBlock::Image(image) => media_bytes(&image.source),
+        ContentBlock::Document(document) => {
+            let around = document.title.iter().chain(&document.context);
+            around.map(|text| text.len()).sum::<usize>() + media_bytes(&document.source)
+        }
+        ContentBlock::Thinking(thinking) => {
+            thinking.text.len() + thinking.signature.as_ref().map_or(0, |signature| signature.len())
+        }
+        ContentBlock::RedactedThinking(thinking) => thinking.data.len(),
+        ContentBlock::ToolUse(call) => call.name.len() + call.input.as_str().len(),
+        ContentBlock::ToolResult(result) => {
+            return bytes(&result.content);
+        }
+        ContentBlock::ServerToolUse(call) => call.name.len() + call.input.as_str().len(),
+        ContentBlock::ServerToolResult(result) => result.content.as_str().len(),
+        ContentBlock::SystemReminder(block) => block.text.len(),
+        ContentBlock::ContextUpdate(update) => {
+            update.text.len() + update.paths.iter().map(|path| path.len()).sum::<usize>()
+        }
+        ContentBlock::Checkpoint(_) => 0,
+        ContentBlock::Summary(summary) => summary.text.len(),
+        ContentBlock::Opaque(opaque) => opaque.value.as_str().len(),
+    };
+    length as u64
+}
+
+fn media_bytes(source: &MediaSource) -> usize {
+    match source {
+        MediaSource::Base64 { data, .. } => data.len(),
+        MediaSource::Text { text, .. } => text.len(),
+        MediaSource::Url { url } => url.len(),
+        MediaSource::File { id } => id.len(),
+        MediaSource::Opaque { value, .. } => value.as_str().len(),
+    }
+}

@@ -1,0 +1,275 @@
+//! What the handle of a message knows of its parts.
+//!
+//! The messages of a long thread lie far apart in memory, and a walk that asks each for something
+//! small waits for each. What walks over whole threads ask most often is noted in the handles, which
+//! lie side by side: whose message it is, what kinds of blocks it has, how large it is, and which
+//! calls it names.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::OnceLock,
+};
+
+use super::{
+    content::ContentBlock,
+    measure,
+    parts::{MessageParts, Role},
+    text::Text,
+};
+
+/// What is known of a message without a look at its parts. Eighteen bytes, so that a handle has
+/// thirty-two.
+#[derive(Clone, Copy)]
+#[repr(Rust, packed(2))]
+pub(crate) struct Sketch {
+    /// The calls that the message makes or answers: the sum of their fingerprints.
+    calls: u64,
+    bytes: u32,
+    tokens: u32,
+    marks: u16,
+}
+
+const KNOWN: u16 = 1;
+const USER: u16 = 1 << 1;
+const ASSISTANT: u16 = 1 << 2;
+const CALLS: u16 = 1 << 3;
+const RESULTS: u16 = 1 << 4;
+const SERVER_CALLS: u16 = 1 << 5;
+const REASONING: u16 = 1 << 6;
+const REASONS_FIRST: u16 = 1 << 7;
+const CHECKPOINTS: u16 = 1 << 8;
+const REPORT: u16 = 1 << 9;
+const TYPED: u16 = 1 << 10;
+const PLAIN: u16 = 1 << 11;
+const REMINDERS: u16 = 1 << 12;
+
+/// How many calls or results are compared with each other. Of a message with more nothing is said.
+const FEW: usize = 8;
+
+impl Sketch {
+    /// Of a message that may have been changed since.
+    pub(super) const STALE: Self = Self { calls: 0, bytes: 0, tokens: 0, marks: 0 };
+
+    pub(super) fn of(parts: &MessageParts) -> Self {
+        let MessageParts { role, content, usage, .. } = parts;
+        let mark = |mark: u16, holds: bool| if holds { mark } else { 0 };
+        let mut marks = KNOWN
+            | mark(USER, *role == Role::User)
+            | mark(ASSISTANT, *role == Role::Assistant)
+            | mark(REPORT, usage.is_some())
+            | mark(REASONS_FIRST, content.first().is_some_and(ContentBlock::is_reasoning))
+            | mark(TYPED, parts.typed_blocks().next().is_some());
+        for block in content {
+            marks |= mark(REASONING, block.is_reasoning())
+                | mark(CHECKPOINTS, matches!(block, ContentBlock::Checkpoint(_)))
+                | mark(REMINDERS, matches!(block, ContentBlock::SystemReminder(_)));
+            if role.may_send(block) {
+                marks |= mark(CALLS, matches!(block, ContentBlock::ToolUse(_)))
+                    | mark(RESULTS, matches!(block, ContentBlock::ToolResult(_)))
+                    | mark(SERVER_CALLS, matches!(block, ContentBlock::ServerToolUse(_)));
+            }
+        }
+        let calls = plain_calls(parts);
+        marks |= mark(PLAIN, calls.is_some());
+        // What is larger than four gigabytes is counted each time.
+        let figure = |figure: u64| u32::try_from(figure).unwrap_or(u32::MAX);
+        Self {
+            calls: calls.unwrap_or_default(),
+            bytes: figure(measure::bytes(content)),
+            tokens: figure(measure::tokens(content)),
+            marks,
+        }
+    }
+
+    fn has(self, mark: u16) -> bool {
+        self.marks & mark != 0
+    }
+
+    /// Whether it is one at all.
+    pub(super) fn is_known(self) -> bool {
+        self.has(KNOWN)
+    }
+
+    pub(crate) fn role(self) -> Role {
+        match (self.has(USER), self.has(ASSISTANT)) {
+            (true, _) => Role::User,
+            (false, true) => Role::Assistant,
+            (false, false) => Role::System,
+        }
+    }
+
+    /// Whether the assistant calls tools of the host in it.
+    pub(crate) fn has_calls(self) -> bool {
+        self.has(CALLS)
+    }
+
+    /// Whether the user answers calls in it.
+    pub(crate) fn has_results(self) -> bool {
+        self.has(RESULTS)
+    }
+
+    /// Whether the assistant calls tools in it that the provider answers.
+    pub(crate) fn has_server_calls(self) -> bool {
+        self.has(SERVER_CALLS)
+    }
+
+    /// Whether somebody reasons in it, whoever may.
+    pub(crate) fn has_reasoning(self) -> bool {
+        self.has(REASONING)
+    }
+
+    /// Whether its first block is reasoning.
+    pub(crate) fn begins_with_reasoning(self) -> bool {
+        self.has(REASONS_FIRST)
+    }
+
+    /// Whether the host reminds the model of something in it.
+    pub(crate) fn has_reminders(self) -> bool {
+        self.has(REMINDERS)
+    }
+
+    pub(crate) fn has_checkpoints(self) -> bool {
+        self.has(CHECKPOINTS)
+    }
+
+    /// Whether it says what the call cost.
+    pub(crate) fn has_usage(self) -> bool {
+        self.has(REPORT)
+    }
+
+    /// Whether a person typed something in it.
+    pub(crate) fn is_typed(self) -> bool {
+        self.has(TYPED)
+    }
+
+    /// Whether no rule is broken within it: it has blocks, all of its role and none of them blank,
+    /// and no call or result comes twice. `false` says nothing: so it is where there are many of
+    /// them, and where a provider answers its own calls.
+    pub(crate) fn is_plain(self) -> bool {
+        self.has(PLAIN)
+    }
+
+    /// The calls that a plain message makes or answers, as one number: that of other calls is
+    /// another one, but for one chance in 2^64. Nobody can look for such calls, for the key is drawn
+    /// anew by every process.
+    pub(crate) fn calls(self) -> u64 {
+        self.calls
+    }
+
+    /// The bytes of its text, unless they are too many to be noted.
+    pub(super) fn bytes(self) -> Option<u64> {
+        (self.bytes < u32::MAX).then(|| u64::from(self.bytes))
+    }
+
+    /// Its tokens at [`measure::BYTES_PER_TOKEN`], unless they are too many to be noted.
+    pub(super) fn tokens(self) -> Option<u64> {
+        (self.tokens < u32::MAX).then(|| u64::from(self.tokens))
+    }
+}
+
+/// Returns the sum of the fingerprints of the calls that a message makes or answers, if it is plain.
+fn plain_calls(parts: &MessageParts) -> Option<u64> {
+    let (mut ids, mut count) = ([None::<&Text>; FEW], 0);
+    for block in &parts.content {
+        if block.is_blank() || !parts.role.may_send(block) {
+            return None;
+        }
+        let id = match block {
+            ContentBlock::ToolUse(call) => &call.id,
+            ContentBlock::ToolResult(result) => &result.tool_use_id,
+            ContentBlock::ServerToolResult(_) => return None,
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Document(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::ServerToolUse(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Opaque(_) => continue,
+        };
+        if ids.iter().flatten().any(|other| *other == id) {
+            return None;
+        }
+        *ids.get_mut(count)? = Some(id);
+        count += 1;
+    }
+    let sum = |sum: u64, id: &Text| sum.wrapping_add(fingerprint(id));
+    (!parts.content.is_empty()).then(|| ids.into_iter().flatten().fold(0, sum))
+}
+
+fn fingerprint(id: &Text) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Message, ServerToolResult, ServerToolUse, ToolResult, ToolUse};
+
+    fn call(id: &str) -> ContentBlock {
+        ToolUse::new(id, "read", Json::default()).into()
+    }
+
+    fn result(id: &str) -> ContentBlock {
+        ToolResult::text(id, "done").into()
+    }
+
+    fn calls(role: Role, content: Vec<ContentBlock>) -> Option<u64> {
+        let known = Message::new(role, content).sketch();
+        known.is_plain().then(|| known.calls())
+    }
+
+    #[test]
+    fn a_handle_has_thirty_two_bytes() {
+        assert_eq!(size_of::<Message>(), 32);
+    }
+
+    #[test]
+    fn calls_and_their_results_are_one_number_in_whatever_order() {
+        let called = calls(Role::Assistant, vec![call("a"), ContentBlock::text("So."), call("b")]);
+        assert_eq!(called, calls(Role::User, vec![result("b"), result("a")]));
+        assert_ne!(called, calls(Role::User, vec![result("a")]));
+        assert_ne!(called, calls(Role::User, vec![result("a"), result("c")]));
+        assert_eq!(calls(Role::User, vec![ContentBlock::text("So?")]), Some(0));
+    }
+
+    #[test]
+    fn a_message_that_breaks_a_rule_or_may_is_not_plain() {
+        let search = || ServerToolUse::new("s", "search", Json::default()).into();
+        let found = || ServerToolResult::new("s", "found", Json::default()).into();
+        let many = |count: usize| (0..count).map(|at| call(&at.to_string())).collect();
+        for (role, content, expected) in [
+            (Role::Assistant, vec![], false),
+            (Role::Assistant, vec![ContentBlock::text(" ")], false),
+            (Role::Assistant, vec![result("a")], false),
+            (Role::User, vec![call("a")], false),
+            (Role::User, vec![result("a"), result("a")], false),
+            (Role::Assistant, vec![call("a"), call("b"), call("a")], false),
+            (Role::Assistant, vec![search()], true),
+            (Role::Assistant, vec![search(), found()], false),
+            (Role::Assistant, many(FEW), true),
+            (Role::Assistant, many(FEW + 1), false),
+        ] {
+            assert_eq!(calls(role, content.clone()).is_some(), expected, "{role} {content:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_changed_is_looked_at_again() {
+        let mut message = Message::user("hi");
+        message.make_mut().content.push(ContentBlock::text("hello"));
+        let seen = |message: &Message| (message.text_bytes(), message.estimated_tokens());
+        assert_eq!(seen(&message), (7, 4 + 1 + 2));
+        assert!(!message.is_settled());
+        message.settle();
+        assert_eq!((seen(&message), message.is_settled()), ((7, 4 + 1 + 2), true));
+        message.change(|parts| parts.role = Role::Assistant);
+        assert_eq!((message.speaker(), message.is_settled()), (Role::Assistant, true));
+        message.make_mut().role = Role::System;
+        assert_eq!((message.speaker(), message.sketch().is_typed()), (Role::System, false));
+    }
+}
