@@ -14,7 +14,7 @@ use super::{
     insert::Insert,
     plan::{self, Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
+use crate::message::{ContentBlock, Message, Sketch, Text, TextBlock, ToolResult, ahead};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +134,10 @@ impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
-        for (index, message) in range.zip(messages) {
+        let least = self.options.min_bytes;
+        for (index, message) in
+            range.zip(ahead(messages, |known| known.has_reasoning() || may_be_long(known, least)))
+        {
             self.take_up(index, message);
         }
     }
@@ -167,11 +170,8 @@ impl Sweep<'_> {
 
     /// Returns the message with its results trimmed, if that changes it.
     fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
-        // A text is as long as all of the message at most, and that its handle knows.
-        let is_short = message.text_bytes() < self.options.min_bytes as u64;
-        let known = message.sketch();
-        let holds_none = is_short || known.is_plain() && !known.has_results();
-        if index >= self.recent || self.except == Some(index) || holds_none {
+        let stays = index >= self.recent || self.except == Some(index);
+        if stays || !may_be_long(message.sketch(), self.options.min_bytes) {
             return None;
         }
         let content = changed(&message.content, |block| {
@@ -200,6 +200,13 @@ impl Sweep<'_> {
             extra: result.extra.clone(),
         })
     }
+}
+
+/// Whether a message may hold a result with a text of so many bytes, as far as its handle knows.
+fn may_be_long(known: Sketch, bytes: usize) -> bool {
+    // A text is as long as all of the message at most.
+    let is_short = known.bytes().is_some_and(|all| all < bytes as u64);
+    !is_short && (known.has_results() || !known.is_plain())
 }
 
 /// Returns the blocks with some of them changed, if any is. Only those that stay are cloned: a

@@ -12,7 +12,9 @@ use crate::{
         CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
         legality,
     },
-    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
+    message::{
+        CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Sketch, Text, ahead,
+    },
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -308,7 +310,8 @@ impl Thread {
         self.sizes.truncate(from);
         self.checkpoints.truncate(from);
         let messages = self.messages.clone();
-        for (index, message) in messages.iter().enumerate().skip(from) {
+        let rest = messages.get(from..).unwrap_or_default();
+        for (index, message) in (from..).zip(ahead(rest, Sketch::has_checkpoints)) {
             self.note(index, message);
         }
         self.open_calls = legality::open_calls(&self.messages);
@@ -351,7 +354,11 @@ impl Extend<Message> for Thread {
         let settled: Vec<Message> = settled.collect();
         let held = self.messages.len();
         self.sizes.reserve(settled.len());
-        settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
+        let marked = settled.iter().filter(|message| message.sketch().has_checkpoints());
+        self.checkpoints.reserve(marked.count());
+        for (index, message) in (held..).zip(ahead(&settled, Sketch::has_checkpoints)) {
+            self.follow(index, message);
+        }
         self.messages.make_mut().extend(settled);
         self.open_calls = legality::open_calls(&self.messages);
     }

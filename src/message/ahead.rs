@@ -3,35 +3,36 @@
 //! The messages of a long thread lie far apart in memory. Work that takes one after the other waits
 //! for each: for its parts, for its blocks, for what those point to. A look at many at once, in which
 //! nothing depends on what was seen, lets the processor fetch them side by side; the work then finds
-//! them near. It pays where much is done for each message. Where next to nothing is, as where lengths
-//! are added, the processor looks ahead by itself, and a look costs some ten nanoseconds a message.
+//! them near. What the handles know needs no look at all.
 
 use std::{hint::black_box, slice};
 
-use super::{content::ContentBlock, message::Message, parts::Role};
+use super::{content::ContentBlock, message::Message, sketch::Sketch};
 
 /// How many messages are looked at before work on them begins.
-pub(crate) const BATCH: usize = 64;
+const BATCH: usize = 64;
 
-/// Walks messages in their order, and looks at each batch of them before it hands them out.
-pub(crate) fn ahead(messages: &[Message]) -> Ahead<'_> {
-    Ahead { seen: [].iter(), rest: messages }
+/// Walks messages in their order, and looks at those of each batch that will be worked on before it
+/// hands them out.
+pub(crate) fn ahead<W: Fn(Sketch) -> bool>(messages: &[Message], will_work: W) -> Ahead<'_, W> {
+    Ahead { seen: [].iter(), rest: messages, will_work }
 }
 
 /// The messages of a slice. Made by [`ahead`].
 #[derive(Clone, Debug)]
-pub(crate) struct Ahead<'a> {
+pub(crate) struct Ahead<'a, W> {
     seen: slice::Iter<'a, Message>,
     rest: &'a [Message],
+    will_work: W,
 }
 
-impl<'a> Iterator for Ahead<'a> {
+impl<'a, W: Fn(Sketch) -> bool> Iterator for Ahead<'a, W> {
     type Item = &'a Message;
 
     fn next(&mut self) -> Option<&'a Message> {
         if self.seen.as_slice().is_empty() {
             let (batch, rest) = self.rest.split_at(self.rest.len().min(BATCH));
-            look(batch);
+            look(batch, &self.will_work);
             (self.seen, self.rest) = (batch.iter(), rest);
         }
         self.seen.next()
@@ -45,14 +46,12 @@ impl<'a> Iterator for Ahead<'a> {
 
 /// Looks at messages, at their blocks, and at the blocks of results, so that all of it is near. The
 /// messages come first: how many blocks there are to look at is known by then, and nothing waits.
-pub(crate) fn look(batch: &[Message]) {
-    let blocks = || batch.iter().flat_map(|message| &message.content);
-    let results = || batch.iter().flat_map(Message::tool_results);
+fn look(batch: &[Message], will_work: impl Fn(Sketch) -> bool) {
+    let messages = || batch.iter().filter(|message| will_work(message.sketch()));
+    let blocks = || messages().flat_map(|message| &message.content);
+    let results = || messages().flat_map(Message::tool_results);
     let kinds = |seen, block: &ContentBlock| seen ^ block.kind().len();
-    // Who spoke and what it cost lie at the other end of a message.
-    let ends = |message: &Message| message.role == Role::User && message.usage.is_some();
-    black_box(batch.iter().filter(|message| ends(message)).count());
-    black_box(batch.iter().fold(0, |seen, message| seen ^ message.content.len()));
+    black_box(messages().fold(0, |seen, message| seen ^ message.content.len()));
     black_box(blocks().fold(0, kinds));
     black_box(results().flat_map(|result| &result.content).fold(0, kinds));
 }
@@ -89,7 +88,7 @@ mod tests {
         for count in [0, 1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH + 7] {
             let text = |number: usize| Message::user(number.to_string());
             let messages: Vec<Message> = (0..count).map(text).collect();
-            let mut walk = ahead(&messages);
+            let mut walk = ahead(&messages, |_| true);
             assert_eq!(walk.size_hint(), (count, Some(count)));
             assert!(walk.by_ref().eq(&messages));
             assert_eq!((walk.next(), walk.size_hint()), (None, (0, Some(0))));

@@ -157,7 +157,7 @@ impl Sketch {
     }
 
     /// The bytes of its text, unless they are too many to be noted.
-    pub(super) fn bytes(self) -> Option<u64> {
+    pub(crate) fn bytes(self) -> Option<u64> {
         (self.bytes < u32::MAX).then(|| u64::from(self.bytes))
     }
 

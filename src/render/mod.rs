@@ -109,7 +109,7 @@ pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
 pub fn render_into(messages: &[Message], options: &RenderOptions, rendered: &mut Rendered) {
     let mut markdown = Markdown::new(options);
     rendered.clear();
-    for message in ahead(messages) {
+    for message in ahead(messages, |_| true) {
         // Writing to a string cannot fail.
         let _ = markdown.message(message, rendered.next_message());
     }
@@ -135,5 +135,5 @@ pub fn write_to(
     out: &mut impl fmt::Write,
 ) -> fmt::Result {
     let mut markdown = Markdown::new(options);
-    ahead(messages).try_for_each(|message| markdown.message(message, out))
+    ahead(messages, |_| true).try_for_each(|message| markdown.message(message, out))
 }
