@@ -139,14 +139,11 @@ fn scan(messages: &[Message], replacements: &[Replacement]) -> HashMap<Checkpoin
     if places.is_empty() {
         return places;
     }
-    let marked =
-        messages.iter().enumerate().filter(|(_, message)| message.sketch().has_checkpoints());
-    for (message, candidate) in marked {
-        for (block, content) in candidate.content.iter().enumerate() {
-            let ContentBlock::Checkpoint(checkpoint) = content else { continue };
-            let Some(place) = places.get_mut(&checkpoint.id) else { continue };
+    for (message, candidate) in messages.iter().enumerate() {
+        for (id, block) in candidate.checkpoints() {
+            let Some(place) = places.get_mut(&id) else { continue };
             *place = match place {
-                Place::Unknown => Place::At(Position { message, block: block + 1 }),
+                Place::Unknown => Place::At(Position { message, block }),
                 Place::At(_) | Place::Ambiguous => Place::Ambiguous,
             };
         }

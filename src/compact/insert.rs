@@ -105,8 +105,15 @@ impl From<Insert> for Inserts {
 }
 
 impl From<Vec<Insert>> for Inserts {
-    fn from(all: Vec<Insert>) -> Self {
-        all.into_iter().collect()
+    fn from(mut all: Vec<Insert>) -> Self {
+        match all.pop() {
+            Some(only) if all.is_empty() => only.into(),
+            Some(last) => {
+                all.push(last);
+                Self(Held::Many(all))
+            }
+            None => Self::default(),
+        }
     }
 }
 

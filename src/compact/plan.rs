@@ -231,7 +231,15 @@ impl Plan {
     pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
         self.check(messages)?;
         let first = self.first_touched();
-        let mut tail = messages.split_off(first).into_iter();
+        let mut tail = messages.split_off(first);
+        if let [splice] = self.splices.as_slice() {
+            // Most compactions take one piece, of which the vector is handed back as it is.
+            let behind = tail.split_off(splice.at.len());
+            messages.extend(splice.build(|index| tail.get(index.checked_sub(first)?)));
+            messages.extend(behind);
+            return Ok(Removed { messages: tail });
+        }
+        let mut tail = tail.into_iter();
         let mut removed =
             Vec::with_capacity(self.splices.iter().map(|splice| splice.at.len()).sum());
         let mut next = first;

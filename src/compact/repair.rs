@@ -81,14 +81,17 @@ pub enum Repair {
 /// ```
 #[must_use]
 pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
-    let (repaired, repairs) = repair_numbered(messages);
+    // Most threads are in order: to see that takes less than to look for what each call needs.
+    if violations(&messages).is_empty() {
+        return (messages, Vec::new());
+    }
+    let (repaired, repairs) = mend(messages);
     (repaired.into_iter().map(|(_, message)| message).collect(), repairs)
 }
 
 /// Repairs, and gives each message the index that it had. One that was put in has the index of the
 /// message that it stands before.
 pub(crate) fn repair_numbered(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
-    // Most threads are in order: to see that takes less than to look for what each call needs.
     if violations(&messages).is_empty() {
         return (messages.into_iter().enumerate().collect(), Vec::new());
     }

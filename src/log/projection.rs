@@ -120,19 +120,19 @@ impl EventLog {
     pub fn replay(&self) -> Result<Vec<Message>, ReplayError> {
         match self.state().unreadable {
             Some(seq) => Err(ReplayError::Unreadable { seq }),
-            None => Ok(self.messages(&self.state().thread)),
+            None => Ok(self.messages(&self.state().thread, |message| message)),
         }
     }
 
-    /// The messages in these pieces.
-    pub(super) fn messages(&self, pieces: &Pieces) -> Vec<Message> {
+    /// The messages in these pieces, each made into what holds it.
+    pub(super) fn messages<T>(&self, pieces: &Pieces, make: impl Fn(Message) -> T) -> Vec<T> {
         let mut messages = Vec::with_capacity(pieces.len());
         for piece in pieces.iter() {
             match piece {
-                Piece::Made(made) => messages.push(made.message.clone()),
+                Piece::Made(made) => messages.push(make(made.message.clone())),
                 Piece::Run(run) => {
                     let arrived = run.clone().filter_map(|number| self.arrival(number));
-                    add_handles(&mut messages, arrived);
+                    add_handles(&mut messages, arrived, &make);
                 }
             }
         }

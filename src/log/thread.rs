@@ -12,9 +12,7 @@ use crate::{
         CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
         legality,
     },
-    message::{
-        CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Sketch, Text, ahead,
-    },
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -310,8 +308,7 @@ impl Thread {
         self.sizes.truncate(from);
         self.checkpoints.truncate(from);
         let messages = self.messages.clone();
-        let rest = messages.get(from..).unwrap_or_default();
-        for (index, message) in (from..).zip(ahead(rest, Sketch::has_checkpoints)) {
+        for (index, message) in messages.iter().enumerate().skip(from) {
             self.note(index, message);
         }
         self.open_calls = legality::open_calls(&self.messages);
@@ -319,12 +316,8 @@ impl Thread {
 
     /// Adds a message to the index and returns its tokens.
     fn note(&mut self, index: usize, message: &Message) -> u64 {
-        let marked = message.sketch().has_checkpoints();
-        let blocks = if marked { message.content.as_slice() } else { &[] };
-        for (block, content) in blocks.iter().enumerate() {
-            if let ContentBlock::Checkpoint(checkpoint) = content {
-                self.checkpoints.push(checkpoint.id, Position { message: index, block: block + 1 });
-            }
+        for (id, block) in message.checkpoints() {
+            self.checkpoints.push(id, Position { message: index, block });
         }
         let Size { messages, bytes, tokens } = self.size();
         let own = self.counter.message(message);
@@ -354,12 +347,13 @@ impl Extend<Message> for Thread {
         let settled: Vec<Message> = settled.collect();
         let held = self.messages.len();
         self.sizes.reserve(settled.len());
-        let marked = settled.iter().filter(|message| message.sketch().has_checkpoints());
-        self.checkpoints.reserve(marked.count());
-        for (index, message) in (held..).zip(ahead(&settled, Sketch::has_checkpoints)) {
-            self.follow(index, message);
+        self.checkpoints.reserve(settled.iter().flat_map(Message::checkpoints).count());
+        settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
+        if held == 0 {
+            self.messages = settled.into();
+        } else {
+            self.messages.make_mut().extend(settled);
         }
-        self.messages.make_mut().extend(settled);
         self.open_calls = legality::open_calls(&self.messages);
     }
 }

@@ -72,9 +72,9 @@ impl EventLog {
     pub fn undo_plan(&self, id: CompactionId) -> Result<Plan, UndoError> {
         let standing = self.state().check_undo(id)?;
         let insert = |message: Message| Insert::Message { message };
-        let back = standing.swaps.iter().map(|swap| {
-            let messages = self.messages(&swap.comes);
-            Splice { at: swap.at.clone(), insert: messages.into_iter().map(insert).collect() }
+        let back = standing.swaps.iter().map(|swap| Splice {
+            at: swap.at.clone(),
+            insert: self.messages(&swap.comes, insert).into(),
         });
         let marked = self
             .state()

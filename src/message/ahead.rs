@@ -56,16 +56,18 @@ fn look(batch: &[Message], will_work: impl Fn(Sketch) -> bool) {
     black_box(results().flat_map(|result| &result.content).fold(0, kinds));
 }
 
-/// Adds handles of these messages. To make one is to count it where the message lies, which no
-/// processor does for two at a time; so the counts are looked at before.
-pub(crate) fn add_handles<'m>(
-    handles: &mut Vec<Message>,
+/// Adds handles of these messages, each made into what holds it. To make a handle is to count it
+/// where the message lies, which no processor does for two at a time; so the counts are looked at
+/// before.
+pub(crate) fn add_handles<'m, T>(
+    handles: &mut Vec<T>,
     mut messages: impl Iterator<Item = &'m Message> + Clone,
+    make: impl Fn(Message) -> T,
 ) {
     loop {
         let batch = messages.clone().take(BATCH);
         black_box(batch.clone().fold(0, |seen, message| seen ^ message.references()));
-        handles.extend(batch.cloned());
+        handles.extend(batch.cloned().map(&make));
         if messages.nth(BATCH - 1).is_none() {
             return;
         }
@@ -75,7 +77,7 @@ pub(crate) fn add_handles<'m>(
 /// Returns other handles of these messages, as [`add_handles`].
 pub(crate) fn handles(messages: &[Message]) -> Vec<Message> {
     let mut handles = Vec::with_capacity(messages.len());
-    add_handles(&mut handles, messages.iter());
+    add_handles(&mut handles, messages.iter(), |message| message);
     handles
 }
 

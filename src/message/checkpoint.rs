@@ -59,6 +59,33 @@ impl FromStr for CheckpointId {
     }
 }
 
+impl CheckpointId {
+    /// The id as a number of four bytes, for where room is short.
+    pub(super) fn packed(self) -> u32 {
+        let digit = |sign: u8| match sign {
+            b'a'..=b'z' => sign - b'a',
+            _ => sign.saturating_sub(b'0').saturating_add(26),
+        };
+        // Six digits of 36 are less than 2^32.
+        self.0.iter().rev().fold(0, |number: u32, sign| {
+            number.wrapping_mul(36).wrapping_add(u32::from(digit(*sign)))
+        })
+    }
+
+    /// The id of which this is the number.
+    pub(super) fn unpacked(number: u32) -> Self {
+        Self::of(u64::from(number))
+    }
+
+    fn of(mut number: u64) -> Self {
+        Self(std::array::from_fn(|_| {
+            let digit = usize::try_from(number % 36).unwrap_or_default();
+            number /= 36;
+            ALPHABET.get(digit).copied().unwrap_or(b'a')
+        }))
+    }
+}
+
 impl fmt::Display for CheckpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
@@ -152,12 +179,7 @@ impl CheckpointIds {
     }
 
     fn next(&mut self) -> CheckpointId {
-        let mut number = self.random.next_u64();
-        CheckpointId(std::array::from_fn(|_| {
-            let digit = usize::try_from(number % 36).unwrap_or_default();
-            number /= 36;
-            ALPHABET.get(digit).copied().unwrap_or(b'a')
-        }))
+        CheckpointId::of(self.random.next_u64())
     }
 }
 
@@ -171,6 +193,16 @@ mod tests {
         assert_eq!(error.found, "<b>bold");
         for text in ["", "aaaaa", "aaaaaaa", "aaaaaA", "äaaaa", "aaaaa "] {
             assert!(text.parse::<CheckpointId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_comes_back_from_its_number() {
+        let mut ids = CheckpointIds::new(3);
+        let drawn = std::iter::repeat_with(|| ids.draw(|_| false)).take(1_000);
+        let ends = ["aaaaaa", "999999", "zzzzzz", "000000", "a9z0aa"].map(|id| id.parse().unwrap());
+        for id in drawn.chain(ends) {
+            assert_eq!(CheckpointId::unpacked(id.packed()), id);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{fmt, ops::Deref, sync::Arc};
 
 use super::{
+    checkpoint::CheckpointId,
     content::{ContentBlock, Summary, ToolResult},
     measure,
     parts::{MessageParts, Role},
@@ -149,6 +150,19 @@ impl Message {
     /// Who speaks, without a look at the parts if they are known.
     pub(crate) fn speaker(&self) -> Role {
         if self.sketch.is_known() { self.sketch.role() } else { self.role }
+    }
+
+    /// Its checkpoints, each with the number of blocks up to and with its marker. Where it only ends
+    /// with one, as messages do that a session stamped, no block is looked at.
+    pub(crate) fn checkpoints(&self) -> impl Iterator<Item = (CheckpointId, usize)> {
+        let known = self.sketch();
+        let stamp = known.stamp();
+        let search = known.has_checkpoints() && stamp.is_none();
+        let blocks = if search { self.content.as_slice() } else { &[] };
+        let found = blocks.iter().zip(1..).filter_map(|(block, end)| {
+            if let ContentBlock::Checkpoint(marker) = block { Some((marker.id, end)) } else { None }
+        });
+        stamp.into_iter().chain(found)
     }
 
     /// Whether it holds reasoning that was signed for what stood before it.

@@ -11,21 +11,26 @@ use std::{
 };
 
 use super::{
+    checkpoint::CheckpointId,
     content::ContentBlock,
     measure,
     parts::{MessageParts, Role},
     text::Text,
 };
 
-/// What is known of a message without a look at its parts. Eighteen bytes, so that a handle has
+/// What is known of a message without a look at its parts. Twenty-three bytes, so that a handle has
 /// thirty-two.
 #[derive(Clone, Copy)]
-#[repr(Rust, packed(2))]
+#[repr(Rust, packed)]
 pub(crate) struct Sketch {
     /// The calls that the message makes or answers: the sum of their fingerprints.
     calls: u64,
     bytes: u32,
     tokens: u32,
+    /// The checkpoint that the message ends with, where it has no other.
+    stamp: u32,
+    /// How many blocks a message with such a checkpoint has.
+    blocks: u8,
     marks: u16,
 }
 
@@ -42,13 +47,15 @@ const REPORT: u16 = 1 << 9;
 const TYPED: u16 = 1 << 10;
 const PLAIN: u16 = 1 << 11;
 const REMINDERS: u16 = 1 << 12;
+const STAMPED: u16 = 1 << 13;
 
 /// How many calls or results are compared with each other. Of a message with more nothing is said.
 const FEW: usize = 8;
 
 impl Sketch {
     /// Of a message that may have been changed since.
-    pub(super) const STALE: Self = Self { calls: 0, bytes: 0, tokens: 0, marks: 0 };
+    pub(super) const STALE: Self =
+        Self { calls: 0, bytes: 0, tokens: 0, stamp: 0, blocks: 0, marks: 0 };
 
     pub(super) fn of(parts: &MessageParts) -> Self {
         let MessageParts { role, content, usage, .. } = parts;
@@ -69,6 +76,9 @@ impl Sketch {
                     | mark(SERVER_CALLS, matches!(block, ContentBlock::ServerToolUse(_)));
             }
         }
+        let stamp = stamp(content);
+        marks |= mark(STAMPED, stamp.is_some());
+        let (stamp, blocks) = stamp.unwrap_or_default();
         let calls = plain_calls(parts);
         marks |= mark(PLAIN, calls.is_some());
         // What is larger than four gigabytes is counted each time.
@@ -77,6 +87,8 @@ impl Sketch {
             calls: calls.unwrap_or_default(),
             bytes: figure(measure::bytes(content)),
             tokens: figure(measure::tokens(content)),
+            stamp,
+            blocks,
             marks,
         }
     }
@@ -128,8 +140,14 @@ impl Sketch {
         self.has(REMINDERS)
     }
 
-    pub(crate) fn has_checkpoints(self) -> bool {
+    pub(super) fn has_checkpoints(self) -> bool {
         self.has(CHECKPOINTS)
+    }
+
+    /// The checkpoint that the message ends with, and how many blocks it has, where it has no other
+    /// checkpoint.
+    pub(super) fn stamp(self) -> Option<(CheckpointId, usize)> {
+        self.has(STAMPED).then(|| (CheckpointId::unpacked(self.stamp), usize::from(self.blocks)))
     }
 
     /// Whether it says what the call cost.
@@ -165,6 +183,15 @@ impl Sketch {
     pub(super) fn tokens(self) -> Option<u64> {
         (self.tokens < u32::MAX).then(|| u64::from(self.tokens))
     }
+}
+
+/// Returns the checkpoint that blocks end with and their number, if there is no other checkpoint and
+/// both can be noted.
+fn stamp(blocks: &[ContentBlock]) -> Option<(u32, u8)> {
+    let (ContentBlock::Checkpoint(last), before) = blocks.split_last()? else { return None };
+    let is_checkpoint = |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
+    let count = u8::try_from(blocks.len()).ok()?;
+    (!before.iter().any(is_checkpoint)).then(|| (last.id.packed(), count))
 }
 
 /// Returns the sum of the fingerprints of the calls that a message makes or answers, if it is plain.
