@@ -209,6 +209,7 @@ fn transforms(messages: &[Message], repetitions: usize) -> Vec<Row> {
     vec![
         memcpy(messages, repetitions),
         gather(messages, |_| true, repetitions),
+        row("clone the handles", repetitions, nothing, |()| messages.to_vec()).yardstick("clone"),
         row("compact", repetitions, nothing, |()| compact(messages, &all)),
         row("violations", repetitions, nothing, |()| legality::violations(messages)),
         row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),

@@ -7,7 +7,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::OnceLock,
+    sync::LazyLock,
 };
 
 use super::{
@@ -228,8 +228,9 @@ fn plain_calls(parts: &MessageParts) -> Option<u64> {
 }
 
 fn fingerprint(id: &Text) -> u64 {
-    static KEY: OnceLock<RandomState> = OnceLock::new();
-    KEY.get_or_init(RandomState::new).hash_one(id.as_str())
+    // As the hash maps of the standard library draw theirs; no result depends on it.
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    KEY.hash_one(id.as_str())
 }
 
 #[cfg(test)]

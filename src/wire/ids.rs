@@ -16,8 +16,11 @@ impl Ids {
         let calls = messages.iter().flat_map(|(_, message)| message.tool_uses());
         let ids: Vec<&Text> = calls.map(|call| &call.id).collect();
         let is_long = |id: &Text| id.len() > most && id.chars().count() > most;
-        let mut taken: HashSet<Text> = ids.iter().map(|id| (*id).clone()).collect();
         let mut names = HashMap::new();
+        if !ids.iter().any(|id| is_long(id)) {
+            return Self(names);
+        }
+        let mut taken: HashSet<Text> = ids.iter().map(|id| (*id).clone()).collect();
         for id in ids.into_iter().filter(|id| is_long(id)) {
             if names.contains_key(id) {
                 continue;

@@ -55,21 +55,11 @@ pub(super) struct Calls {
 impl Calls {
     /// Finds the calls whose answer has no form: both are left out.
     pub(super) fn new(messages: &[(usize, Message)]) -> Self {
-        let mut calls = Self { names: names(messages), ..Self::default() };
-        for (place, (_, message)) in messages.iter().enumerate() {
-            for block in &message.content {
-                if let ContentBlock::ToolUse(call) = block {
-                    calls.latest.insert(call.id.clone(), (place, CallKind::of(call)));
-                } else if let ContentBlock::ToolResult(result) = block
-                    && let Some((place, kind)) = calls.latest.get(&result.tool_use_id)
-                    && !is_writable(*kind, result)
-                {
-                    calls.lost.insert((*place, result.tool_use_id.clone()));
-                }
-            }
-        }
-        calls.latest.clear();
-        calls
+        let calls = || messages.iter().flat_map(|(_, message)| message.tool_uses());
+        let own_form = |call| matches!(CallKind::of(call), CallKind::Client(_));
+        let lost = if calls().any(own_form) { lost(messages) } else { HashSet::new() };
+        let latest = HashMap::with_capacity(calls().count());
+        Self { names: names(messages), latest, lost }
     }
 
     /// Notes that a call is at work, which stands at this place of the thread.
@@ -86,6 +76,9 @@ impl Calls {
 
     /// The id under which the latest call of this id goes out.
     pub(super) fn name(&self, id: &Text) -> Text {
+        if self.names.is_empty() {
+            return id.clone();
+        }
         let place = self.latest.get(id).map(|(place, _)| *place);
         let name = place.and_then(|place| self.names.get(&(place, id.clone())));
         name.unwrap_or(id).clone()
@@ -93,19 +86,45 @@ impl Calls {
 
     /// Whether the latest call of this id is left out.
     pub(super) fn is_lost(&self, id: &Text) -> bool {
+        if self.lost.is_empty() {
+            return false;
+        }
         let place = self.latest.get(id).map(|(place, _)| *place);
         place.is_some_and(|place| self.lost.contains(&(place, id.clone())))
     }
 }
 
+/// Finds the calls of a form of its own whose answer cannot be written in it.
+fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
+    let (mut latest, mut lost) = (HashMap::new(), HashSet::new());
+    for (place, (_, message)) in messages.iter().enumerate() {
+        for block in &message.content {
+            if let ContentBlock::ToolUse(call) = block {
+                latest.insert(&call.id, (place, CallKind::of(call)));
+            } else if let ContentBlock::ToolResult(result) = block
+                && let Some((place, kind)) = latest.get(&result.tool_use_id)
+                && !is_writable(*kind, result)
+            {
+                lost.insert((*place, result.tool_use_id.clone()));
+            }
+        }
+    }
+    lost
+}
+
 /// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
 /// anywhere behind their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
-    let ids = Ids::new(messages, MAX_ID);
     let calls = || {
         let places = messages.iter().enumerate();
         places.flat_map(|(place, (_, message))| message.tool_uses().map(move |call| (place, call)))
     };
+    // Nearly always each has a good one of its own.
+    let mut seen = HashSet::with_capacity(calls().count());
+    if calls().all(|(_, ToolUse { id, .. })| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
+        return HashMap::new();
+    }
+    let ids = Ids::new(messages, MAX_ID);
     let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.of(&call.id)).collect();
     let mut numbers: HashMap<Text, usize> = HashMap::new();
     let mut names = HashMap::new();

@@ -36,13 +36,14 @@ pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
 fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     let mut seen: HashSet<Text> = HashSet::new();
     let mut called: HashSet<Text> = HashSet::new();
+    let whole = has_whole(items);
     items.retain_mut(|item| {
         let call_id = match &item.kind {
             Kind::Call(id) => Some(id),
             Kind::Whole(label) => label.call_id.as_ref().filter(|_| kinds::is_call(&label.kind)),
             Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => None,
         };
-        let is_new = call_id.is_none_or(|id| called.insert(id.clone()));
+        let is_new = !whole || call_id.is_none_or(|id| called.insert(id.clone()));
         if !is_new && matches!(item.kind, Kind::Whole(_)) {
             notes.turn_to(item.at);
             notes.drop_block("opaque", "a call of its id stands before it");
@@ -54,6 +55,11 @@ fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
         }
         seen.insert(id) || without_id(item, "an item of its id stands before it", notes)
     });
+}
+
+/// Whether an item is written as it came. Without one no other can be in its way.
+fn has_whole(items: &[Item]) -> bool {
+    items.iter().any(|item| matches!(item.kind, Kind::Whole(_)))
 }
 
 /// Takes the id of an item away; `false` if the item cannot stand without.
@@ -74,7 +80,7 @@ fn without_id(item: &mut Item, reason: &str, notes: &mut Notes) -> bool {
 
 /// Drops calls that are kept whole, and whose answer does not come.
 fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
-    if ending.at_rest {
+    if ending.at_rest || !has_whole(items) {
         return;
     }
     let mut answers: HashSet<Text> = HashSet::new();
@@ -104,6 +110,9 @@ fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
 
 /// Drops answers that are kept whole, and whose call is not there.
 fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    if !has_whole(items) {
+        return;
+    }
     let mut called: HashSet<Text> = HashSet::new();
     let mut is_chained = ending.is_chained;
     items.retain(|item| {
