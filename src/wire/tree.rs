@@ -127,18 +127,18 @@ impl Tree {
     }
 
     /// Adds the value to a text. By hand, because `serde_json` looks at every byte of a string by
-    /// itself, and strings are most of a body.
-    fn write(&self, json: &mut String) {
+    /// itself, and strings are most of a body. What is written is dropped while it is still near.
+    fn write(self, json: &mut String) {
         match self {
             Self::Null => json.push_str("null"),
-            Self::Bool(value) => json.push_str(if *value { "true" } else { "false" }),
+            Self::Bool(value) => json.push_str(if value { "true" } else { "false" }),
             Self::Number(number) => json.push_str(&number.to_string()),
-            Self::Text(text) => push_string(json, text),
+            Self::Text(text) => push_string(json, &text),
             Self::Word(word) => push_string(json, word),
             Self::Raw(raw) => json.push_str(raw.as_str()),
             Self::Array(items) => {
                 json.push('[');
-                for (index, item) in items.iter().enumerate() {
+                for (index, item) in items.into_iter().enumerate() {
                     separate(json, index);
                     item.write(json);
                 }
@@ -146,9 +146,9 @@ impl Tree {
             }
             Self::Object(Object(fields)) => {
                 json.push('{');
-                for (index, (key, value)) in fields.iter().enumerate() {
+                for (index, (key, value)) in fields.into_iter().enumerate() {
                     separate(json, index);
-                    push_string(json, key);
+                    push_string(json, &key);
                     json.push(':');
                     value.write(json);
                 }
