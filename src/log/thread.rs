@@ -44,11 +44,18 @@ pub struct Thread {
     messages: Messages,
     counter: Arc<dyn TokenCounter>,
     /// The size of the thread up to and including each message.
-    sizes: Vec<Size>,
+    sums: Vec<Sum>,
     checkpoints: Places,
     open_calls: Vec<Text>,
     context: ContextUsage,
     epoch: u64,
+}
+
+/// Bytes of text and tokens, together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    bytes: u64,
+    tokens: u64,
 }
 
 impl Thread {
@@ -67,7 +74,7 @@ impl Thread {
         Self {
             messages: Messages::default(),
             counter,
-            sizes: Vec::new(),
+            sums: Vec::new(),
             checkpoints: Places::default(),
             open_calls: Vec::new(),
             context: ContextUsage::default(),
@@ -114,7 +121,8 @@ impl Thread {
     /// The size of the thread, tokens as its counter estimates them.
     #[must_use]
     pub fn size(&self) -> Size {
-        self.sizes.last().copied().unwrap_or_default()
+        let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
+        Size { messages: self.sums.len(), bytes, tokens }
     }
 
     /// How full the context is: what the last call reported and what was pushed since; an estimate
@@ -127,9 +135,9 @@ impl Thread {
 
     /// Estimated tokens of the message at this place, as its counter said when it came.
     pub(crate) fn tokens_of(&self, message: usize) -> u64 {
-        let until = |len: usize| len.checked_sub(1).and_then(|last| self.sizes.get(last));
-        let tokens = |size: Option<&Size>| size.map_or(0, |size| size.tokens);
-        tokens(self.sizes.get(message)).saturating_sub(tokens(until(message)))
+        let until = |len: usize| len.checked_sub(1).and_then(|last| self.sums.get(last));
+        let tokens = |sum: Option<&Sum>| sum.map_or(0, |sum| sum.tokens);
+        tokens(self.sums.get(message)).saturating_sub(tokens(until(message)))
     }
 
     /// What counts the tokens.
@@ -305,7 +313,7 @@ impl Thread {
 
     /// Notes what is there from this message on, and nothing else.
     fn index(&mut self, from: usize) {
-        self.sizes.truncate(from);
+        self.sums.truncate(from);
         self.checkpoints.truncate(from);
         let messages = self.messages.clone();
         for (index, message) in messages.iter().enumerate().skip(from) {
@@ -319,10 +327,9 @@ impl Thread {
         for (id, block) in message.checkpoints() {
             self.checkpoints.push(id, Position { message: index, block });
         }
-        let Size { messages, bytes, tokens } = self.size();
+        let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
         let own = self.counter.message(message);
-        self.sizes.push(Size {
-            messages: messages + 1,
+        self.sums.push(Sum {
             bytes: bytes.saturating_add(message.text_bytes()),
             tokens: tokens.saturating_add(own),
         });
@@ -346,7 +353,7 @@ impl Extend<Message> for Thread {
         // All of them first, for this may panic: the index must never know less than there is.
         let settled: Vec<Message> = settled.collect();
         let held = self.messages.len();
-        self.sizes.reserve(settled.len());
+        self.sums.reserve(settled.len());
         self.checkpoints.reserve(settled.iter().flat_map(Message::checkpoints).count());
         settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
         if held == 0 {
