@@ -287,6 +287,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_much_to_be_noted_is_counted() {
+        let most = Sketch { bytes: u32::MAX, tokens: u32::MAX, ..Message::user("hi").sketch() };
+        assert_eq!((most.bytes(), most.tokens()), (None, None));
+        let less = Sketch { bytes: u32::MAX - 1, tokens: 0, ..most };
+        assert_eq!((less.bytes(), less.tokens()), (Some(u64::from(u32::MAX) - 1), Some(0)));
+    }
+
+    #[test]
+    fn checkpoints_are_found_wherever_they_stand() {
+        let marker = |id: &str| ContentBlock::checkpoint(id.parse().unwrap());
+        let text = || ContentBlock::text("So?");
+        let found = |content: Vec<ContentBlock>| {
+            let message = Message::new(Role::User, content);
+            let found = message.checkpoints().map(|(id, end)| (id.to_string(), end));
+            (message.sketch().stamp().is_some(), found.collect::<Vec<_>>())
+        };
+        let at = |id: &str, end| (id.to_owned(), end);
+        assert_eq!(found(vec![text()]), (false, vec![]));
+        assert_eq!(found(vec![text(), marker("a1b2c3")]), (true, vec![at("a1b2c3", 2)]));
+        assert_eq!(found(vec![marker("a1b2c3"), text()]), (false, vec![at("a1b2c3", 1)]));
+        let two = vec![marker("aaaaaa"), text(), marker("bbbbbb")];
+        assert_eq!(found(two), (false, vec![at("aaaaaa", 1), at("bbbbbb", 3)]));
+        for (texts, noted) in [(254, true), (255, false)] {
+            let mut long = vec![text(); texts];
+            long.push(marker("999999"));
+            assert_eq!(found(long), (noted, vec![at("999999", texts + 1)]));
+        }
+    }
+
+    #[test]
     fn what_was_changed_is_looked_at_again() {
         let mut message = Message::user("hi");
         message.make_mut().content.push(ContentBlock::text("hello"));

@@ -28,8 +28,7 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
 
     /// Returns the tokens of a message: its blocks and its framing.
     fn message(&self, message: &Message) -> u64 {
-        let blocks = message.content.iter().map(|block| self.block(block));
-        blocks.fold(MESSAGE_TOKENS, u64::saturating_add)
+        summed(self, message)
     }
 
     /// Returns the tokens of a block. Signatures count nothing: providers turn them back into the
@@ -68,6 +67,12 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
             [&request.system, &request.messages].map(|part: &SharedVec<_>| self.messages(part));
         parts.into_iter().fold(self.tools(&request.tools), u64::saturating_add)
     }
+}
+
+/// Returns the tokens of the blocks of a message and of its framing.
+pub(super) fn summed(counter: &(impl TokenCounter + ?Sized), message: &Message) -> u64 {
+    let blocks = message.content.iter().map(|block| counter.block(block));
+    blocks.fold(MESSAGE_TOKENS, u64::saturating_add)
 }
 
 const _: Option<Box<dyn TokenCounter>> = None;

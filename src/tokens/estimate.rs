@@ -1,9 +1,9 @@
 //! Estimates from the bytes of a text, which cost nothing.
 
-use super::counter::TokenCounter;
+use super::counter::{self, TokenCounter};
 use crate::message::{
     ContentBlock, Message,
-    measure::{self, BYTES_PER_TOKEN, MESSAGE_TOKENS},
+    measure::{self, BYTES_PER_TOKEN},
 };
 
 /// An estimate: the bytes of a text divided by a number, rounded up.
@@ -61,12 +61,9 @@ impl TokenCounter for ByteEstimate {
     }
 
     fn message(&self, message: &Message) -> u64 {
-        if *self == Self::TRIGGER {
-            // Its handle knows.
-            return message.estimated_tokens();
-        }
-        let blocks = message.content.iter().map(|block| self.block(block));
-        blocks.fold(MESSAGE_TOKENS, u64::saturating_add)
+        // At this rate the handle knows.
+        let is_known = self.bytes_per_token == BYTES_PER_TOKEN;
+        if is_known { message.estimated_tokens() } else { counter::summed(self, message) }
     }
 }
 
