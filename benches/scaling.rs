@@ -28,7 +28,7 @@ use threadfold::{
     compact::{CompactOptions, Size, TrimOptions, trim},
     edl::{Script, Workspace},
     legality,
-    log::{CompactionRecord, Event, EventLog},
+    log::{CompactionFailure, CompactionRecord, Event, EventLog},
     message::{CompactionId, CompactionReason, StopReason, Timestamp},
     model::ModelError,
     render::{ChunkBudget, RenderOptions, chunk, render, render_into},
@@ -259,10 +259,23 @@ fn logs(messages: &[Message], repetitions: usize) -> Vec<Row> {
         row(
             "undo a compaction",
             repetitions,
-            || log.clone(),
+            || written_to(&log),
             |mut log| (log.undo(Timestamp(0), CompactionId(0)).expect("it stands"), log),
         ),
     ]
+}
+
+/// A copy of a log with room for what comes next, as one has that is written to.
+fn written_to(log: &EventLog) -> EventLog {
+    let mut log = log.clone();
+    let failure = CompactionFailure::new(
+        log.next_compaction(),
+        CompactionReason::default(),
+        "mine",
+        "no model",
+    );
+    log.append(Timestamp(0), Event::CompactionFailed(Box::new(failure))).expect("it fits");
+    log
 }
 
 fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {

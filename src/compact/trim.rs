@@ -135,9 +135,7 @@ impl Sweep<'_> {
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
         let least = self.options.min_bytes;
-        for (index, message) in
-            range.zip(ahead(messages, |known| known.has_reasoning() || may_be_long(known, least)))
-        {
+        for (index, message) in range.zip(ahead(messages, |known| may_work_on(known, least))) {
             self.take_up(index, message);
         }
     }
@@ -151,6 +149,12 @@ impl Sweep<'_> {
             }
             None => return,
         };
+        if self.splices.is_empty() {
+            // From here on nearly every message that may be worked on has a splice.
+            let least = self.options.min_bytes;
+            let rest = self.messages.iter().skip(index).map(Message::sketch);
+            self.splices.reserve(rest.filter(|known| may_work_on(*known, least)).count());
+        }
         self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
     }
 
@@ -200,6 +204,11 @@ impl Sweep<'_> {
             extra: result.extra.clone(),
         })
     }
+}
+
+/// Whether a message may be trimmed, or marked behind one that was.
+fn may_work_on(known: Sketch, bytes: usize) -> bool {
+    known.has_reasoning() || may_be_long(known, bytes)
 }
 
 /// Whether a message may hold a result with a text of so many bytes, as far as its handle knows.

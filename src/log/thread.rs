@@ -346,15 +346,17 @@ impl Default for Thread {
 
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        let mut marked = 0;
         let settled = messages.into_iter().map(|mut message| {
             message.settle();
+            marked += message.checkpoints().count();
             message
         });
         // All of them first, for this may panic: the index must never know less than there is.
         let settled: Vec<Message> = settled.collect();
         let held = self.messages.len();
         self.sums.reserve(settled.len());
-        self.checkpoints.reserve(settled.iter().flat_map(Message::checkpoints).count());
+        self.checkpoints.reserve(marked);
         settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
         if held == 0 {
             self.messages = settled.into();

@@ -133,7 +133,9 @@ impl Message {
 
     /// Notes what the parts are, if they may have been changed.
     pub(crate) fn settle(&mut self) {
-        self.sketch = self.sketch();
+        if !self.sketch.is_known() {
+            self.sketch = Sketch::of(&self.parts);
+        }
     }
 
     /// What is known of the parts. Takes constant time, or a look at all blocks where the parts may
