@@ -370,6 +370,14 @@ mod tests {
     }
 
     #[test]
+    fn a_result_in_a_message_of_the_wrong_role_is_trimmed_too() {
+        let result = ToolResult::text("t1", "line\n".repeat(100));
+        let thread = [Message::new(crate::Role::Assistant, vec![result.into()])];
+        let options = TrimOptions { keep_recent: 0, ..TrimOptions::default() };
+        assert_eq!(trim(&thread, &options).results, 1);
+    }
+
+    #[test]
     fn trimming_harder_counts_on() {
         let text = (0..40).map(|line| format!("line {line}\n")).collect::<String>();
         let gently = shortened(&text, &options(5, 1_000)).unwrap();
