@@ -40,6 +40,12 @@ impl<T: Clone> SharedVec<T> {
     /// assert_eq!((before[..].to_vec(), numbers[..].to_vec()), (vec![1, 2], vec![1, 2, 3]));
     /// ```
     pub fn make_mut(&mut self) -> &mut Vec<T> {
+        if Arc::get_mut(&mut self.0).is_none() {
+            // With room: what is copied to be added to would be copied again for want of it.
+            let mut own = Vec::with_capacity(self.len() + self.len() / 8 + 4);
+            own.extend_from_slice(self);
+            self.0 = Arc::new(own);
+        }
         Arc::make_mut(&mut self.0)
     }
 }
