@@ -190,14 +190,19 @@ impl Thread {
     pub fn push(&mut self, mut message: Message) {
         message.settle();
         self.follow(self.messages.len(), &message);
-        match message.speaker() {
-            Role::Assistant if message.sketch().has_calls() => {
-                self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
-            }
-            Role::Assistant => {}
-            Role::User | Role::System => self.open_calls.clear(),
-        }
+        self.open(std::slice::from_ref(&message));
         self.messages.make_mut().push(message);
+    }
+
+    /// Notes which calls are open behind messages that come.
+    fn open(&mut self, messages: &[Message]) {
+        let answer = messages.iter().rposition(|message| message.speaker() != Role::Assistant);
+        if answer.is_some() {
+            self.open_calls.clear();
+        }
+        let since = messages.iter().skip(answer.map_or(0, |last| last + 1));
+        let calls = since.filter(|message| message.sketch().has_calls());
+        self.open_calls.extend(calls.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
     /// Follows an append, but for the calls that are open behind it.
@@ -358,12 +363,12 @@ impl Extend<Message> for Thread {
         self.sums.reserve(settled.len());
         self.checkpoints.reserve(marked);
         settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
+        self.open(&settled);
         if held == 0 {
             self.messages = settled.into();
         } else {
             self.messages.make_mut().extend(settled);
         }
-        self.open_calls = legality::open_calls(&self.messages);
     }
 }
 
@@ -459,6 +464,24 @@ mod tests {
         let before = thread.messages().clone();
         assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 3, found: 4 }));
         assert!(thread.messages().ptr_eq(&before));
+    }
+
+    #[test]
+    fn messages_at_once_open_the_calls_that_they_open_one_by_one() {
+        let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let calls = |id: &str| Message::new(Role::Assistant, vec![call(id)]);
+        let said = || Message::assistant("So.");
+        let more = [calls("a"), Message::user("no"), calls("b"), said(), calls("c"), calls("d")];
+        for until in 0..=more.len() {
+            for from in 0..=until {
+                let mut at_once: Thread = more[..from].iter().cloned().collect();
+                at_once.extend(more[from..until].iter().cloned());
+                let mut one_by_one = Thread::default();
+                more[..until].iter().cloned().for_each(|message| one_by_one.push(message));
+                assert_eq!(at_once.open_calls(), legality::open_calls(&more[..until]));
+                assert_eq!(one_by_one.open_calls(), at_once.open_calls());
+            }
+        }
     }
 
     #[test]
