@@ -35,8 +35,7 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
         None if has_other_start(&fields) => own.push(mark("~input", "absent")),
         None => return Err(path.missing(EXPECTED)),
     }
-    // Results that join a message change it again and again: it is settled once.
-    reader.thread.iter_mut().for_each(Message::settle);
+    reader.close();
     Ok(params::read(fields, reader.system, reader.thread, own))
 }
 
@@ -53,6 +52,8 @@ struct Reader {
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
+    /// The last message, which more items may join: what is known of it is noted once.
+    open: Option<MessageParts>,
     /// Whether the last item was the answer to a call: another one joins it.
     more_results: bool,
 }
@@ -65,14 +66,15 @@ impl Reader {
             return;
         };
         fields.take("instructions");
-        self.system.push(with_mark(Message::system(text), mark("~as", "instructions")));
+        let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
+        self.system.push(with_mark(message, mark("~as", "instructions")).into());
     }
 
     /// The input that is one text.
     fn text(&mut self, raw: Raw<'_>) {
         let blocks = said(raw).map(|content| content.blocks).unwrap_or_default();
-        let message = with_mark(Message::new(Role::User, blocks), mark("~input", "string"));
-        self.said(message);
+        let message = MessageParts::new(Role::User, blocks);
+        self.said(with_mark(message, mark("~input", "string")));
     }
 
     fn items(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<(), WireError> {
@@ -85,42 +87,51 @@ impl Reader {
                 Item::Answered(blocks) => self.join(Role::Assistant, blocks),
                 Item::Result(block) if self.more_results => self.join(Role::User, vec![block]),
                 Item::Result(block) => {
-                    self.thread.push(Message::new(Role::User, vec![block]));
+                    self.open(MessageParts::new(Role::User, vec![block]));
                     self.more_results = true;
                     continue;
                 }
-                Item::Kept(block) => self.thread.push(Message::new(Role::User, vec![block])),
+                Item::Kept(block) => self.open(MessageParts::new(Role::User, vec![block])),
             }
-            self.more_results &= self.thread.last().is_some_and(is_result);
+            self.more_results &= self.open.as_ref().is_some_and(holds_result);
         }
         Ok(())
     }
 
-    fn said(&mut self, mut message: Message) {
-        if message.role == Role::System && self.thread.is_empty() {
-            self.system.push(with_mark(message, mark("~as", "item")));
+    fn said(&mut self, mut message: MessageParts) {
+        let is_first = self.thread.is_empty() && self.open.is_none();
+        if message.role == Role::System && is_first {
+            self.system.push(with_mark(message, mark("~as", "item")).into());
             return;
         }
         if message.role == Role::User {
-            message.change(|MessageParts { content, .. }| {
-                recognise(content, self.recognise);
-                content.iter_mut().for_each(mark_summary);
-            });
+            recognise(&mut message.content, self.recognise);
+            message.content.iter_mut().for_each(mark_summary);
         }
-        self.thread.push(message);
+        self.open(message);
     }
 
     /// Adds blocks to the last message, if it is of this role.
     fn join(&mut self, role: Role, blocks: Vec<ContentBlock>) {
-        match self.thread.last_mut().filter(|last| last.role == role) {
-            Some(last) => last.make_mut().content.extend(blocks),
-            None => self.thread.push(Message::new(role, blocks)),
+        match self.open.as_mut().filter(|last| last.role == role) {
+            Some(last) => last.content.extend(blocks),
+            None => self.open(MessageParts::new(role, blocks)),
         }
+    }
+
+    /// Begins a message behind the last one.
+    fn open(&mut self, message: MessageParts) {
+        self.close();
+        self.open = Some(message);
+    }
+
+    fn close(&mut self) {
+        self.thread.extend(self.open.take().map(Message::from));
     }
 }
 
-fn is_result(message: &Message) -> bool {
-    message.tool_results().next().is_some()
+fn holds_result(message: &MessageParts) -> bool {
+    message.content.iter().any(|block| matches!(block, ContentBlock::ToolResult(_)))
 }
 
 /// A summary that came as text is nothing that was compacted here.
@@ -130,8 +141,8 @@ fn mark_summary(block: &mut ContentBlock) {
     }
 }
 
-fn with_mark(mut message: Message, field: Field) -> Message {
-    message.change(|parts| parts.extra = marked_too(&parts.extra, field));
+fn with_mark(mut message: MessageParts, field: Field) -> MessageParts {
+    message.extra = marked_too(&message.extra, field);
     message
 }
 

@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Message, MessageParts, Role, ServerToolUse, Text, ToolInput, ToolResult,
-        ToolUse,
+        ContentBlock, MessageParts, Role, ServerToolUse, Text, ToolInput, ToolResult, ToolUse,
     },
     wire::{
         fields::{Fields, text},
@@ -23,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) enum Item {
     /// A message of the host's standing instructions, or of the user.
-    Said(Message),
+    Said(MessageParts),
     /// Something of the model: one block, or the parts of a message.
     Answered(Vec<ContentBlock>),
     /// The answer to a call.
@@ -162,7 +161,7 @@ fn hosted(raw: Raw<'_>, label: &Label<'_>, led: Option<&Text>) -> Option<Content
 }
 
 /// Reads a message of the user or of the host; `None` if it cannot be read.
-fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<Message> {
+fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<MessageParts> {
     let (role, word) = match label.role.as_deref()? {
         "user" => (Role::User, None),
         "system" => (Role::System, None),
@@ -173,7 +172,7 @@ fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<Message> {
     let Content { blocks, form } = said(fields.take("content")?)?;
     let own = books(&mut fields).into_iter().chain(word).chain(form).collect();
     let extra = keep(&fields, own);
-    Some(MessageParts { extra, ..MessageParts::new(role, blocks) }.into())
+    Some(MessageParts { extra, ..MessageParts::new(role, blocks) })
 }
 
 /// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
