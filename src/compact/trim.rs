@@ -59,7 +59,7 @@ pub struct Trimmed {
 /// assistant message with reasoning behind the first such message is kept with all of its blocks
 /// and marked [`prefix_rewritten`](field@crate::message::Message::prefix_rewritten). Texts never
 /// become longer, what is no text stays, and what was legal stays legal. Takes time linear in the
-/// text of the results.
+/// messages and in the text that stays: what goes is not looked at.
 ///
 /// ```
 /// use threadfold::{ContentBlock, Message, Role};
@@ -73,11 +73,11 @@ pub struct Trimmed {
 ///     Message::new(Role::User, vec![ToolResult::text("t1", listing).into()]),
 /// ];
 /// let trimmed = trim(&thread, &TrimOptions { lines: 1, keep_recent: 0, ..TrimOptions::default() });
-/// assert_eq!((trimmed.results, trimmed.bytes_removed), (1, 751));
+/// assert_eq!((trimmed.results, trimmed.bytes_removed), (1, 761));
 /// trimmed.plan.apply(&mut thread)?;
 /// let result = thread[2].tool_results().next().and_then(|result| result.content.first());
 /// let text = result.and_then(ContentBlock::as_text).map(|text| text.as_str());
-/// assert_eq!(text, Some("src/compact/trim.rs\n[39 lines, 781 bytes trimmed]"));
+/// assert_eq!(text, Some("src/compact/trim.rs\n[781 bytes trimmed]"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
@@ -239,114 +239,62 @@ fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<T
     if text.len() < options.min_bytes {
         return None;
     }
-    let (body, before) = Gone::split(text);
+    let (body, before) = without_marker(text);
     let head = head(body, options);
-    let rest = body.get(head.len()..).filter(|rest| !rest.is_empty())?;
-    let gone = Gone {
-        lines: before.lines.saturating_add(lines_gone(head, rest) as u64),
-        bytes: before.bytes.saturating_add(rest.len() as u64),
-    };
+    let rest = body.len() - head.len();
+    if rest == 0 {
+        return None;
+    }
     buffer.clear();
     buffer.push_str(head);
     buffer.push_str(if head.is_empty() { "" } else { "\n" });
-    gone.write(buffer);
+    push_marker(buffer, before.saturating_add(rest as u64));
     (buffer.len() < text.len()).then(|| Text::from(buffer.as_str()))
 }
 
-/// The lines that stay, without the break behind the last; the whole text if no line goes.
+/// The lines that stay, without the break behind the last; the whole text if no line goes. Nothing
+/// behind the bytes that may stay is looked at.
 fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
-    let last = options.lines.checked_sub(1);
-    let end = last.map_or(Some(0), |last| nth_break(text.as_bytes(), last));
-    let end = end.filter(|end| *end + 1 < text.len()).unwrap_or(text.len());
-    let most = options.bytes.unwrap_or(usize::MAX);
-    let end = (0..=end.min(most)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let head = text.get(..end).unwrap_or_default();
+    let most = options.bytes.map_or(text.len(), |bytes| bytes.min(text.len()));
+    let border = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let reach = text.get(..border).unwrap_or_default();
+    let end = match options.lines.checked_sub(1) {
+        Some(last) => reach.match_indices('\n').nth(last).map(|(end, _)| end),
+        None => Some(0),
+    };
+    let end = end.filter(|end| *end + 1 < text.len()).unwrap_or(border);
+    let head = reach.get(..end).unwrap_or_default();
     if end < text.len() { head.trim_end_matches(['\n', '\r']) } else { head }
-}
-
-/// How many lines a text loses with its rest, which is not empty. A line of which a part stays is
-/// not lost.
-fn lines_gone(head: &str, rest: &str) -> usize {
-    let open = |text: &str| usize::from(!text.is_empty() && !text.ends_with('\n'));
-    line_breaks(rest.as_bytes()) + open(rest) - open(head)
-}
-
-/// How many bytes are counted at a time: so few that their count fits in a byte.
-const STRIDE: usize = 128;
-
-/// Where the line break stands before which there are so many others. Whole strides are passed over
-/// by their count, a register of bytes at a time.
-fn nth_break(bytes: &[u8], mut before: usize) -> Option<usize> {
-    let mut at = 0;
-    for stride in bytes.chunks(STRIDE) {
-        let breaks = line_breaks(stride);
-        if before < breaks {
-            let mut breaks = stride.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-            return breaks.nth(before).map(|(offset, _)| at + offset);
-        }
-        before -= breaks;
-        at += STRIDE;
-    }
-    None
-}
-
-/// Counts line breaks. The sum of a stride is a byte, so that the compiler compares and adds up a
-/// whole register of bytes at once.
-fn line_breaks(bytes: &[u8]) -> usize {
-    let count = |bytes: &[u8]| bytes.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
-    let (strides, rest) = bytes.as_chunks::<STRIDE>();
-    let breaks: usize = strides.iter().map(|stride| usize::from(count(stride))).sum();
-    breaks + usize::from(count(rest))
 }
 
 /// How the line ends that stands for what went.
 const END: &str = " trimmed]";
 
-/// What was cut off a text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Gone {
-    lines: u64,
-    bytes: u64,
+/// Divides a text from the marker that it ends with, which says how many bytes went. Only a last
+/// line that is a marker to the letter is one.
+fn without_marker(text: &str) -> (&str, u64) {
+    // Without this a text of one line would be looked through for the break before its last.
+    if !text.ends_with(END) {
+        return (text, 0);
+    }
+    let (body, line) = text.rsplit_once('\n').unwrap_or(("", text));
+    read_marker(line).map_or((text, 0), |bytes| (body, bytes))
 }
 
-impl Gone {
-    /// Divides a text from the marker that it ends with. Only a last line that is a marker to the
-    /// letter is one.
-    fn split(text: &str) -> (&str, Self) {
-        // Without this a text of one line would be looked through for the break before its last.
-        if !text.ends_with(END) {
-            return (text, Self::default());
-        }
-        let (body, line) = text.rsplit_once('\n').unwrap_or(("", text));
-        Self::read(line).map_or((text, Self::default()), |gone| (body, gone))
-    }
-
-    fn read(line: &str) -> Option<Self> {
-        let counts = line.strip_prefix('[')?.strip_suffix(END)?;
-        let (lines, bytes) = counts.split_once(", ").unwrap_or(("0 lines", counts));
-        let number = |count: &str| count.split_once(' ')?.0.parse().ok();
-        let gone = Self { lines: number(lines)?, bytes: number(bytes)? };
-        let mut written = String::new();
-        gone.write(&mut written);
-        (written == line).then_some(gone)
-    }
-
-    /// Adds the line that stands for what went. Formatting it was a tenth of all that trimming does.
-    fn write(self, out: &mut String) {
-        out.push('[');
-        if self.lines > 0 {
-            push_count(out, self.lines, " line");
-            out.push_str(", ");
-        }
-        push_count(out, self.bytes, " byte");
-        out.push_str(END);
-    }
+fn read_marker(line: &str) -> Option<u64> {
+    let count = line.strip_prefix('[')?.strip_suffix(END)?;
+    let bytes = count.split_once(' ')?.0.parse().ok()?;
+    let mut written = String::new();
+    push_marker(&mut written, bytes);
+    (written == line).then_some(bytes)
 }
 
-fn push_count(out: &mut String, count: u64, what: &str) {
-    push_number(out, count);
-    out.push_str(what);
-    out.push_str(if count == 1 { "" } else { "s" });
+/// Adds the line that stands for what went. Formatting it was a tenth of all that trimming does.
+fn push_marker(out: &mut String, bytes: u64) {
+    out.push('[');
+    push_number(out, bytes);
+    out.push_str(if bytes == 1 { " byte" } else { " bytes" });
+    out.push_str(END);
 }
 
 fn push_number(out: &mut String, number: u64) {
@@ -381,26 +329,9 @@ mod tests {
     fn trimming_harder_counts_on() {
         let text = (0..40).map(|line| format!("line {line}\n")).collect::<String>();
         let gently = shortened(&text, &options(5, 1_000)).unwrap();
-        assert!(gently.ends_with("line 4\n[35 lines, 276 bytes trimmed]"), "{gently}");
+        assert!(gently.ends_with("line 4\n[276 bytes trimmed]"), "{gently}");
         for harder in [options(2, 1_000), options(5, 17), options(0, 1_000)] {
             assert_eq!(shortened(&gently, &harder), shortened(&text, &harder));
-        }
-    }
-
-    #[test]
-    fn breaks_are_counted_in_texts_of_any_length() {
-        for length in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, 2 * STRIDE + 255] {
-            assert_eq!(line_breaks("\n".repeat(length).as_bytes()), length);
-            assert_eq!(line_breaks("ä\nb".repeat(length).as_bytes()), length);
-        }
-    }
-
-    #[test]
-    fn a_break_is_found_by_its_number() {
-        let text = "ä\nb\n\n, and more of it\n".repeat(40);
-        let breaks = text.match_indices('\n').map(|(at, _)| Some(at)).chain([None, None]);
-        for (number, expected) in breaks.enumerate() {
-            assert_eq!(nth_break(text.as_bytes(), number), expected);
         }
     }
 
@@ -414,11 +345,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_marker_to_the_letter_is_a_line_like_others() {
-        for line in ["[1 lines, 2 bytes trimmed]", "[01 bytes trimmed]", "[ bytes trimmed]", "[]"] {
-            assert_eq!(Gone::read(line), None, "{line}");
+        for line in ["[1 bytes trimmed]", "[01 bytes trimmed]", "[ bytes trimmed]", "[]"] {
+            assert_eq!(read_marker(line), None, "{line}");
         }
-        let marker = "[1 line, 18446744073709551615 bytes trimmed]";
-        assert_eq!(Gone::read(marker), Some(Gone { lines: 1, bytes: u64::MAX }));
+        assert_eq!(read_marker("[18446744073709551615 bytes trimmed]"), Some(u64::MAX));
     }
 
     #[test]
@@ -426,15 +356,15 @@ mod tests {
         let blank = "\n".repeat(40);
         assert_eq!(shortened(&blank, &options(40, 1_000)), None);
         let short = shortened(&blank, &options(39, 1_000)).unwrap();
-        assert_eq!(short, "[40 lines, 40 bytes trimmed]");
+        assert_eq!(short, "[40 bytes trimmed]");
     }
 
     #[test]
     fn what_would_stay_as_long_is_left_alone() {
         let text = |more: usize| format!("ab\n{}", "x".repeat(more));
-        assert_eq!(shortened(&text(26), &options(1, 1_000)), None);
-        let short = "ab\n[1 line, 28 bytes trimmed]";
-        assert_eq!(shortened(&text(27), &options(1, 1_000)), Some(short.into()));
+        assert_eq!(shortened(&text(18), &options(1, 1_000)), None);
+        let short = "ab\n[20 bytes trimmed]";
+        assert_eq!(shortened(&text(19), &options(1, 1_000)), Some(short.into()));
     }
 
     #[test]
@@ -452,7 +382,7 @@ mod tests {
         assert_eq!((trimmed.results, trimmed.plan.blocks_stripped()), (2, 4));
         trimmed.plan.apply(&mut thread).unwrap();
         let short = |id: &str| {
-            let text = "a line of a file\n[19 lines, 324 bytes trimmed]";
+            let text = "a line of a file\n[324 bytes trimmed]";
             Message::new(Role::User, vec![ToolResult::text(id, text).into()])
         };
         let mut last = short("t2");
@@ -465,7 +395,7 @@ mod tests {
     fn only_a_text_under_the_least_size_is_left_whole() {
         let text = "line of a file\n".repeat(20);
         let least = |min_bytes| TrimOptions { min_bytes, ..options(1, 1_000) };
-        let short = "line of a file\n[19 lines, 286 bytes trimmed]".to_owned();
+        let short = "line of a file\n[286 bytes trimmed]".to_owned();
         assert_eq!(shortened(&text, &least(text.len())), Some(short.into()));
         assert_eq!(shortened(&text, &least(text.len() + 1)), None);
     }
