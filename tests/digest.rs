@@ -10,7 +10,7 @@ mod tries;
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role, legality,
-    message::{CompactionId, Json, Summary, Thinking, ToolResult, ToolUse},
+    message::{CompactionId, Json, Summary, SystemReminder, Thinking, ToolResult, ToolUse},
     strategy::{Brief, Digest, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
@@ -270,6 +270,19 @@ fn a_short_thread_is_left_alone() {
     let expected = "nothing to compact: about 6 tokens before the end are in no summary, too few \
                     to be worth it";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_thread_of_reminders_alone_is_left_alone() {
+    let reminder = SystemReminder::new("It is late.");
+    let thread = [Message::new(Role::User, vec![reminder.into()])];
+    for target in [0, 2] {
+        let error = begin(Digest::default(), &thread, &towards(target)).unwrap_err();
+        assert!(matches!(error, StrategyError::NothingToCompact { .. }), "{error}");
+    }
+    // With a prompt to come it is no thread of nothing.
+    let brief = Brief { next_prompt: Some(Message::user("Go on.")), ..towards(2) };
+    assert_eq!(digested(&thread, &brief).unwrap(), []);
 }
 
 #[test]

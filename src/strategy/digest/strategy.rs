@@ -189,6 +189,10 @@ impl Work<'_> {
             None if goes == 0 => self.build(cut, kept, trim, None)?,
             None => return Err(self.no_room(cut, kept, fixed)),
         };
+        if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
+            let reason = "all that it holds are reminders and reasoning, and nothing would be left";
+            return Err(nothing(reason.to_owned()));
+        }
         let after = self.size(&plan);
         if after > target || after >= self.before {
             return Err(self.no_room(cut, kept, after));
