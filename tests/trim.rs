@@ -78,7 +78,8 @@ fn all_but_the_text_of_a_result_stays() {
     let mut text = TextBlock::new(lines(40));
     text.extra = extra.clone();
     let mut result = ToolResult::new("t1", vec![picture.clone(), text.clone().into()]);
-    (result.usage, result.extra, result.is_error) = (Some(Usage::new(3, 4)), extra.clone(), true);
+    (result.usage, result.extra, result.is_error) =
+        (Some(Box::new(Usage::new(3, 4))), extra.clone(), true);
     let mut message = Message::new(Role::User, vec![result.clone().into()]);
     message.make_mut().content.push(ContentBlock::text("and then?"));
     message.make_mut().extra = extra;

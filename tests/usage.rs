@@ -114,7 +114,7 @@ fn answer(usage: Usage) -> Message {
 
 fn result(usage: Usage) -> Message {
     let mut result = ToolResult::new("t1", Vec::new());
-    result.usage = Some(usage);
+    result.usage = Some(Box::new(usage));
     Message::new(Role::User, vec![result.into()])
 }
 

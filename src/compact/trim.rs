@@ -200,7 +200,7 @@ impl Sweep<'_> {
             tool_use_id: result.tool_use_id.clone(),
             content,
             is_error: result.is_error,
-            usage: result.usage,
+            usage: result.usage.clone(),
             extra: result.extra.clone(),
         })
     }

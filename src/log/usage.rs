@@ -274,7 +274,7 @@ pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
 
 /// What a message cost: its call, and those of the tools whose results it brings.
 fn cost(message: &Message) -> Usage {
-    let tools = message.tool_results().filter_map(|result| result.usage);
+    let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());
     message.usage.into_iter().chain(tools).sum()
 }
 

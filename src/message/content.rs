@@ -103,9 +103,10 @@ pub struct ToolResult {
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Tokens that the tool itself spent, for tools that ask models.
+    /// Tokens that the tool itself spent, for tools that ask models. Few do, and every block of a
+    /// thread would be as large as one that says so; so it is boxed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
+    pub usage: Option<Box<Usage>>,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
@@ -515,5 +516,11 @@ mod tests {
     fn an_unknown_kind_is_named() {
         let error = serde_json::from_str::<ContentBlock>(r#"{"type":"hologram"}"#).unwrap_err();
         assert!(error.to_string().starts_with("there is no content block \"hologram\""), "{error}");
+    }
+
+    /// Blocks lie in vectors, so each takes the room of the largest kind.
+    #[test]
+    fn no_kind_is_much_larger_than_the_others() {
+        assert!(size_of::<ContentBlock>() <= 80, "{}", size_of::<ContentBlock>());
     }
 }

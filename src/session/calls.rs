@@ -187,7 +187,7 @@ fn finish<'e>(
 ) -> impl Future<Output = ()> + use<'e> {
     let is_error = output.is_error;
     let mut result = ToolResult::new(call.id.clone(), output.content);
-    (result.is_error, result.usage) = (is_error, output.usage);
+    (result.is_error, result.usage) = (is_error, output.usage.map(Box::new));
     if let Some(place) = results.get_mut(index) {
         *place = Some(result);
     }
