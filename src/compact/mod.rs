@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod apply;
 mod blocks;
 mod call;
 mod calls;
@@ -39,11 +40,12 @@ mod trim;
 mod turns;
 mod violations;
 
+pub use apply::Removed;
 pub use blocks::Blocks;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
 pub use insert::{Insert, Inserts};
-pub use plan::{Plan, Removed, Splice, StalePlan};
+pub use plan::{Plan, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};
 pub use report::{CompactReport, Size};

@@ -9,10 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    blocks::Blocks,
-    insert::{Insert, Inserts},
-};
+use super::insert::{Insert, Inserts};
 use crate::message::{ContentBlock, Message, Text};
 
 /// The version of the stored form that this build writes, and the last that it reads.
@@ -41,14 +38,6 @@ pub struct Splice {
     pub at: Range<usize>,
     /// What comes in their place.
     pub insert: Inserts,
-}
-
-/// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Removed {
-    /// The messages, in order; those of which a part stays are among them, whole.
-    pub messages: Vec<Message>,
 }
 
 /// Why a plan does not fit a thread. The thread is untouched in every case.
@@ -212,50 +201,6 @@ impl Plan {
         Some(self)
     }
 
-    /// Carries the plan out and hands back what went. No text is copied, and nothing before the
-    /// first splice is touched.
-    ///
-    /// ```
-    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
-    ///
-    /// let mut thread = vec![Message::user("hi"), Message::assistant("hello")];
-    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
-    /// let removed = plan.apply(&mut thread)?;
-    /// assert_eq!((thread.len(), removed.messages.len()), (1, 2));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StalePlan`] if the plan does not fit these messages; they are untouched then.
-    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
-        self.check(messages)?;
-        let first = self.first_touched();
-        let mut tail = messages.split_off(first);
-        if let [splice] = self.splices.as_slice() {
-            // Most compactions take one piece, of which the vector is handed back as it is.
-            let behind = tail.split_off(splice.at.len());
-            messages.extend(splice.build(|index| tail.get(index.checked_sub(first)?)));
-            messages.extend(behind);
-            return Ok(Removed { messages: tail });
-        }
-        let mut tail = tail.into_iter();
-        let mut removed =
-            Vec::with_capacity(self.splices.iter().map(|splice| splice.at.len()).sum());
-        let mut next = first;
-        for splice in &self.splices {
-            messages.extend(tail.by_ref().take(splice.at.start.saturating_sub(next)));
-            let old_from = removed.len();
-            removed.extend(tail.by_ref().take(splice.at.len()));
-            let old = removed.get(old_from..).unwrap_or_default();
-            let from = splice.at.start;
-            messages.extend(splice.build(|index| old.get(index.checked_sub(from)?)));
-            next = splice.at.end;
-        }
-        messages.extend(tail);
-        Ok(Removed { messages: removed })
-    }
-
     /// Returns whether the plan fits these messages.
     ///
     /// ```
@@ -302,31 +247,7 @@ impl Plan {
     }
 }
 
-impl Splice {
-    /// Builds the messages that come in the place of those that go.
-    pub(crate) fn build<'a>(
-        &self,
-        message_at: impl Fn(usize) -> Option<&'a Message>,
-    ) -> impl Iterator<Item = Message> {
-        self.insert.iter().enumerate().filter_map(move |(place, insert)| match insert {
-            Insert::Message { message } => Some(message.clone()),
-            Insert::Part { message, blocks } => {
-                let later = self.insert.iter().skip(place + 1).find_map(Insert::part_of);
-                Some(part(message_at(*message)?, blocks, later != Some(*message)))
-            }
-        })
-    }
-}
-
 impl Insert {
-    /// The message of which it is a part.
-    fn part_of(&self) -> Option<usize> {
-        match self {
-            Self::Message { .. } => None,
-            Self::Part { message, .. } => Some(*message),
-        }
-    }
-
     /// Checks a part against the messages that go, and against the last block that a part before
     /// it kept: a block that came twice would be a call or a result that comes twice.
     fn check<'a>(
@@ -349,26 +270,9 @@ impl Insert {
     }
 }
 
-/// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
-/// what stood before it once, so the part is marked. What the answer cost and why it ended stand
-/// on the last part only, so that they count once. Where nothing is left out it shares the parts of
-/// the message: the blocks of a big one would be copied for every plan that keeps it.
-pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message {
-    // Ascending and within range, so as many are all.
-    let is_whole = blocks.len() == source.content.len();
-    let mut part =
-        if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
-    part.prefix_rewritten |= part.sketch().has_reasoning();
-    if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
-        part.change(|parts| (parts.stop_reason, parts.usage) = (None, None));
-    }
-    part
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Thinking;
 
     fn thread() -> Vec<Message> {
         vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
@@ -423,43 +327,6 @@ mod tests {
         let part = || Insert::Part { message: 1, blocks: [0].into() };
         let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()].into() }]);
         assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
-    }
-
-    #[test]
-    fn what_an_answer_cost_counts_once_when_it_is_divided() {
-        let mut answer = Message::assistant("one");
-        answer.make_mut().usage = Some(crate::Usage::new(100, 10));
-        answer.make_mut().content.extend(["two", "three"].map(ContentBlock::text));
-        let between = || Insert::Message { message: Message::user("go on") };
-        for before in [0, 1] {
-            let part = |block| Insert::Part { message: before, blocks: [block].into() };
-            let mut thread = vec![Message::user("begin"); before];
-            thread.push(answer.clone());
-            let insert = vec![part(0), between(), part(1), part(2), between()].into();
-            let splice = Splice { at: 0..before + 1, insert };
-            Plan::from_splices(before + 1, vec![splice]).apply(&mut thread).unwrap();
-            let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
-            assert_eq!(costs, [None, None, None, Some(crate::Usage::new(100, 10)), None]);
-        }
-    }
-
-    #[test]
-    fn all_of_a_message_is_the_message_itself_unless_it_is_to_be_marked() {
-        let thought = || Thinking::new("hm", None).into();
-        for (reasons, marked, same) in
-            [(false, false, true), (false, true, true), (true, true, true), (true, false, false)]
-        {
-            let mut message = Message::assistant("Well.");
-            message.prefix_rewritten = marked;
-            let parts = message.make_mut();
-            parts.usage = Some(crate::Usage::new(100, 10));
-            parts.content.extend(reasons.then(thought));
-            let blocks: Blocks = (0..).take(message.content.len()).collect();
-            let whole = part(&message, &blocks, true);
-            assert_eq!((whole.ptr_eq(&message), whole == message), (same, same), "{message:?}");
-            assert_eq!(whole.prefix_rewritten, marked || reasons);
-            assert!(!part(&message, &blocks, false).ptr_eq(&message));
-        }
     }
 
     #[test]

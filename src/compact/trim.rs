@@ -10,9 +10,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    apply,
     blocks::Blocks,
     insert::Insert,
-    plan::{self, Plan, Splice},
+    plan::{Plan, Splice},
 };
 use crate::message::{ContentBlock, Message, Sketch, Text, TextBlock, ToolResult, ahead};
 
@@ -164,7 +165,7 @@ impl Sweep<'_> {
         let insert = splice.insert.iter().zip(later).map(|(insert, later)| {
             let Insert::Part { message: index, blocks } = insert else { return insert.clone() };
             let is_last = !matches!(later, Some(Insert::Part { message, .. }) if message == index);
-            let part = self.messages.get(*index).map(|source| plan::part(source, blocks, is_last));
+            let part = self.messages.get(*index).map(|source| apply::part(source, blocks, is_last));
             let trimmed = part.and_then(|part| self.trimmed(*index, &part));
             trimmed.map_or_else(|| insert.clone(), |message| Insert::Message { message })
         });
