@@ -30,8 +30,15 @@ use super::{
 #[derive(Clone)]
 pub struct Message {
     parts: Arc<MessageParts>,
-    /// What is known of the parts; nothing while they may have been changed.
-    sketch: Sketch,
+    // What is known of the parts; nothing while they may have been changed. A `Sketch` field by
+    // field: as one value it leaves no room for the mark, and packed, walks over handles wait for it
+    // to be copied (17 ns a message instead of 3).
+    calls: u64,
+    bytes: u32,
+    tokens: u32,
+    stamp: u32,
+    marks: u16,
+    blocks: u8,
     /// Whether something before this message was rewritten after the model wrote it, while its
     /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
     /// codec of that provider leaves the reasoning out.
@@ -120,38 +127,54 @@ impl Message {
     /// assert!(!marked.ptr_eq(&said) && said.content.len() == 1);
     /// ```
     pub fn make_mut(&mut self) -> &mut MessageParts {
-        self.sketch = Sketch::STALE;
+        self.marks = Sketch::STALE;
         Arc::make_mut(&mut self.parts)
     }
 
     /// Changes the parts, as [`make_mut`](Self::make_mut), and notes what they are then.
     pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut MessageParts) -> T) -> T {
         let changed = change(Arc::make_mut(&mut self.parts));
-        self.sketch = Sketch::of(&self.parts);
+        self.note(Sketch::of(&self.parts));
         changed
     }
 
     /// Notes what the parts are, if they may have been changed.
     pub(crate) fn settle(&mut self) {
-        if !self.sketch.is_known() {
-            self.sketch = Sketch::of(&self.parts);
+        if !self.noted().is_known() {
+            self.note(Sketch::of(&self.parts));
         }
     }
 
     /// What is known of the parts. Takes constant time, or a look at all blocks where the parts may
     /// have been changed since somebody looked.
+    #[inline]
     pub(crate) fn sketch(&self) -> Sketch {
-        if self.sketch.is_known() { self.sketch } else { Sketch::of(&self.parts) }
+        let known = self.noted();
+        if known.is_known() { known } else { Sketch::of(&self.parts) }
     }
 
     #[cfg(test)]
     pub(super) fn is_settled(&self) -> bool {
-        self.sketch.is_known()
+        self.noted().is_known()
+    }
+
+    #[inline]
+    fn noted(&self) -> Sketch {
+        let Self { calls, bytes, tokens, stamp, marks, blocks, .. } = *self;
+        Sketch { calls, bytes, tokens, stamp, marks, blocks }
+    }
+
+    fn note(&mut self, known: Sketch) {
+        let Sketch { calls, bytes, tokens, stamp, marks, blocks } = known;
+        (self.calls, self.bytes, self.tokens) = (calls, bytes, tokens);
+        (self.stamp, self.marks, self.blocks) = (stamp, marks, blocks);
     }
 
     /// Who speaks, without a look at the parts if they are known.
+    #[inline]
     pub(crate) fn speaker(&self) -> Role {
-        if self.sketch.is_known() { self.sketch.role() } else { self.role }
+        let known = self.noted();
+        if known.is_known() { known.role() } else { self.role }
     }
 
     /// Its checkpoints, each with the number of blocks up to and with its marker. Where it only ends
@@ -168,17 +191,20 @@ impl Message {
     }
 
     /// Whether it holds reasoning that was signed for what stood before it.
+    #[inline]
     pub(crate) fn is_signed(&self) -> bool {
         let known = self.sketch();
         known.role() == Role::Assistant && !self.prefix_rewritten && known.has_reasoning()
     }
 
     /// The bytes of the text in it.
+    #[inline]
     pub(crate) fn text_bytes(&self) -> u64 {
         self.sketch().bytes().unwrap_or_else(|| measure::bytes(&self.content))
     }
 
     /// Its tokens, where nothing better is known than [`BYTES_PER_TOKEN`](measure::BYTES_PER_TOKEN).
+    #[inline]
     pub(crate) fn estimated_tokens(&self) -> u64 {
         self.sketch().tokens().unwrap_or_else(|| measure::tokens(&self.content))
     }
@@ -318,8 +344,10 @@ impl Deref for Message {
 
 impl From<MessageParts> for Message {
     fn from(parts: MessageParts) -> Self {
-        let sketch = Sketch::of(&parts);
-        Self { parts: Arc::new(parts), sketch, prefix_rewritten: false }
+        let known = Sketch::of(&parts);
+        let Sketch { calls, bytes, tokens, stamp, marks, blocks } = known;
+        let (parts, prefix_rewritten) = (Arc::new(parts), false);
+        Self { parts, calls, bytes, tokens, stamp, marks, blocks, prefix_rewritten }
     }
 }
 

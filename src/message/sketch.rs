@@ -18,20 +18,19 @@ use super::{
     text::Text,
 };
 
-/// What is known of a message without a look at its parts. Twenty-three bytes, so that a handle has
-/// thirty-two.
+/// What is known of a message without a look at its parts. Twenty-three bytes, so that a handle with
+/// all of them has thirty-two.
 #[derive(Clone, Copy)]
-#[repr(Rust, packed)]
 pub(crate) struct Sketch {
     /// The calls that the message makes or answers: the sum of their fingerprints.
-    calls: u64,
-    bytes: u32,
-    tokens: u32,
+    pub(super) calls: u64,
+    pub(super) bytes: u32,
+    pub(super) tokens: u32,
     /// The checkpoint that the message ends with, where it has no other.
-    stamp: u32,
+    pub(super) stamp: u32,
+    pub(super) marks: u16,
     /// How many blocks a message with such a checkpoint has.
-    blocks: u8,
-    marks: u16,
+    pub(super) blocks: u8,
 }
 
 const KNOWN: u16 = 1;
@@ -53,9 +52,8 @@ const STAMPED: u16 = 1 << 13;
 const FEW: usize = 8;
 
 impl Sketch {
-    /// Of a message that may have been changed since.
-    pub(super) const STALE: Self =
-        Self { calls: 0, bytes: 0, tokens: 0, stamp: 0, blocks: 0, marks: 0 };
+    /// The marks of a message that may have been changed since: nothing of it is known.
+    pub(super) const STALE: u16 = 0;
 
     pub(super) fn of(parts: &MessageParts) -> Self {
         let MessageParts { role, content, usage, .. } = parts;
@@ -93,15 +91,19 @@ impl Sketch {
         }
     }
 
+    // Walks ask each of these of every handle of a thread.
+    #[inline]
     fn has(self, mark: u16) -> bool {
         self.marks & mark != 0
     }
 
     /// Whether it is one at all.
+    #[inline]
     pub(super) fn is_known(self) -> bool {
         self.has(KNOWN)
     }
 
+    #[inline]
     pub(crate) fn role(self) -> Role {
         match (self.has(USER), self.has(ASSISTANT)) {
             (true, _) => Role::User,
@@ -111,51 +113,61 @@ impl Sketch {
     }
 
     /// Whether the assistant calls tools of the host in it.
+    #[inline]
     pub(crate) fn has_calls(self) -> bool {
         self.has(CALLS)
     }
 
     /// Whether the user answers calls in it.
+    #[inline]
     pub(crate) fn has_results(self) -> bool {
         self.has(RESULTS)
     }
 
     /// Whether the assistant calls tools in it that the provider answers.
+    #[inline]
     pub(crate) fn has_server_calls(self) -> bool {
         self.has(SERVER_CALLS)
     }
 
     /// Whether somebody reasons in it, whoever may.
+    #[inline]
     pub(crate) fn has_reasoning(self) -> bool {
         self.has(REASONING)
     }
 
     /// Whether its first block is reasoning.
+    #[inline]
     pub(crate) fn begins_with_reasoning(self) -> bool {
         self.has(REASONS_FIRST)
     }
 
     /// Whether the host reminds the model of something in it.
+    #[inline]
     pub(crate) fn has_reminders(self) -> bool {
         self.has(REMINDERS)
     }
 
+    #[inline]
     pub(super) fn has_checkpoints(self) -> bool {
         self.has(CHECKPOINTS)
     }
 
     /// The checkpoint that the message ends with, and how many blocks it has, where it has no other
     /// checkpoint.
+    #[inline]
     pub(super) fn stamp(self) -> Option<(CheckpointId, usize)> {
         self.has(STAMPED).then(|| (CheckpointId::unpacked(self.stamp), usize::from(self.blocks)))
     }
 
     /// Whether it says what the call cost.
+    #[inline]
     pub(crate) fn has_usage(self) -> bool {
         self.has(REPORT)
     }
 
     /// Whether a person typed something in it.
+    #[inline]
     pub(crate) fn is_typed(self) -> bool {
         self.has(TYPED)
     }
@@ -163,6 +175,7 @@ impl Sketch {
     /// Whether no rule is broken within it: it has blocks, all of its role and none of them blank,
     /// and no call or result comes twice. `false` says nothing: so it is where there are many of
     /// them, and where a provider answers its own calls.
+    #[inline]
     pub(crate) fn is_plain(self) -> bool {
         self.has(PLAIN)
     }
@@ -170,16 +183,19 @@ impl Sketch {
     /// The calls that a plain message makes or answers, as one number: that of other calls is
     /// another one, but for one chance in 2^64. Nobody can look for such calls, for the key is drawn
     /// anew by every process.
+    #[inline]
     pub(crate) fn calls(self) -> u64 {
         self.calls
     }
 
     /// The bytes of its text, unless they are too many to be noted.
+    #[inline]
     pub(crate) fn bytes(self) -> Option<u64> {
         (self.bytes < u32::MAX).then(|| u64::from(self.bytes))
     }
 
     /// Its tokens at [`measure::BYTES_PER_TOKEN`], unless they are too many to be noted.
+    #[inline]
     pub(super) fn tokens(self) -> Option<u64> {
         (self.tokens < u32::MAX).then(|| u64::from(self.tokens))
     }
