@@ -201,8 +201,9 @@ impl Thread {
             self.open_calls.clear();
         }
         let since = messages.iter().skip(answer.map_or(0, |last| last + 1));
-        let calls = since.filter(|message| message.sketch().has_calls());
-        self.open_calls.extend(calls.flat_map(Message::tool_uses).map(|call| call.id.clone()));
+        for message in since.filter(|message| message.sketch().has_calls()) {
+            self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
+        }
     }
 
     /// Follows an append, but for the calls that are open behind it.

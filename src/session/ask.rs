@@ -92,9 +92,8 @@ impl Session {
         let shared = Arc::clone(&self.shared);
         shared.begin();
         Events::of(shared, move |mut emit| async move {
-            if let Err(error) = self.work(asked, &mut emit).await {
-                emit.error(error).await;
-            }
+            let ended = self.work(asked, &mut emit).await;
+            emit.ended(ended).await;
         })
     }
 }

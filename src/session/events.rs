@@ -10,7 +10,7 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 
-use super::{error::SessionError, event::SessionEvent, handle::Shared, place::Told};
+use super::{error::SessionError, event::SessionEvent, handle::Shared};
 use crate::message::{StopReason, Text, Usage};
 
 /// What a turn does, as it happens. Dropping it cancels the turn, at whatever point; the session
@@ -70,17 +70,21 @@ impl Emit {
     /// Hands an event over, and waits until it was taken. Where nobody listens any more the work is
     /// about to be dropped.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.tell(Ok(event))
+        self.0.place.put(Ok(event));
+        self.taken()
     }
 
-    pub(super) fn error(&mut self, error: SessionError) -> impl Future<Output = ()> {
-        self.tell(Err(error))
+    /// Hands over the error that the work ended with, if it did.
+    pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
+        if let Err(error) = ended {
+            self.0.place.put(Err(error));
+        }
+        self.taken()
     }
 
-    /// It is there before anything is awaited: a future that holds it would have room for an event at
-    /// each place where the work tells one.
-    fn tell(&mut self, told: Told) -> impl Future<Output = ()> {
-        self.0.place.put(told);
+    /// Waits until what was handed over is taken. It is there before anything is awaited: a future
+    /// that holds it would have room for an event at each place where the work tells one.
+    fn taken(&self) -> impl Future<Output = ()> {
         future::poll_fn(|_| if self.0.place.is_full() { Poll::Pending } else { Poll::Ready(()) })
     }
 }

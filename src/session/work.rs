@@ -1,6 +1,6 @@
 //! The work of a turn: the thin loop over the machine.
 
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, future};
 
 use super::{
     calls::Called,
@@ -73,17 +73,26 @@ impl Session {
         if !self.journal.unstored().is_empty() {
             self.journal.flush().await?;
         }
-        match asked {
-            Asked::Message(message) => self.turns(message, emit).await,
+        let mut next = match asked {
+            Asked::Message(message) => Some(message),
             Asked::Compact { focus } => {
-                self.command(focus, None, emit).await?;
-                self.queued(emit).await
+                self.command(focus, None, emit).boxed().await?;
+                None
             }
             Asked::CompactAndSend { prompt } => {
                 let prompt = Message::user(prompt.unwrap_or_else(|| "Please continue.".into()));
-                self.command(None, Some(&prompt), emit).await?;
-                self.turns(prompt, emit).await
+                self.command(None, Some(&prompt), emit).boxed().await?;
+                Some(prompt)
             }
+        };
+        loop {
+            if let Some(message) = next.take() {
+                self.turn(message, emit).await?;
+            }
+            // A turn for each message that was queued meanwhile.
+            let Some(text) = self.shared.next_queued() else { return Ok(()) };
+            next = Some(Message::user(text.clone()));
+            emit.event(SessionEvent::QueuedMessage { text }).await;
         }
     }
 
@@ -116,31 +125,27 @@ impl Session {
         Ok(())
     }
 
-    async fn turns(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
-        self.turn(message, emit).await?;
-        self.queued(emit).await
-    }
-
-    /// A turn for each message that was queued meanwhile.
-    async fn queued(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
-        while let Some(text) = self.shared.next_queued() {
-            emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-            self.turn(Message::user(text), emit).await?;
-        }
-        Ok(())
-    }
-
     async fn turn(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         self.answer_open_calls()?;
         self.in_turn = true;
         let ended = self.rounds(message, emit).await;
+        self.ended(ended, emit).await
+    }
+
+    /// Ends a turn, and does what is due behind it. Not a part of the future of the turn, which would
+    /// have room for an error beside everything else.
+    fn ended<'a>(
+        &'a mut self,
+        ended: Result<Timestamp, SessionError>,
+        emit: &'a mut Emit,
+    ) -> impl Future<Output = Result<(), SessionError>> {
         self.in_turn = false;
         let now = ended.as_ref().map_or_else(|_| self.clock.now(), |at| *at);
         let pressure = self.pressure(0);
         match self.auto.handle(now, Input::TurnEnded(pressure)) {
-            None => ended.map(|_| ()),
+            None => future::ready(ended.map(|_| ())).left_future(),
             // On the heap by itself, because every turn would carry the room for it along.
-            Some(after) => self.follow(after, ended, emit).boxed().await,
+            Some(after) => self.follow(after, ended, emit).boxed().right_future(),
         }
     }
 
