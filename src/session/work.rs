@@ -374,3 +374,25 @@ impl Session {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::{model::ModelAgent, testing::ScriptedModel};
+
+    #[test]
+    fn only_a_turn_that_was_dropped_is_still_to_be_ended() {
+        let model = Arc::new(ScriptedModel::new(["Hello!", "Never read.", "Hello again!"]));
+        let mut session = Session::builder(ModelAgent::new(model)).build().unwrap();
+        block_on(async { session.send("Hi.").await }).unwrap();
+        assert!(!session.in_turn);
+        assert!(block_on(session.send("And?").next()).is_some());
+        assert!(session.in_turn);
+        block_on(async { session.send("And now?").await }).unwrap();
+        assert!(!session.in_turn);
+    }
+}
