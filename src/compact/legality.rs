@@ -210,4 +210,21 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_signed_loop_is_cut_before_reasoning_and_before_what_says_nothing() {
+        let thought = || ContentBlock::from(Thinking::new("Hm.", None));
+        let cut_before = |content: Vec<ContentBlock>| {
+            let thread = [
+                Message::user("Go on."),
+                Message::new(Role::Assistant, vec![thought(), call("a")]),
+                Message::new(Role::User, vec![ToolResult::text("a", "done").into()]),
+                Message::new(Role::Assistant, content),
+                Message::new(Role::Assistant, vec![call("c")]),
+            ];
+            cut_points(&thread).contains(&3)
+        };
+        assert!(cut_before(vec![thought(), call("b")]) && cut_before(Vec::new()));
+        assert!(!cut_before(vec![call("b")]) && !cut_before(vec![ContentBlock::text(" ")]));
+    }
 }
