@@ -23,8 +23,8 @@ pub struct Removed {
 }
 
 impl Plan {
-    /// Carries the plan out and hands back what went. No text is copied, and nothing before the
-    /// first splice is touched.
+    /// Carries the plan out and hands back what went. No text is copied, and no message before the
+    /// first splice is looked at; where most of the thread goes, its handle moves to another vector.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};

@@ -281,8 +281,8 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, |id| self.checkpoints.place(id))
     }
 
-    /// Carries a plan out and hands back what went. What lies before its first splice is not
-    /// touched, nor looked at.
+    /// Carries a plan out and hands back what went. No message before its first splice is looked at,
+    /// as by [`Plan::apply`].
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, StalePlan}};
