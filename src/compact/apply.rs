@@ -1,18 +1,17 @@
 //! Carrying a plan out.
 //!
-//! Nothing but handles moves, and what costs is memory that nobody had yet. So there are three ways.
-//! Messages that are exchanged one for one are exchanged in place. Where most messages go, those that
-//! stay move to a new vector, and the old one is handed back as what went. Else those behind the
-//! first change move up.
+//! A plan is checked once against its thread; then the thread that it makes is put together from
+//! handles, and no text is copied. Nothing is changed in place, so what a strategy, a report and a
+//! live thread see of a plan is the same vector, made in one way.
 
-use std::mem;
+use std::ops::Range;
 
 use super::{
     blocks::Blocks,
     insert::Insert,
     plan::{Plan, Splice, StalePlan},
 };
-use crate::message::Message;
+use crate::message::{Message, add_handles};
 
 /// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +22,26 @@ pub struct Removed {
 }
 
 impl Plan {
-    /// Carries the plan out and hands back what went. No text is copied, and no message before the
-    /// first splice is looked at; where most of the thread goes, its handle moves to another vector.
+    /// Returns the thread as it is after the plan. The messages that stay are the same handles.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// assert!(plan.after(&thread)?[0].is_summary());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if the plan does not fit these messages.
+    pub fn after(&self, messages: &[Message]) -> Result<Vec<Message>, StalePlan> {
+        self.check(messages)?;
+        Ok(self.made_of(messages))
+    }
+
+    /// Carries the plan out and returns the messages that it removed. No text is copied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -40,79 +57,38 @@ impl Plan {
     ///
     /// [`StalePlan`] if the plan does not fit these messages; they are untouched then.
     pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
-        self.check(messages)?;
-        let splices = self.splices();
-        let gone: usize = splices.iter().map(|splice| splice.at.len()).sum();
-        let one_for_one = |splice: &Splice| splice.at.len() == 1 && splice.insert.len() == 1;
-        let messages = if splices.iter().all(one_for_one) {
-            exchange(splices, messages)
-        } else if gone > messages.len() / 2 {
-            let left = self.messages_after();
-            // A thread goes on: the first message that comes would move all others again.
-            move_out(splices, Vec::with_capacity(left + left / 8 + 4), messages)
-        } else {
-            move_up(splices, gone, messages)
-        };
-        Ok(Removed { messages })
+        let after = self.after(messages)?;
+        let removed = self.taken_from(messages);
+        *messages = after;
+        Ok(removed)
     }
-}
 
-/// Exchanges messages one for one and returns those that went.
-fn exchange(splices: &[Splice], messages: &mut [Message]) -> Vec<Message> {
-    let mut removed = Vec::with_capacity(splices.len());
-    for splice in splices {
-        let made = splice.build(|index| messages.get(index)).next();
-        if let (Some(made), Some(place)) = (made, messages.get_mut(splice.at.start)) {
-            removed.push(mem::replace(place, made));
+    /// The thread after the plan, for messages that it was [checked](Self::check) against or made of.
+    pub(crate) fn made_of(&self, messages: &[Message]) -> Vec<Message> {
+        let mut after = Vec::with_capacity(self.messages_after());
+        let mut next = 0;
+        for splice in self.splices() {
+            add_range(&mut after, messages, next..splice.at.start);
+            after.extend(splice.build(|index| messages.get(index)));
+            next = splice.at.end;
         }
+        add_range(&mut after, messages, next..messages.len());
+        after
     }
-    removed
+
+    /// The messages that the plan removes, as for [`made_of`](Self::made_of).
+    pub(crate) fn taken_from(&self, messages: &[Message]) -> Removed {
+        let count = self.splices().iter().map(|splice| splice.at.len()).sum();
+        let mut removed = Vec::with_capacity(count);
+        for splice in self.splices() {
+            add_range(&mut removed, messages, splice.at.clone());
+        }
+        Removed { messages: removed }
+    }
 }
 
-/// Moves what stays and what comes to another vector, and returns the old one with those that went.
-fn move_out(
-    splices: &[Splice],
-    mut after: Vec<Message>,
-    messages: &mut Vec<Message>,
-) -> Vec<Message> {
-    let mut made = all_made(splices, messages).into_iter();
-    let (mut at, mut ranges) = (0, splices.iter().map(|splice| splice.at.clone()).peekable());
-    let mut stays = messages.extract_if(.., |_| {
-        while ranges.next_if(|range| range.end <= at).is_some() {}
-        at += 1;
-        ranges.peek().is_none_or(|range| at <= range.start)
-    });
-    let mut next = 0;
-    for splice in splices {
-        after.extend(stays.by_ref().take(splice.at.start.saturating_sub(next)));
-        after.extend(made.by_ref().take(splice.insert.len()));
-        next = splice.at.end;
-    }
-    after.extend(stays);
-    mem::replace(messages, after)
-}
-
-/// Moves what stays up to what comes, and returns those that went, of which there are so many.
-fn move_up(splices: &[Splice], gone: usize, messages: &mut Vec<Message>) -> Vec<Message> {
-    let mut made = all_made(splices, messages).into_iter();
-    let mut removed = Vec::with_capacity(gone);
-    let mut next = splices.first().map_or(messages.len(), |splice| splice.at.start);
-    let mut tail = messages.split_off(next).into_iter();
-    for splice in splices {
-        messages.extend(tail.by_ref().take(splice.at.start.saturating_sub(next)));
-        messages.extend(made.by_ref().take(splice.insert.len()));
-        removed.extend(tail.by_ref().take(splice.at.len()));
-        next = splice.at.end;
-    }
-    messages.extend(tail);
-    removed
-}
-
-/// The messages that come in all splices.
-fn all_made(splices: &[Splice], messages: &[Message]) -> Vec<Message> {
-    let mut made = Vec::with_capacity(splices.iter().map(|splice| splice.insert.len()).sum());
-    made.extend(splices.iter().flat_map(|splice| splice.build(|index| messages.get(index))));
-    made
+fn add_range(handles: &mut Vec<Message>, messages: &[Message], range: Range<usize>) {
+    add_handles(handles, messages.iter().take(range.end).skip(range.start), |message| message);
 }
 
 impl Splice {
@@ -159,62 +135,41 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
-
     use super::*;
     use crate::message::{ContentBlock, Thinking, Usage};
-
-    /// What a plan does, said plainly.
-    fn expected(plan: &Plan, thread: &[Message]) -> (Vec<Message>, Vec<Message>) {
-        let (mut after, mut removed, mut next) = (Vec::new(), Vec::new(), 0);
-        for splice in plan.splices() {
-            after.extend_from_slice(&thread[next..splice.at.start]);
-            after.extend(splice.build(|index| thread.get(index)));
-            removed.extend_from_slice(&thread[splice.at.clone()]);
-            next = splice.at.end;
-        }
-        after.extend_from_slice(&thread[next..]);
-        (after, removed)
-    }
 
     #[test]
     fn however_much_goes_and_comes_the_thread_is_what_the_plan_says() {
         let thread: Vec<Message> = (0..8).map(|number| Message::user(number.to_string())).collect();
-        let insert = |text: usize| Insert::Message { message: Message::user(text.to_string()) };
-        let splice = |at: Range<usize>, come: usize| {
-            let insert = (100 * at.start..).take(come).map(insert).collect();
-            Splice { at, insert }
-        };
-        let mut ways = [0; 3];
-        // Two splices of any extent at any place, each with up to three messages.
-        let starts = (0..=8).flat_map(|start| (start..=8).map(move |end| start..end));
-        for first in starts.clone() {
-            for second in starts.clone().filter(|range| range.start >= first.end) {
-                for come in 0..9 {
-                    let splices =
-                        vec![splice(first.clone(), come / 3), splice(second.clone(), come % 3)];
-                    let (plan, mut after) = (Plan::from_splices(8, splices), thread.clone());
+        let come = |count: usize| (0..count).map(|_| Message::user("new")).collect::<Vec<_>>();
+        // Two splices of any extent at any place, each with up to two messages.
+        let ranges = || (0..=8).flat_map(|start| (start..=8).map(move |end| start..end));
+        for first in ranges() {
+            for second in ranges().filter(|range| range.start >= first.end) {
+                for (one, two) in [(0, 1), (1, 0), (1, 1), (2, 1)] {
+                    let splice = |at: &Range<usize>, count| {
+                        let insert = |message| Insert::Message { message };
+                        Splice {
+                            at: at.clone(),
+                            insert: come(count).into_iter().map(insert).collect(),
+                        }
+                    };
+                    let plan =
+                        Plan::from_splices(8, vec![splice(&first, one), splice(&second, two)]);
+                    let mut after = thread.clone();
                     let removed = plan.apply(&mut after).unwrap().messages;
-                    let (left, went) = expected(&plan, &thread);
-                    assert_eq!((&after, &removed), (&left, &went), "{plan:?}");
-                    let extents = [first.len(), come / 3, second.len(), come % 3];
-                    ways[if extents == [1; 4] { 0 } else { 1 + usize::from(removed.len() > 4) }] +=
-                        1;
+                    let expected = [
+                        &thread[..first.start],
+                        &come(one),
+                        &thread[first.end..second.start],
+                        &come(two),
+                        &thread[second.end..],
+                    ];
+                    assert_eq!(after, expected.concat(), "{plan:?}");
+                    assert_eq!(removed, [&thread[first.clone()], &thread[second.clone()]].concat());
                 }
             }
         }
-        assert!(ways.iter().all(|plans| *plans > 20), "{ways:?}");
-    }
-
-    #[test]
-    fn where_most_goes_the_vector_of_the_thread_is_handed_back() {
-        let mut thread: Vec<Message> = (0..8).map(|_| Message::user("hi")).collect();
-        let vector = thread.as_ptr();
-        let splice =
-            Splice { at: 1..7, insert: Insert::Message { message: Message::user("ho") }.into() };
-        let removed = Plan::from_splices(8, vec![splice]).apply(&mut thread).unwrap();
-        assert_eq!((removed.messages.len(), removed.messages.as_ptr()), (6, vector));
-        assert_eq!(thread.len(), 3);
     }
 
     #[test]

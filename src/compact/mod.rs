@@ -54,10 +54,7 @@ pub use trim::{TrimOptions, Trimmed, trim};
 pub(crate) use edits::Place;
 pub(crate) use trim::trim_after;
 
-use crate::{
-    message::{Message, handles},
-    tokens::ByteEstimate,
-};
+use crate::{message::Message, tokens::ByteEstimate};
 
 /// A thread after a compaction, and everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,9 +107,8 @@ pub fn compact(
 ) -> Result<Compacted, CompactError> {
     let plan = Plan::new(messages, replacements, &CompactOptions::default())?;
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
-    let mut messages = handles(messages);
-    // A plan always fits the thread that it was just made for.
-    let removed = plan.apply(&mut messages).unwrap_or_default();
+    let removed = plan.taken_from(messages);
+    let messages = plan.made_of(messages);
     let report = CompactReport::new(before, &messages, &plan, &ByteEstimate::TRIGGER);
     Ok(Compacted { messages, removed, plan, report })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     event::LoggedEvent,
     places::Places,
+    rewrite::{Next, Rewrite},
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
@@ -281,8 +282,43 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, |id| self.checkpoints.place(id))
     }
 
-    /// Carries a plan out and hands back what went. No message before its first splice is looked at,
-    /// as by [`Plan::apply`].
+    /// Returns the thread as the plan would leave it, for a caller who has something to do before
+    /// it is changed: the plan is checked here, so [`Rewrite::apply`] cannot fail.
+    ///
+    /// ```
+    /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
+    ///
+    /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
+    /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let rewrite = thread.rewrite(&plan)?;
+    /// assert_eq!(rewrite.messages().len(), 1);
+    /// // Here the plan is written to a log. If that fails, the rewrite is dropped and nothing changed.
+    /// let removed = rewrite.apply();
+    /// assert_eq!((removed.messages.len(), thread.size().messages), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if the plan was not made for this thread.
+    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, StalePlan> {
+        let next = Next::checked(plan, &self.messages)?;
+        Ok(Rewrite::new(self, next))
+    }
+
+    /// Returns the plan of replacing ranges, and what it makes of this thread.
+    pub(crate) fn planned(
+        &self,
+        replacements: &[Replacement],
+        options: &CompactOptions,
+    ) -> Result<(Plan, Next), CompactError> {
+        let plan = self.plan(replacements, options)?;
+        let next = Next::made(&plan, &self.messages);
+        Ok((plan, next))
+    }
+
+    /// Carries a plan out and returns the messages that it removed: [`rewrite`](Self::rewrite) and
+    /// [`Rewrite::apply`] in one call.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, StalePlan}};
@@ -299,14 +335,17 @@ impl Thread {
     ///
     /// [`StalePlan`] if the plan was not made for this thread; it is untouched then.
     pub fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
-        if plan.is_empty() {
-            return plan.check(&self.messages).map(|()| Removed::default());
+        Ok(self.rewrite(plan)?.apply())
+    }
+
+    /// Takes on what a plan makes of this thread. Only a [`Rewrite`] has that, and it holds the
+    /// thread.
+    pub(crate) fn take_on(&mut self, next: Next) -> Removed {
+        if let Some(from) = next.from {
+            self.messages = next.messages.into();
+            self.reindex(from);
         }
-        // Checked before the vector is made ours, which may copy it.
-        plan.check(&self.messages)?;
-        let removed = plan.apply(self.messages.make_mut())?;
-        self.reindex(plan.first_touched());
-        Ok(removed)
+        next.removed
     }
 
     /// Follows a change from this message on that is no append.
@@ -340,6 +379,14 @@ impl Thread {
             tokens: tokens.saturating_add(own),
         });
         own
+    }
+}
+
+impl Rewrite<'_, Thread> {
+    /// Rewrites the thread and returns the messages that the plan removed.
+    pub fn apply(self) -> Removed {
+        let (thread, next) = self.into_parts();
+        thread.take_on(next)
     }
 }
 
@@ -411,7 +458,10 @@ pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Json, ToolUse};
+    use crate::{
+        compact::Splice,
+        message::{Json, ToolUse},
+    };
 
     fn stamped(text: &str, id: &str) -> Message {
         let mut message = Message::user(text);
@@ -494,5 +544,27 @@ mod tests {
         assert_indexed(&thread);
         thread.push(Message::user("never mind"));
         assert!(thread.open_calls().is_empty());
+    }
+
+    #[test]
+    fn a_rewrite_changes_the_thread_only_when_it_is_applied() {
+        let messages = ["one", "two", "three"].map(Message::user);
+        let mut thread: Thread = messages.iter().cloned().collect();
+        let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+        let rewrite = thread.rewrite(&plan).unwrap();
+        assert_eq!(rewrite.messages(), [messages[0].clone(), messages[2].clone()]);
+        drop(rewrite);
+        assert_eq!((&thread.messages()[..], thread.epoch()), (&messages[..], 0));
+        let removed = thread.rewrite(&plan).unwrap().apply();
+        assert_eq!(removed.messages, messages[1..2]);
+        assert_eq!((thread.size().messages, thread.epoch()), (2, 1));
+    }
+
+    #[test]
+    fn a_plan_that_changes_nothing_leaves_the_epoch() {
+        let mut thread: Thread = [Message::user("one")].into_iter().collect();
+        let before = thread.messages().clone();
+        let _ = thread.rewrite(&Plan::from_splices(1, Vec::new())).unwrap().apply();
+        assert!(thread.messages().ptr_eq(&before) && thread.epoch() == 0);
     }
 }

@@ -74,13 +74,6 @@ pub(crate) fn add_handles<'m, T>(
     }
 }
 
-/// Returns other handles of these messages, as [`add_handles`].
-pub(crate) fn handles(messages: &[Message]) -> Vec<Message> {
-    let mut handles = Vec::with_capacity(messages.len());
-    add_handles(&mut handles, messages.iter(), |message| message);
-    handles
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +87,8 @@ mod tests {
             assert_eq!(walk.size_hint(), (count, Some(count)));
             assert!(walk.by_ref().eq(&messages));
             assert_eq!((walk.next(), walk.size_hint()), (None, (0, Some(0))));
-            let same = handles(&messages);
+            let mut same = Vec::new();
+            add_handles(&mut same, messages.iter(), |message| message);
             assert!(same.len() == count && same.iter().zip(&messages).all(|(a, b)| a.ptr_eq(b)));
         }
     }

@@ -56,7 +56,7 @@ mod usage;
 mod window;
 mod word;
 
-pub(crate) use ahead::{add_handles, ahead, handles};
+pub(crate) use ahead::{add_handles, ahead};
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};

@@ -8,7 +8,7 @@ use futures::stream::BoxStream;
 use super::model::{self, Model};
 use crate::{
     compact::{CompactError, CompactOptions, CompactReport, Plan, Removed, Replacement, StalePlan},
-    log::Thread,
+    log::{Next, Rewrite, Thread},
     message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
 };
 
@@ -86,10 +86,9 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// As [`Plan::new`]. The thread is untouched then.
     fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
-        let plan = self.thread().plan(replacements, &CompactOptions::default())?;
+        let (plan, next) = self.thread().planned(replacements, &CompactOptions::default())?;
         let before = self.thread().size();
-        // A plan always fits the thread that it was just made for.
-        let _ = self.apply(&plan);
+        drop(take_on(self, next));
         let thread = self.thread();
         Ok(CompactReport::new(before, thread.messages(), &plan, thread.counter().as_ref()))
     }
@@ -100,12 +99,56 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// [`StalePlan`] if it was made for another thread. The thread is untouched then.
     fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
-        let removed = self.thread_mut().apply(plan)?;
-        if !plan.is_empty() {
-            self.rewritten();
-        }
-        Ok(removed)
+        let next = Next::checked(plan, self.thread().messages())?;
+        Ok(take_on(self, next))
     }
+}
+
+/// Returns the conversation as the plan would leave it, as [`Thread::rewrite`] does for a thread.
+/// Applying it tells the adapter ([`ProviderThread::rewritten`]) and cannot fail.
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::model::{self, ModelAgent, ProviderThread};
+/// use threadfold::{Message, Plan, compact::Splice, testing::ScriptedModel};
+///
+/// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+/// agent.push(Message::user("hi"));
+/// agent.push(Message::assistant("hello"));
+/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+/// let rewrite = model::rewrite(&mut agent, &plan)?;
+/// assert_eq!(rewrite.messages().len(), 1);
+/// let removed = rewrite.apply();
+/// assert_eq!((removed.messages.len(), agent.messages().len()), (1, 1));
+/// # Ok::<(), threadfold::compact::StalePlan>(())
+/// ```
+///
+/// # Errors
+///
+/// [`StalePlan`] if the plan was made for another thread.
+pub fn rewrite<'t>(
+    thread: &'t mut (dyn ProviderThread + 't),
+    plan: &Plan,
+) -> Result<Rewrite<'t, dyn ProviderThread + 't>, StalePlan> {
+    let next = Next::checked(plan, thread.thread().messages())?;
+    Ok(Rewrite::new(thread, next))
+}
+
+impl<'t> Rewrite<'_, dyn ProviderThread + 't> {
+    /// Rewrites the conversation, tells the adapter, and returns the messages that the plan removed.
+    pub fn apply(self) -> Removed {
+        let (thread, next) = self.into_parts();
+        take_on(thread, next)
+    }
+}
+
+fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
+    let is_change = next.changes();
+    let removed = thread.thread_mut().take_on(next);
+    if is_change {
+        thread.rewritten();
+    }
+    removed
 }
 
 /// A conversation that can be continued.
@@ -289,3 +332,44 @@ impl Model for AgentModel<'_> {
 }
 
 const _: Option<Box<dyn Agent>> = None;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compact::Splice;
+
+    #[derive(Debug, Default)]
+    struct Counting {
+        thread: Thread,
+        rewritten: usize,
+    }
+
+    impl ProviderThread for Counting {
+        fn thread(&self) -> &Thread {
+            &self.thread
+        }
+
+        fn thread_mut(&mut self) -> &mut Thread {
+            &mut self.thread
+        }
+
+        fn rewritten(&mut self) {
+            self.rewritten += 1;
+        }
+    }
+
+    #[test]
+    fn an_adapter_is_told_when_a_rewrite_is_applied_and_not_before() {
+        let mut adapter = Counting::default();
+        adapter.push(Message::user("one"));
+        adapter.push(Message::user("two"));
+        let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+        drop(rewrite(&mut adapter, &plan).unwrap());
+        assert_eq!((adapter.messages().len(), adapter.rewritten), (2, 0));
+        assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().messages.len(), 1);
+        assert_eq!((adapter.messages().len(), adapter.rewritten), (1, 1));
+        let nothing = Plan::from_splices(1, Vec::new());
+        let _ = rewrite(&mut adapter, &nothing).unwrap().apply();
+        assert_eq!(adapter.rewritten, 1);
+    }
+}

@@ -17,7 +17,7 @@ mod model;
 mod sleep;
 mod tool;
 
-pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread};
+pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread, rewrite};
 pub use clock::{Clock, StdClock};
 pub use deltas::deltas_of;
 pub use model::{Model, turn_of};

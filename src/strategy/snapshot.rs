@@ -372,8 +372,7 @@ impl Snapshot {
     ///
     /// [`Rejection`], the first of these that does not hold.
     pub fn accept(&self, plan: &Plan, brief: &Brief) -> Result<Vec<Message>, Rejection> {
-        let mut after = self.messages.to_vec();
-        plan.apply(&mut after)?;
+        let after = plan.after(&self.messages)?;
         if after.is_empty() && brief.next_prompt.is_none() {
             return Err(Rejection::Empty);
         }
@@ -410,6 +409,15 @@ impl Snapshot {
             Some(_) | None => true,
         });
         fresh.cloned()
+    }
+
+    /// The tokens of the thread after a plan.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejection::Stale`] if the plan was made for another thread.
+    pub(super) fn tokens_after(&self, plan: &Plan) -> Result<u64, Rejection> {
+        Ok(self.counter.messages(&plan.after(&self.messages)?))
     }
 
     fn check_size(&self, messages: &[Message], brief: &Brief) -> Result<(), Rejection> {

@@ -66,7 +66,8 @@ impl TrimToolResults {
         let mut best: Option<Trimmed> = None;
         for options in steps(self.options) {
             let trimmed = trim_after(&untouched, messages, &options, last);
-            let enough = brief.target.is_none_or(|target| tokens(thread, &trimmed) <= target);
+            let after = thread.tokens_after(&trimmed.plan)?;
+            let enough = brief.target.is_none_or(|target| after <= target);
             best = Some(trimmed);
             if enough {
                 break;
@@ -100,14 +101,4 @@ fn steps(options: TrimOptions) -> [TrimOptions; 4] {
     };
     let half = TrimOptions { keep_recent: options.keep_recent / 2, ..options };
     [options, half, harder(2, 400, 2), harder(1, 200, 0)]
-}
-
-/// The tokens of the thread after a plan.
-fn tokens(thread: &Snapshot, trimmed: &Trimmed) -> u64 {
-    let mut after = thread.messages().to_vec();
-    // A plan always fits the thread that it was just made for.
-    match trimmed.plan.apply(&mut after) {
-        Ok(_) => thread.counter().messages(&after),
-        Err(_) => u64::MAX,
-    }
 }

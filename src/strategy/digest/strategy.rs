@@ -175,7 +175,7 @@ impl Work<'_> {
         let counter = self.thread.counter();
         // With a digest of one character, all else has its final size.
         let frame = self.build(cut, kept, trim, Some("."))?;
-        let fixed = self.size(&frame).saturating_sub(counter.text("."));
+        let fixed = self.thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
         let target = self.brief.target.unwrap_or(u64::MAX);
         let goes = self.goes(cut, kept, |_, _| true);
         let shrinks = self.before.saturating_sub(fixed).min(goes).saturating_sub(1);
@@ -193,7 +193,7 @@ impl Work<'_> {
             let reason = "all that it holds are reminders and reasoning, and nothing would be left";
             return Err(nothing(reason.to_owned()));
         }
-        let after = self.size(&plan);
+        let after = self.thread.tokens_after(&plan)?;
         if after > target || after >= self.before {
             return Err(self.no_room(cut, kept, after));
         }
@@ -225,15 +225,6 @@ impl Work<'_> {
         };
         let trimmed = trim.map(|options| trim_after(&plan, messages, &options, None).plan);
         Ok(trimmed.unwrap_or(plan))
-    }
-
-    /// The tokens of the thread after a plan.
-    fn size(&self, plan: &Plan) -> u64 {
-        let mut after = self.thread.messages().to_vec();
-        match plan.apply(&mut after) {
-            Ok(_) => self.thread.counter().messages(&after),
-            Err(_) => u64::MAX,
-        }
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {

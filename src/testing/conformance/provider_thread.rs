@@ -207,12 +207,13 @@ fn on_ours(thread: &mut Thread, work: &Work) -> String {
         Work::Compact(..) | Work::CompactUnknown => {
             let before = thread.size();
             let ranges = ranges(thread.messages(), work);
-            return told(thread.plan(&ranges, &CompactOptions::default()).map(|plan| {
-                // A plan always fits the thread that it was just made for.
-                let _ = thread.apply(&plan);
-                let counter = thread.counter().as_ref();
-                CompactReport::new(before, thread.messages(), &plan, counter)
-            }));
+            return told(thread.planned(&ranges, &CompactOptions::default()).map(
+                |(plan, next)| {
+                    drop(thread.take_on(next));
+                    let counter = thread.counter().as_ref();
+                    CompactReport::new(before, thread.messages(), &plan, counter)
+                },
+            ));
         }
         Work::Apply(_) | Work::ApplyStale => {
             let plan = plan(thread.messages(), work);
