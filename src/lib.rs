@@ -34,7 +34,7 @@
 //! | plug in a provider or a tool | [`model`] |
 //! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
 //! | keep logs and what compactions archive | [`store`] |
-//! | run a strategy, or a whole compaction | [`mod@drive`] |
+//! | run a strategy, or a whole compaction | [`mod@drive`]; [`compaction`] is the machine below it |
 //! | keep the user's standing rules word for word | [`ledger`] |
 //! | read what was compacted away | [`recall`] |
 //! | know what a compaction lost, and put the most important back | [`retention`] |
@@ -69,6 +69,7 @@
 
 pub mod auto;
 pub mod compact;
+pub mod compaction;
 pub mod drive;
 pub mod edl;
 pub mod ledger;

@@ -60,7 +60,7 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
     let now = Timestamp(second * 1_000);
     match auto.handle(now, input(row.split_once(" -> ").unwrap().0, divisor)) {
         None => "nothing".to_owned(),
-        Some(Output::Compact { reason, target }) => {
+        Some(Output::Compact { reason, target, .. }) => {
             let target = target.map_or("none".to_owned(), |target| target.to_string());
             format!("compact {} {target}", name(&reason))
         }
@@ -70,6 +70,7 @@ fn said(auto: &mut AutoCompactor, second: u64, row: &str, divisor: u64) -> Strin
         Some(Output::Notify(Notice::Paused { failures, until })) => {
             format!("paused {failures} {}", until.0 / 1_000)
         }
+        Some(Output::Notify(Notice::UnknownWindow)) => "unknown window".to_owned(),
         Some(Output::CannotFit { floor, tokens, limit }) => {
             format!("cannot fit {floor} {tokens} {limit}")
         }
@@ -91,7 +92,10 @@ fn input(row: &str, divisor: u64) -> Input {
     let (kind, rest) = row.split_once(' ').unwrap_or((row, ""));
     let sizes: HashMap<&str, &str> =
         rest.split_whitespace().filter_map(|word| word.split_once('=')).collect();
-    let known = ["window", "reported", "since", "thread", "overhead", "pending", "newest", "limit"];
+    let known = [
+        "window", "reported", "since", "thread", "overhead", "pending", "output", "newest",
+        "limit", "reserved",
+    ];
     assert!(sizes.keys().all(|size| known.contains(size)), "{row}");
     let plain = |name| sizes.get(name).map(|size| size.parse::<u64>().unwrap());
     let size = |name| match sizes.get(name).map(|size| (size.strip_suffix('t'), size)) {
@@ -106,6 +110,7 @@ fn input(row: &str, divisor: u64) -> Input {
         thread: size("thread"),
         overhead: size("overhead"),
         pending: size("pending"),
+        output: size("output"),
         newest: size("newest"),
     };
     let reason = || match rest {
@@ -119,7 +124,9 @@ fn input(row: &str, divisor: u64) -> Input {
         "send" => Input::BeforeSend(pressure),
         "continue" => Input::BeforeContinue(pressure),
         "ended" => Input::TurnEnded(pressure),
-        "overflowed" => Input::Overflowed { pressure, limit: plain("limit") },
+        "overflowed" => {
+            Input::Overflowed { pressure, limit: plain("limit"), output: plain("reserved") }
+        }
         "requested" => Input::Requested { focus: None, pressure },
         "compacted" => Input::Compacted { reason: reason() },
         "failed" => Input::Failed { reason: reason() },
@@ -169,6 +176,7 @@ fn any_pressure() -> impl Strategy<Value = Pressure> {
             thread,
             overhead,
             pending,
+            output: 0,
             newest: (thread as f64 * newest) as u64,
         }
     })
@@ -191,7 +199,9 @@ fn any_input() -> impl Strategy<Value = Input> {
         4 => pressure().prop_map(Input::BeforeSend),
         4 => pressure().prop_map(Input::BeforeContinue),
         2 => pressure().prop_map(Input::TurnEnded),
-        2 => (pressure(), limit).prop_map(|(pressure, limit)| Input::Overflowed { pressure, limit }),
+        2 => (pressure(), limit).prop_map(|(pressure, limit)| Input::Overflowed {
+            pressure, limit, output: None
+        }),
         1 => pressure().prop_map(|pressure| Input::Requested { focus: None, pressure }),
         2 => reason().prop_map(|reason| Input::Compacted { reason }),
         2 => reason().prop_map(|reason| Input::Failed { reason }),
@@ -229,7 +239,7 @@ proptest! {
                     auto.handle(Timestamp(50_000), answer);
                     input = Input::BeforeContinue(last);
                 }
-                _ => input = Input::Overflowed { pressure: last, limit },
+                _ => input = Input::Overflowed { pressure: last, limit, output: None },
             }
         }
     }
@@ -272,7 +282,10 @@ proptest! {
         let policy = AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..policy };
         let mut auto = AutoCompactor::new(policy).unwrap();
         let output = auto.handle(Timestamp(0), Input::BeforeSend(pressure));
-        let Some(Output::Compact { reason, target: Some(target) }) = output else { return Ok(()) };
+        let Some(Output::Compact { reason, target: Some(target), limit }) = output else {
+            return Ok(());
+        };
+        prop_assert!(limit.is_some_and(|limit| target <= limit), "{target} is over {limit:?}");
         prop_assert!(pressure.newest <= target, "{target} is less than the newest turn");
         let after = after(pressure, target);
         let room = pressure.window.unwrap().tokens().saturating_sub(policy.output_reserve);

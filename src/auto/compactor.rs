@@ -1,43 +1,54 @@
-//! The machine that says when.
+//! The machine that says when: the soft trigger, and the hard check before every request.
 
 use super::{
-    policy::{Aim, AutoPolicy, PolicyError},
+    policy::{AutoPolicy, Goal, PolicyError},
     pressure::Pressure,
+    trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{
     message::{CompactionReason, ContextWindow, Text, Timestamp},
     strategy::{Breaker, BreakerOptions},
 };
 
-/// After so many compactions that did not bring the context under the threshold the soft trigger is
-/// suspended.
-const MAX_INEFFECTIVE: u32 = 2;
-
 /// Says when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
 pub struct AutoCompactor {
     policy: AutoPolicy,
+    trigger: Trigger,
     breaker: Breaker,
-    /// Whether the context was under the threshold since the trigger fired last.
-    armed: bool,
-    /// Whether a compaction waits for the count that shows what it did.
-    unjudged: bool,
-    ineffective: u32,
-    suspended: bool,
-    /// Whether it was said that what no compaction can take is over the threshold by itself.
-    overgrown: bool,
-    succeeded_at: Option<Timestamp>,
-    /// Whether the last compaction came to nothing.
-    missed: bool,
-    /// Whether the last request was let through, and nobody said since that it was refused.
-    let_through: bool,
-    /// Compactions for the request that does not fit, since one was let through.
-    forced: u32,
-    /// Compactions for the request at work, after refusals of the provider.
-    refused: u32,
-    /// What a provider said its window is, and what it was thought to be then.
-    stated: Option<(ContextWindow, Option<ContextWindow>)>,
+    request: NextRequest,
+    learned: Learned,
+    /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
+}
+
+/// What was tried for the request at hand.
+///
+/// | state | input | next state | output |
+/// |---|---|---|---|
+/// | `Sent` | before a request | as `Due`, nothing tried: the last one was answered | as `Due` |
+/// | `Due` | before a request that fits | `Sent` | the soft trigger's |
+/// | `Due` | before a request that does not fit | `Due`, forced once more | compact, or cannot fit |
+/// | `Sent`, `Due` | refused as too long | `Due`, refused once more | compact, or cannot fit |
+/// | any | the turn ended | `Due`, nothing tried | |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NextRequest {
+    /// It has not gone out. So many compactions were tried because it did not fit, and so many
+    /// because the provider refused it.
+    Due { forced: u32, refused: u32 },
+    /// It went out after that, and nothing was heard of it yet.
+    Sent { forced: u32, refused: u32 },
+}
+
+/// What providers stated in refusals, and whether the host was told that nobody knows the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Learned {
+    /// The most tokens that fit, for the model whose window the host thinks is `of`.
+    limit: Option<u64>,
+    /// Tokens that the provider reserves for the answer.
+    output: Option<u64>,
+    of: Option<ContextWindow>,
+    announced: bool,
 }
 
 /// What the machine is told.
@@ -55,10 +66,12 @@ pub enum Input {
     Overflowed {
         /// How full the context is.
         pressure: Pressure,
-        /// The window, where the provider said.
+        /// The window in tokens, where the provider said.
         limit: Option<u64>,
+        /// The tokens that the provider reserved for the answer, where it said.
+        output: Option<u64>,
     },
-    /// A person asked for a compaction.
+    /// A person or the agent asked for a compaction.
     Requested {
         /// What the summary should attend to.
         focus: Option<Text>,
@@ -85,43 +98,49 @@ pub enum Output {
     Compact {
         /// Why.
         reason: CompactionReason,
-        /// The most tokens that the thread should have afterwards, where it is known what fits: the
-        /// policy's target, or more where that is out of reach or was missed.
+        /// The most tokens that the thread should have afterwards: the policy's target, or more
+        /// where that is out of reach. `None` where no window is known.
         target: Option<u64>,
+        /// The most tokens that the thread may have for the compaction to help at all: with more the
+        /// request does not fit, or the trigger fires again at once. `None` where any gain helps.
+        limit: Option<u64>,
     },
-    /// Tell whoever watches.
+    /// Tell the person who watches.
     Notify(Notice),
     /// The request cannot be sent, and no compaction helps.
     CannotFit {
-        /// What the smallest request would have: system prompt, tools, newest turn, what comes.
+        /// The tokens of the smallest request: system prompt, tools, newest turn, what comes.
         floor: u64,
-        /// What the request has as it is.
+        /// The tokens of the request as it is.
         tokens: u64,
-        /// What fits.
+        /// The tokens that fit.
         limit: u64,
     },
 }
 
-/// Why the soft trigger rests.
+/// What a person should know about automatic compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Compactions did not bring the context under the threshold; or what no compaction can take
-    /// is over it by itself. It rests until the context is under the threshold for another reason,
-    /// or a person compacts; in the latter case, until that part is smaller.
+    /// Two compactions did not bring the context under the threshold, or what no compaction can take
+    /// is over it by itself. The soft trigger rests until the context is under the threshold for
+    /// another reason or a person compacts; in the latter case, until that part is smaller.
     Suspended {
-        /// What the next request has.
+        /// The tokens of the next request.
         tokens: u64,
-        /// From where on the trigger fires.
+        /// The tokens at which the trigger fires.
         threshold: u64,
     },
-    /// There were too many failures in a row.
+    /// Too many compactions failed in a row.
     Paused {
         /// How many.
         failures: u32,
-        /// Until when.
+        /// When the pause ends.
         until: Timestamp,
     },
+    /// Nobody knows the window of the model. Nothing is compacted ahead of need until the host names
+    /// it or the provider refuses a request; the refusal is learnt from.
+    UnknownWindow,
 }
 
 impl AutoCompactor {
@@ -148,18 +167,10 @@ impl AutoCompactor {
         };
         Ok(Self {
             policy,
+            trigger: Trigger::Armed { misses: 0 },
             breaker: Breaker::new(options),
-            armed: true,
-            unjudged: false,
-            ineffective: 0,
-            suspended: false,
-            overgrown: false,
-            succeeded_at: None,
-            missed: false,
-            let_through: false,
-            forced: 0,
-            refused: 0,
-            stated: None,
+            request: NextRequest::Due { forced: 0, refused: 0 },
+            learned: Learned::default(),
             window: None,
         })
     }
@@ -170,8 +181,8 @@ impl AutoCompactor {
         &self.policy
     }
 
-    /// The window of the model: the one that it is thought to have, or what its provider said in a
-    /// refusal of a request to it where that is less.
+    /// The window of the model: what the host thinks it is, or what its provider stated in a refusal
+    /// where that is less. A provider that answered a longer request since is believed again.
     ///
     /// ```
     /// use threadfold::{
@@ -183,19 +194,20 @@ impl AutoCompactor {
     /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
     /// assert_eq!(auto.window(None), None);
     /// let pressure = Pressure { thread: 9_000, ..Pressure::default() };
-    /// auto.handle(Timestamp(0), Input::Overflowed { pressure, limit: Some(8_000) });
+    /// let refusal = Input::Overflowed { pressure, limit: Some(8_000), output: None };
+    /// auto.handle(Timestamp(0), refusal);
     /// assert_eq!(auto.window(None), Some(ContextWindow::new(8_000)));
     /// # Ok::<(), threadfold::auto::PolicyError>(())
     /// ```
     #[must_use]
     pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
-        let stated = self.stated.filter(|(_, of)| *of == thought).map(|(window, _)| window);
+        let stated = self.learned.limit.filter(|_| self.learned.of == thought);
         let thought = thought.filter(|window| window.tokens() > 0);
-        [thought, stated].into_iter().flatten().min()
+        [thought, stated.map(ContextWindow::new)].into_iter().flatten().min()
     }
 
-    /// Takes what happened and says what to do, if anything. What it says to compact is answered
-    /// with [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
+    /// Takes what happened and says what to do, if anything. [`Output::Compact`] is answered with
+    /// [`Input::Compacted`] or [`Input::Failed`], the latter also where it was cancelled.
     ///
     /// ```
     /// use threadfold::auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure};
@@ -205,7 +217,8 @@ impl AutoCompactor {
     /// let window = Some(ContextWindow::new(1_000));
     /// let full = Pressure { window, reported: Some(850), thread: 850, ..Pressure::default() };
     /// let output = auto.handle(Timestamp(0), Input::BeforeSend(full));
-    /// assert_eq!(output, Some(Output::Compact { reason: Threshold, target: Some(500) }));
+    /// let compact = Output::Compact { reason: Threshold, target: Some(500), limit: Some(799) };
+    /// assert_eq!(output, Some(compact));
     /// assert_eq!(auto.handle(Timestamp(1), Input::Compacted { reason: Threshold }), None);
     /// let half = Pressure { reported: Some(500), thread: 500, ..full };
     /// assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(half)), None);
@@ -214,22 +227,22 @@ impl AutoCompactor {
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {
             Input::BeforeSend(pressure) | Input::BeforeContinue(pressure) => {
-                // The request before this one was answered, so there is progress.
-                if std::mem::take(&mut self.let_through) {
-                    (self.forced, self.refused) = (0, 0);
-                }
                 self.before_request(now, pressure)
             }
             Input::TurnEnded(pressure) => self.turn_ended(now, pressure),
-            Input::Overflowed { pressure, limit } => self.overflowed(pressure, limit),
+            Input::Overflowed { pressure, limit, output } => {
+                Some(self.overflowed(pressure, limit, output))
+            }
             Input::Requested { focus, pressure } => {
                 let pressure = self.known(pressure);
                 let room = self.policy.room(&pressure);
-                let target = room.map(|room| self.policy.target(&pressure, room, Aim::Wanted));
-                Some(Output::Compact { reason: CompactionReason::Manual { focus }, target })
+                let target = room.map(|room| self.policy.goal(&pressure, room).target);
+                let reason = CompactionReason::Manual { focus };
+                Some(Output::Compact { reason, target, limit: None })
             }
             Input::Compacted { reason } => {
-                self.compacted(now, &reason);
+                self.breaker.succeeded();
+                self.trigger = self.trigger.compacted(now, is_manual(&reason));
                 None
             }
             Input::Failed { reason } => self.failed(now, &reason),
@@ -239,32 +252,48 @@ impl AutoCompactor {
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
+        self.unlearn(&pressure);
+        let thought = pressure.window;
         let pressure = self.known(pressure);
-        let limit = self.policy.room(&pressure);
-        // Whatever becomes of a compaction ahead of need, the request goes out behind it.
-        self.let_through = limit.is_none_or(|limit| pressure.tokens() <= limit);
-        let limit = limit?;
-        if pressure.tokens() > limit {
-            if self.doubts(now, &pressure, limit) {
-                self.let_through = true;
-                return None;
-            }
-            let reason =
-                if switched { CompactionReason::ModelSwitch } else { CompactionReason::Overflow };
-            let tries = self.forced;
-            self.forced = tries.saturating_add(1);
-            return Some(self.react(&pressure, limit, tries, reason));
+        let (forced, refused) = match self.request {
+            // The request before this one was answered, so there is progress.
+            NextRequest::Sent { .. } => (0, 0),
+            NextRequest::Due { forced, refused } => (forced, refused),
+        };
+        let reason = |usual| if switched { CompactionReason::ModelSwitch } else { usual };
+        let Some(limit) = self.policy.room(&pressure) else {
+            self.request = NextRequest::Sent { forced, refused };
+            let announced = std::mem::replace(&mut self.learned.announced, true);
+            return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
+        };
+        let fits = pressure.tokens() <= limit;
+        if fits || self.doubts(now, &pressure, limit, (forced, refused), thought) {
+            self.request = NextRequest::Sent { forced, refused };
+            let soft = fits.then(|| self.soft(now, &pressure, reason(CompactionReason::Threshold)));
+            return soft.flatten();
         }
-        let reason =
-            if switched { CompactionReason::ModelSwitch } else { CompactionReason::Threshold };
-        self.trigger(now, &pressure, reason)
+        self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
+        Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
-    /// Whether only the count says that the request is too long, and trying has not helped. It goes
-    /// out then: if it is too long the provider says so, and a wrong count must not end a thread.
-    fn doubts(&self, now: Timestamp, pressure: &Pressure, limit: u64) -> bool {
-        let tried = self.forced >= self.policy.max_reactive || !self.breaker.allows(now);
-        tried && (1..=limit).contains(&pressure.estimate())
+    /// Whether a request that is too long goes out all the same, because only a number says so. If it
+    /// is too long the provider refuses it, and a wrong number must not end a thread.
+    fn doubts(
+        &self,
+        now: Timestamp,
+        pressure: &Pressure,
+        limit: u64,
+        (forced, refused): (u32, u32),
+        thought: Option<ContextWindow>,
+    ) -> bool {
+        // A count that compacting does not bring down, against an estimate that fits.
+        let tried = forced >= self.policy.max_reactive || !self.breaker.allows(now);
+        let counted = tried && (1..=limit).contains(&pressure.estimate());
+        // A refusal that once stated less than the smallest request needs.
+        let host = Pressure { window: thought, ..*pressure };
+        let believed = thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX);
+        let stated = refused == 0 && pressure.floor() > limit && pressure.tokens() <= believed;
+        counted || stated
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -274,136 +303,139 @@ impl AutoCompactor {
     }
 
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
+        self.unlearn(&pressure);
         let pressure = self.known(pressure);
-        (self.forced, self.refused, self.let_through) = (0, 0, false);
+        self.request = NextRequest::Due { forced: 0, refused: 0 };
         if self.policy.after_turn {
-            return self.trigger(now, &pressure, CompactionReason::Threshold);
+            return self.soft(now, &pressure, CompactionReason::Threshold);
         }
-        self.judge(&pressure, self.policy.is_over(&pressure))
+        let reading = Reading { may_fire: false, ..self.reading(now, &pressure) };
+        self.take_reading(&reading, &pressure, CompactionReason::Threshold)
     }
 
-    fn overflowed(&mut self, pressure: Pressure, limit: Option<u64>) -> Option<Output> {
-        self.let_through = false;
-        if let Some(limit) = limit.filter(|limit| *limit > 0).map(ContextWindow::new) {
-            let known = self.known(pressure).window;
-            self.stated = Some((known.map_or(limit, |known| known.min(limit)), pressure.window));
-        }
+    /// The provider refused the request. What it stated is learnt; where it stated nothing, the size
+    /// that it refused is.
+    fn overflowed(
+        &mut self,
+        pressure: Pressure,
+        limit: Option<u64>,
+        output: Option<u64>,
+    ) -> Output {
+        let before = self.known(pressure);
+        let too_long = before.tokens().saturating_sub(1);
+        let reserve = output.filter(|output| *output > 0).or(self.learned.output);
+        let stated = limit.filter(|limit| *limit > 0).or_else(|| {
+            before.window.is_none().then(|| too_long.saturating_add(self.policy.reserve(&before)))
+        });
+        let known = [before.window.map(ContextWindow::tokens), stated];
+        let least = stated.and(known.into_iter().flatten().min());
+        let learned = self.learned.limit.filter(|_| self.learned.of == pressure.window);
+        self.learned.limit = least.or(learned);
+        (self.learned.output, self.learned.of) = (reserve, pressure.window);
         let pressure = self.known(pressure);
         // What was refused does not fit, whatever the window is thought to be.
-        let refused = pressure.tokens().saturating_sub(1);
-        let limit = self.policy.room(&pressure).map_or(refused, |room| room.min(refused));
-        let tries = self.refused;
-        self.refused = tries.saturating_add(1);
-        Some(self.react(&pressure, limit, tries, CompactionReason::Overflow))
+        let limit = self.policy.room(&pressure).map_or(too_long, |room| room.min(too_long));
+        let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
+            self.request;
+        self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
+        self.hard(&pressure, limit, refused, CompactionReason::Overflow)
+    }
+
+    /// Forgets a stated limit that an answered request has shown to be wrong.
+    fn unlearn(&mut self, pressure: &Pressure) {
+        let answered = self.known(*pressure).reported.unwrap_or(0);
+        if self.learned.limit.is_some_and(|limit| answered > limit) {
+            self.learned.limit = None;
+        }
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.
-    fn react(
-        &mut self,
+    fn hard(
+        &self,
         pressure: &Pressure,
         limit: u64,
         tries: u32,
         reason: CompactionReason,
     ) -> Output {
         let floor = pressure.floor();
-        let most = self.policy.max_reactive;
-        if floor > limit || tries >= most {
+        if floor > limit || tries >= self.policy.max_reactive {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
-        self.armed = false;
-        let aim = match self.missed {
-            false => Aim::Wanted,
-            true if tries.saturating_add(1) < most => Aim::Halfway,
-            true => Aim::Fits,
-        };
-        Output::Compact { reason, target: Some(self.policy.target(pressure, limit, aim)) }
+        let Goal { target, .. } = self.policy.goal(pressure, limit);
+        let limit = Some(pressure.of_thread(limit));
+        Output::Compact { reason, target: Some(target), limit }
     }
 
-    fn trigger(
+    fn soft(
         &mut self,
         now: Timestamp,
         pressure: &Pressure,
         reason: CompactionReason,
     ) -> Option<Output> {
-        let is_over = self.policy.is_over(pressure);
-        if let Some(notice) = self.judge(pressure, is_over) {
-            return Some(notice);
-        }
-        let ready = self.policy.enabled && self.armed && !self.unjudged && !self.suspended;
-        if !is_over || !ready || self.cools_down(now) || !self.breaker.allows(now) {
-            return None;
-        }
-        if self.policy.is_hopeless(pressure) {
-            // Said once. It is no verdict: the prompt that is newest now can be taken later.
-            let said = std::mem::replace(&mut self.overgrown, true);
-            return (!said).then(|| self.suspended(pressure));
-        }
-        self.overgrown = false;
-        self.armed = false;
-        let room = self.policy.room(pressure)?;
-        let aim = if self.missed { Aim::Halfway } else { Aim::Wanted };
-        Some(Output::Compact { reason, target: Some(self.policy.target(pressure, room, aim)) })
+        let reading = self.reading(now, pressure);
+        self.take_reading(&reading, pressure, reason)
     }
 
-    /// Looks at what the last compaction did, as soon as there is a count to go by.
-    fn judge(&mut self, pressure: &Pressure, is_over: bool) -> Option<Output> {
-        let counted = pressure.reported.is_some() || self.policy.estimates();
-        if !is_over {
-            self.armed = true;
-            if counted {
-                (self.overgrown, self.missed) = (false, false);
-                (self.unjudged, self.ineffective, self.suspended) = (false, 0, false);
+    fn take_reading(
+        &mut self,
+        reading: &Reading,
+        pressure: &Pressure,
+        reason: CompactionReason,
+    ) -> Option<Output> {
+        let (next, signal) = self.trigger.read(reading);
+        self.trigger = next;
+        match signal {
+            Signal::Nothing => None,
+            Signal::Fire => {
+                let Goal { target, limit } =
+                    self.policy.goal(pressure, self.policy.room(pressure)?);
+                Some(Output::Compact { reason, target: Some(target), limit: Some(limit) })
             }
-            return None;
+            // A trigger that is switched off rests in any case.
+            Signal::Rest => self.policy.enabled.then(|| {
+                let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
+                Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })
+            }),
         }
-        if !self.unjudged || !counted {
-            return None;
-        }
-        (self.unjudged, self.armed) = (false, true);
-        self.ineffective = self.ineffective.saturating_add(1);
-        let enough = self.ineffective >= MAX_INEFFECTIVE && !self.suspended;
-        self.suspended |= enough;
-        // A trigger that is switched off rests in any case.
-        (enough && self.policy.enabled).then(|| self.suspended(pressure))
     }
 
-    fn suspended(&self, pressure: &Pressure) -> Output {
-        let threshold = self.policy.level(pressure).unwrap_or(u64::MAX);
-        Output::Notify(Notice::Suspended { tokens: pressure.tokens(), threshold })
-    }
-
-    fn compacted(&mut self, now: Timestamp, reason: &CompactionReason) {
-        self.succeeded_at = Some(now);
-        self.breaker.succeeded();
-        (self.unjudged, self.missed) = (true, false);
-        if matches!(reason, CompactionReason::Manual { .. }) {
-            (self.ineffective, self.suspended) = (0, false);
+    fn reading(&self, now: Timestamp, pressure: &Pressure) -> Reading {
+        let level = match (self.policy.is_over(pressure), self.policy.is_hopeless(pressure)) {
+            (false, _) => Level::Under,
+            (true, false) => Level::Over,
+            (true, true) => Level::Hopeless,
+        };
+        Reading {
+            now,
+            tokens: pressure.tokens(),
+            level,
+            counted: pressure.reported.is_some() || self.policy.estimates(),
+            may_fire: self.policy.enabled && self.breaker.allows(now),
+            cooldown_ms: self.policy.cooldown_ms,
+            growth: self.policy.growth(pressure),
         }
     }
 
     fn failed(&mut self, now: Timestamp, reason: &CompactionReason) -> Option<Output> {
-        self.armed = true;
-        if matches!(reason, CompactionReason::Manual { .. }) {
+        self.trigger = self.trigger.failed();
+        if is_manual(reason) {
             return None;
         }
-        self.missed = true;
         self.breaker.failed(now);
         let open = self.breaker.check(now).err()?;
         let (failures, until) = (open.failures, open.until);
         Some(Output::Notify(Notice::Paused { failures, until }))
     }
 
-    /// A clock that was set back ends the cooldown: better early than never.
-    fn cools_down(&self, now: Timestamp) -> bool {
-        self.succeeded_at
-            .is_some_and(|at| now >= at && now.0.saturating_sub(at.0) < self.policy.cooldown_ms)
-    }
-
-    /// The pressure with the window that the provider stated, if that is less, and without a count
-    /// that cannot be right. What it stated of another window than this one says nothing.
+    /// The pressure with what refusals stated, and without a count that cannot be right.
     fn known(&self, pressure: Pressure) -> Pressure {
-        Pressure { window: self.window(pressure.window), ..pressure }.believed()
+        let output = pressure.output.max(self.learned.output.unwrap_or(0));
+        Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
     }
+}
+
+fn is_manual(reason: &CompactionReason) -> bool {
+    matches!(reason, CompactionReason::Manual { .. })
 }
 
 #[cfg(test)]
@@ -435,8 +467,10 @@ mod tests {
         auto.handle(Timestamp(second * 1_000), Input::BeforeSend(reported(tokens)))
     }
 
+    /// A compaction to the default target; ahead of need it must silence the trigger, else fit.
     fn compact(reason: CompactionReason) -> Option<Output> {
-        Some(Output::Compact { reason, target: Some(WINDOW / 2) })
+        let limit = Some(if reason == THRESHOLD { WINDOW * 4 / 5 - 1 } else { WINDOW });
+        Some(Output::Compact { reason, target: Some(WINDOW / 2), limit })
     }
 
     const THRESHOLD: CompactionReason = CompactionReason::Threshold;
@@ -502,14 +536,21 @@ mod tests {
     }
 
     #[test]
-    fn it_fires_once_a_crossing_and_rests_after_a_success() {
-        let mut auto = machine(AutoPolicy::default());
-        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
-        assert_eq!(send(&mut auto, 1, 170_000), None, "it has said so");
-        auto.handle(Timestamp(2_000), Input::Compacted { reason: THRESHOLD });
-        assert_eq!(send(&mut auto, 3, 50_000), None);
-        assert_eq!(send(&mut auto, 61, 170_000), None, "59 seconds after the success");
-        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
+    fn after_a_success_it_is_quiet_until_the_context_grew_or_the_time_passed() {
+        let fired = || {
+            let mut auto = machine(AutoPolicy::default());
+            assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
+            assert_eq!(send(&mut auto, 1, 170_000), None, "it waits for the end");
+            auto.handle(Timestamp(2_000), Input::Compacted { reason: THRESHOLD });
+            assert_eq!(send(&mut auto, 3, 155_000), None);
+            auto
+        };
+        let mut grew = fired();
+        assert_eq!(send(&mut grew, 4, 164_999), None, "by less than 5 % of the window");
+        assert_eq!(send(&mut grew, 5, 165_000), compact(THRESHOLD));
+        let mut waited = fired();
+        assert_eq!(send(&mut waited, 61, 160_000), None, "59 seconds after the success");
+        assert_eq!(send(&mut waited, 62, 160_000), compact(THRESHOLD));
     }
 
     #[test]
@@ -540,19 +581,15 @@ mod tests {
     #[test]
     fn failures_pause_it_and_the_pause_ends() {
         let mut auto = machine(AutoPolicy::default());
-        // What was missed once is tried half as far.
-        let again = Some(Output::Compact { reason: THRESHOLD, target: Some(129_999) });
-        for (second, expected) in [(0, compact(THRESHOLD)), (1, again.clone())] {
-            assert_eq!(send(&mut auto, second, 170_000), expected);
+        for second in 0..3 {
+            assert_eq!(send(&mut auto, second, 170_000), compact(THRESHOLD));
             let failed = Input::Failed { reason: THRESHOLD };
-            assert_eq!(auto.handle(Timestamp(second * 1_000), failed), None);
+            let paused = Notice::Paused { failures: 3, until: Timestamp(62_000) };
+            let expected = (second == 2).then_some(Output::Notify(paused));
+            assert_eq!(auto.handle(Timestamp(second * 1_000), failed), expected);
         }
-        assert_eq!(send(&mut auto, 2, 170_000), again);
-        let failed = auto.handle(Timestamp(2_000), Input::Failed { reason: THRESHOLD });
-        let paused = Notice::Paused { failures: 3, until: Timestamp(62_000) };
-        assert_eq!(failed, Some(Output::Notify(paused)));
         assert_eq!(send(&mut auto, 61, 170_000), None);
-        assert_eq!(send(&mut auto, 62, 170_000), again);
+        assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
     }
 
     #[test]
@@ -597,7 +634,7 @@ mod tests {
             auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
         }
         assert_eq!(send(&mut auto, 0, 150_000), None);
-        let refused = Input::Overflowed { pressure: reported(150_000), limit: None };
+        let refused = refusal(reported(150_000), None);
         assert!(matches!(auto.handle(Timestamp(0), refused), Some(Output::Compact { .. })));
         auto.handle(Timestamp(0), Input::Compacted { reason: over.clone() });
         assert_eq!(send(&mut auto, 0, 140_000), None);
@@ -608,7 +645,7 @@ mod tests {
     #[test]
     fn a_turn_of_many_requests_may_be_refused_as_often_as_a_compaction_mends_it() {
         let mut auto = machine(AutoPolicy::default());
-        let refused = Input::Overflowed { pressure: reported(150_000), limit: None };
+        let refused = refusal(reported(150_000), None);
         for _ in 0..5 {
             assert_eq!(send(&mut auto, 0, 150_000), None);
             for _ in 0..2 {
@@ -622,18 +659,84 @@ mod tests {
         assert!(matches!(third, Some(Output::CannotFit { .. })), "{third:?}");
     }
 
+    fn refusal(pressure: Pressure, limit: Option<u64>) -> Input {
+        Input::Overflowed { pressure, limit, output: None }
+    }
+
     #[test]
     fn a_provider_that_refuses_is_believed() {
         let mut auto = machine(AutoPolicy::default());
         let pressure = Pressure { thread: 120_000, ..reported(90_000) };
-        let refused = Input::Overflowed { pressure, limit: Some(100_000) };
+        let refused = refusal(pressure, Some(100_000));
         let output = auto.handle(Timestamp(0), refused.clone());
         let reason = CompactionReason::Overflow;
-        assert_eq!(output, Some(Output::Compact { reason, target: Some(50_000) }));
+        let (target, limit) = (Some(50_000), Some(100_000));
+        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
         auto.handle(Timestamp(0), refused.clone());
         let third = auto.handle(Timestamp(0), refused);
         let numbers = Output::CannotFit { floor: 100, tokens: 120_000, limit: 100_000 };
         assert_eq!(third, Some(numbers));
+    }
+
+    #[test]
+    fn a_stated_limit_is_forgotten_once_a_longer_request_was_answered() {
+        let mut auto = machine(AutoPolicy::default());
+        let window = |auto: &AutoCompactor| auto.window(Some(ContextWindow::new(WINDOW)));
+        auto.handle(Timestamp(0), refusal(reported(90_000), Some(50_000)));
+        assert_eq!(window(&auto), Some(ContextWindow::new(50_000)));
+        auto.handle(Timestamp(1), Input::TurnEnded(reported(50_001)));
+        assert_eq!(window(&auto), Some(ContextWindow::new(WINDOW)));
+    }
+
+    #[test]
+    fn a_limit_below_the_floor_is_tried_again_once_a_turn() {
+        let mut auto = machine(AutoPolicy::default());
+        let small = Pressure { thread: 100, ..reported(100) };
+        let refused = refusal(small, Some(20));
+        assert!(matches!(
+            auto.handle(Timestamp(0), refused.clone()),
+            Some(Output::CannotFit { .. })
+        ));
+        auto.handle(Timestamp(1), Input::TurnEnded(small));
+        assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(small)), None);
+        assert!(matches!(auto.handle(Timestamp(3), refused), Some(Output::CannotFit { .. })));
+    }
+
+    #[test]
+    fn the_reserve_for_the_answer_is_that_of_the_request_or_what_a_refusal_stated() {
+        let mut auto = machine(AutoPolicy::default());
+        let asks = Pressure { output: 100_000, ..reported(80_000) };
+        assert!(matches!(
+            auto.handle(Timestamp(0), Input::BeforeSend(asks)),
+            Some(Output::Compact { .. })
+        ));
+        let mut auto = machine(AutoPolicy::default());
+        assert_eq!(send(&mut auto, 0, 150_000), None);
+        let (pressure, limit) = (reported(150_000), Some(WINDOW));
+        let refused = Input::Overflowed { pressure, limit, output: Some(60_000) };
+        let reason = CompactionReason::Overflow;
+        let (target, limit) = (Some(70_000), Some(140_000));
+        assert_eq!(
+            auto.handle(Timestamp(1), refused),
+            Some(Output::Compact { reason: reason.clone(), target, limit })
+        );
+        auto.handle(Timestamp(2), Input::Compacted { reason });
+        assert_eq!(send(&mut auto, 70, 111_999), None);
+        assert!(matches!(send(&mut auto, 140, 122_000), Some(Output::Compact { .. })));
+    }
+
+    #[test]
+    fn an_unknown_window_is_announced_once_and_learnt_from_a_refusal() {
+        let mut auto = machine(AutoPolicy::default());
+        let unknown = Pressure { window: None, thread: 60_000, ..reported(60_000) };
+        let output = auto.handle(Timestamp(0), Input::BeforeSend(unknown));
+        assert_eq!(output, Some(Output::Notify(Notice::UnknownWindow)));
+        assert_eq!(auto.handle(Timestamp(1), Input::BeforeContinue(unknown)), None);
+        let (target, limit) = (Some(29_999), Some(59_999));
+        let reason = CompactionReason::Overflow;
+        let output = auto.handle(Timestamp(2), refusal(unknown, None));
+        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
+        assert_eq!(auto.window(None), Some(ContextWindow::new(59_999)));
     }
 
     #[test]
@@ -643,7 +746,8 @@ mod tests {
         let small = Pressure { window: Some(ContextWindow::new(100_000)), ..reported(90_000) };
         let output = auto.handle(Timestamp(1_000), Input::BeforeSend(small));
         let reason = CompactionReason::ModelSwitch;
-        assert_eq!(output, Some(Output::Compact { reason, target: Some(50_000) }));
+        let (target, limit) = (Some(50_000), Some(79_999));
+        assert_eq!(output, Some(Output::Compact { reason, target, limit }));
     }
 
     #[test]
@@ -679,7 +783,8 @@ mod tests {
         let threshold = Threshold::Tokens(40_000);
         let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
         let pressure = Pressure { overhead: 5_000, pending: 1_000, ..reported(45_000) };
-        let expected = Output::Compact { reason: THRESHOLD, target: Some(39_999 - 6_000) };
+        let most = Some(39_999 - 6_000);
+        let expected = Output::Compact { reason: THRESHOLD, target: most, limit: most };
         assert_eq!(fresh(policy, pressure), Some(expected));
     }
 }

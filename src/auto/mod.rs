@@ -1,12 +1,12 @@
 //! When to compact without being asked.
 //!
-//! [`AutoCompactor`] is a machine: it is told how full the context is before every request, and
-//! what came of each compaction, and says what to do. It has no clock; the time is handed in.
+//! [`AutoCompactor`] is a machine: before every request it takes how full the context is, after every
+//! compaction what came of it, and says what to do. It has no clock; the time is an argument.
 //!
-//! Two checks stand apart. The **soft trigger** follows an [`AutoPolicy`]: it fires early, once a
-//! crossing, never twice without progress, and rests after failures. The **hard check** stands
-//! before every request, whatever the policy says: what the window cannot hold is compacted now, or
-//! refused with numbers.
+//! Two checks stand apart. The **soft trigger** follows an [`AutoPolicy`]: it fires at the threshold,
+//! before a prompt and inside a tool loop alike, and is quiet after a success until the context grew
+//! by a share of the window or a time passed. The **hard check** stands before every request, whatever
+//! the policy says: what the window cannot hold is compacted now, or refused with numbers.
 //!
 //! ```
 //! use threadfold::{ContextWindow, message::Timestamp};
@@ -25,6 +25,7 @@
 mod compactor;
 mod policy;
 mod pressure;
+mod trigger;
 
 pub use compactor::{AutoCompactor, Input, Notice, Output};
 pub use policy::{AutoPolicy, PolicyError, Target, Threshold, UnknownUsage};

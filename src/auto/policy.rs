@@ -20,24 +20,28 @@ use crate::message::ContextWindow;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AutoPolicy {
-    /// Whether it is at all. What the window cannot hold is compacted all the same.
+    /// Enables compaction ahead of need. Requests that exceed the window are compacted regardless.
     pub enabled: bool,
-    /// From which size on.
+    /// The size at which the soft trigger fires.
     pub threshold: Threshold,
-    /// To which size.
+    /// The size to which a compaction brings the context.
     pub target: Target,
-    /// Tokens of the window that are kept for the answer. The threshold is of what is left.
+    /// Tokens of the window that are kept for the answer, at least: a request that asks for a longer
+    /// answer (`max_output`), or a provider that reserves more, has that much kept. The threshold is
+    /// a share of the rest.
     pub output_reserve: u64,
-    /// How long nothing fires after a success, in milliseconds.
+    /// How long the soft trigger is quiet after a success, in milliseconds.
     pub cooldown_ms: u64,
-    /// What to do while no provider has said how full the context is.
+    /// The growth that ends the quiet time early, as a share of the window: 0 to 1.
+    pub cooldown_growth: f64,
+    /// What the soft trigger does while no provider has counted the context.
     pub unknown_usage: UnknownUsage,
-    /// After how many failures in a row there is a pause.
+    /// The number of failures in a row after which there is a pause.
     pub max_consecutive_failures: u32,
     /// How long the first such pause is, in milliseconds. Every further failure doubles it.
     pub failure_pause_ms: u64,
-    /// How many compactions may be tried for one request that the window cannot hold, and how many
-    /// for one that the provider refuses as too long. A turn may have many such requests.
+    /// How many compactions may be tried for one request that does not fit, whether by our count or
+    /// by the provider's refusal. A turn may have many such requests.
     pub max_reactive: u32,
     /// Whether a finished turn may be compacted too, for hosts that are idle then.
     pub after_turn: bool,
@@ -101,6 +105,7 @@ impl Default for AutoPolicy {
             target: Target::Fraction(0.5),
             output_reserve: 0,
             cooldown_ms: 60_000,
+            cooldown_growth: 0.05,
             unknown_usage: UnknownUsage::Skip,
             max_consecutive_failures: 3,
             failure_pause_ms: 60_000,
@@ -134,7 +139,7 @@ impl AutoPolicy {
             Target::Tokens(_) => None,
         };
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
-        match [threshold, target].into_iter().flatten().find(wrong) {
+        match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => Err(PolicyError::Share { found }),
             None => Ok(()),
         }
@@ -145,7 +150,7 @@ impl AutoPolicy {
         let Some(level) = self.level(pressure) else { return false };
         if let Threshold::MessagesOver(share) = self.threshold {
             let all = pressure.window.map_or(0, |window| window.tokens());
-            let around = self.output_reserve.saturating_add(pressure.overhead);
+            let around = self.reserve(pressure).saturating_add(pressure.overhead);
             let room = down(all, share).checked_sub(around).filter(|room| *room > 0);
             return room.is_none_or(|room| pressure.messages() > room);
         }
@@ -178,18 +183,17 @@ impl AutoPolicy {
             Threshold::Remaining(tokens) => room.saturating_sub(tokens),
             Threshold::MessagesOver(share) => {
                 let all = pressure.window.map_or(0, ContextWindow::tokens);
-                down(all, share).saturating_sub(self.output_reserve).saturating_add(1)
+                down(all, share).saturating_sub(self.reserve(pressure)).saturating_add(1)
             }
         })
     }
 
-    /// How many tokens the thread should have after a compaction, next to what stands around it,
-    /// where a request of so many fits.
-    pub(super) fn target(&self, pressure: &Pressure, fits: u64, aim: Aim) -> u64 {
+    /// How far a compaction should bring the thread where a request of `fits` tokens fits.
+    pub(super) fn goal(&self, pressure: &Pressure, fits: u64) -> Goal {
         let floor = pressure.floor();
         let room = self.room(pressure).unwrap_or(u64::MAX).min(fits);
-        // A target at or over the threshold would fire again at once. Where the threshold cannot be
-        // met, what fits has to do.
+        // At or over the threshold the trigger would fire again at once. Where the floor is over the
+        // threshold already, what fits has to do.
         let silent = self.level(pressure).unwrap_or(u64::MAX).saturating_sub(1).min(fits);
         let most = if floor < silent { silent } else { fits };
         let wanted = match self.target {
@@ -197,32 +201,35 @@ impl AutoPolicy {
             Target::Tokens(tokens) => tokens,
         };
         let wanted = wanted.min(most);
-        let halfway = |from: u64| from.saturating_add(most.saturating_sub(from) / 2);
-        let whole = match aim {
-            // Nothing brings the thread below its newest turn.
-            Aim::Wanted if wanted <= floor => halfway(floor),
-            Aim::Wanted => wanted,
-            Aim::Halfway => halfway(wanted.max(floor)),
-            Aim::Fits => fits,
-        };
-        whole.saturating_sub(pressure.overhead).saturating_sub(pressure.pending)
+        // Nothing brings the thread below its floor.
+        let near = floor.saturating_add(most.saturating_sub(floor) / 2);
+        let target = if wanted <= floor { near } else { wanted };
+        Goal { target: pressure.of_thread(target), limit: pressure.of_thread(most) }
     }
 
-    /// What is left of the window beside the output reserve.
+    /// The tokens of the window beside the output reserve.
     pub(super) fn room(&self, pressure: &Pressure) -> Option<u64> {
-        Some(pressure.window?.tokens().saturating_sub(self.output_reserve))
+        Some(pressure.window?.tokens().saturating_sub(self.reserve(pressure)))
+    }
+
+    /// The tokens that are kept for the answer.
+    pub(super) fn reserve(&self, pressure: &Pressure) -> u64 {
+        self.output_reserve.max(pressure.output)
+    }
+
+    /// The growth in tokens that ends the quiet time after a success.
+    pub(super) fn growth(&self, pressure: &Pressure) -> u64 {
+        up(pressure.window.map_or(0, ContextWindow::tokens), self.cooldown_growth)
     }
 }
 
-/// How far a compaction is to go.
+/// How far a compaction should go, in tokens of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
-    /// To the target of the policy, or as near as can be reached.
-    Wanted,
-    /// Half as far: the target was missed before.
-    Halfway,
-    /// So far that the request fits, and no further.
-    Fits,
+pub(super) struct Goal {
+    /// The policy's target, or as near as can be reached.
+    pub(super) target: u64,
+    /// The most with which the trigger stays silent, or the request fits.
+    pub(super) limit: u64,
 }
 
 fn down(tokens: u64, share: f64) -> u64 {

@@ -25,6 +25,8 @@ pub struct Pressure {
     pub overhead: u64,
     /// Estimate of what comes into the thread before the next request.
     pub pending: u64,
+    /// Tokens that the next request reserves for its answer: its `max_output`, 0 for none.
+    pub output: u64,
     /// Estimate of what no compaction can take out of the thread: what the user typed last and the
     /// calls that are open. Results count with what trimming leaves of them.
     pub newest: u64,
@@ -85,6 +87,11 @@ impl Pressure {
             newest: ratio.scale_up(self.newest),
             ..self
         }
+    }
+
+    /// The tokens that are left for the thread in a request of so many, beside what stands around it.
+    pub(super) fn of_thread(&self, request: u64) -> u64 {
+        request.saturating_sub(self.overhead).saturating_sub(self.pending)
     }
 
     /// The estimate of the messages of the next request.

@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{
+    FutureExt, StreamExt,
+    future::{self, BoxFuture},
+};
 
 use crate::{
+    compaction::{DriveError, Driven},
     message::{Delta, ModelError, ModelErrorKind, Request, Turn, Usage},
     model::{self, Model, Sleeper, StdSleeper},
     strategy::{
-        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, Proposal, RunStep,
-        Snapshot, Step, StrategyError,
+        Attempt, Brief, CompactionRun, CompactionStrategy, ModelRole, Progress, RunStep, Snapshot,
+        Step, StrategyError,
     },
 };
 
@@ -42,32 +46,6 @@ pub enum DriveEvent<'a> {
     },
     /// A piece of the answer arrived.
     Delta(&'a Delta),
-}
-
-/// What driving gave: a proposal, and what it cost.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Driven {
-    /// The proposal.
-    pub proposal: Proposal,
-    /// What all calls cost together, as far as the models said.
-    pub usage: Usage,
-    /// How many calls there were.
-    pub calls: usize,
-}
-
-/// Why driving gave nothing, and what it cost all the same.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{error}")]
-#[non_exhaustive]
-pub struct DriveError {
-    /// Why.
-    #[source]
-    pub error: StrategyError,
-    /// What all calls cost together, as far as the models said.
-    pub usage: Usage,
-    /// How many calls there were.
-    pub calls: usize,
 }
 
 /// Runs a strategy on a thread and returns its proposal, once it passed the acceptance check.
@@ -128,6 +106,15 @@ pub async fn drive(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Driven, DriveError> {
+    drive_with(attempt, models, &mut Observer(observe)).await
+}
+
+/// As [`drive`], for a listener that the attempt waits for.
+pub(crate) async fn drive_with(
+    attempt: &mut dyn Attempt,
+    models: Models<'_>,
+    listener: &mut dyn Listener,
+) -> Result<Driven, DriveError> {
     let (mut usage, mut calls, mut steps) = (Usage::default(), 0, 0);
     loop {
         let (model, request, after) = match attempt.step() {
@@ -137,18 +124,15 @@ pub async fn drive(
             Step::Failed(error) => return Err(DriveError { error: error.clone(), usage, calls }),
             // Steps and not calls: without a model nothing is called, and nothing awaited.
             Step::Call { .. } if steps == MAX_CALLS => {
-                return Err(DriveError {
-                    error: StrategyError::TooManyCalls { calls },
-                    usage,
-                    calls,
-                });
+                let error = StrategyError::TooManyCalls { calls };
+                return Err(DriveError { error, usage, calls });
             }
             Step::Call { model, request, progress, after } => {
-                observe(DriveEvent::Called { model, progress, after });
+                listener.hear(DriveEvent::Called { model, progress, after }).await;
                 (model, request.clone(), after)
             }
         };
-        let answer = models.answer(model, request, after, observe).await;
+        let answer = models.answer(model, request, after, listener).await;
         steps += 1;
         calls += usize::from(models.get(model).is_some());
         usage += match &answer {
@@ -156,6 +140,21 @@ pub async fn drive(
             Err(error) => error.usage,
         };
         attempt.handle(answer);
+    }
+}
+
+/// Hears what happens while an attempt is driven. The attempt waits until it has.
+pub(crate) trait Listener: Send {
+    fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
+}
+
+/// A listener that keeps nobody waiting.
+struct Observer<'o>(&'o mut (dyn FnMut(DriveEvent<'_>) + Send));
+
+impl Listener for Observer<'_> {
+    fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
+        (self.0)(event);
+        future::ready(()).boxed()
     }
 }
 
@@ -186,7 +185,7 @@ pub async fn advance(
     let request = request.clone();
     let progress = Progress { done: chunk, total };
     observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
-    let answer = models.answer(ModelRole::Fast, request, after, observe).await;
+    let answer = models.answer(ModelRole::Fast, request, after, &mut Observer(observe)).await;
     // The run has just asked, so it takes the answer.
     let handled = match answer {
         Ok(turn) => run.handle_turn(turn),
@@ -198,59 +197,17 @@ pub async fn advance(
 async fn ask(
     model: &dyn Model,
     request: Request,
-    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    listener: &mut dyn Listener,
 ) -> Result<Turn, ModelError> {
     let mut deltas = model.stream(request);
     while let Some(delta) = deltas.next().await {
         let delta = delta?;
-        observe(DriveEvent::Delta(&delta));
+        listener.hear(DriveEvent::Delta(&delta)).await;
         if let Delta::Turn { turn } = delta {
             return Ok(turn);
         }
     }
     Err(model::cut_short())
-}
-
-impl Driven {
-    /// Returns a proposal that cost nothing.
-    #[must_use]
-    pub fn new(proposal: Proposal) -> Self {
-        Self { proposal, usage: Usage::default(), calls: 0 }
-    }
-
-    /// Returns this if its plan passes the acceptance check.
-    ///
-    /// ```
-    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, drive::Driven};
-    /// use threadfold::strategy::{Brief, Proposal, Snapshot};
-    ///
-    /// let thread = Snapshot::new(vec![Message::assistant("Hello!"), Message::user("Fix the parser.")]);
-    /// // Of the whole thread, so what the user asked for would be gone.
-    /// let all = Replacement::new("Hi.");
-    /// let plan = Plan::new(thread.messages(), &[all], &CompactOptions::default())?;
-    /// let error = Driven::new(Proposal::new(plan)).accepted(&thread, &Brief::default()).unwrap_err();
-    /// assert_eq!(error.to_string(), "rejected: the last message that the user typed would be gone");
-    /// # Ok::<(), threadfold::compact::CompactError>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`DriveError`], with what was spent, if it does not.
-    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
-        let (usage, calls) = (self.usage, self.calls);
-        match thread.settle(self.proposal, brief) {
-            Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
-            Err(rejection) => Err(DriveError { error: rejection.into(), usage, calls }),
-        }
-    }
-}
-
-impl DriveError {
-    /// Returns the error of an attempt that asked nobody.
-    #[must_use]
-    pub fn new(error: StrategyError) -> Self {
-        Self { error, usage: Usage::default(), calls: 0 }
-    }
 }
 
 impl<'a> Models<'a> {
@@ -273,14 +230,14 @@ impl<'a> Models<'a> {
         role: ModelRole,
         request: Request,
         after: Duration,
-        observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+        listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
         let none = || ModelError::new(ModelErrorKind::NoModel, "");
         let model = self.get(role).ok_or_else(none)?;
         if !after.is_zero() {
             self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
         }
-        ask(model, request, observe).await
+        ask(model, request, listener).await
     }
 
     fn get(&self, role: ModelRole) -> Option<&'a dyn Model> {

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use super::{
-    attempt::{self, DriveError, DriveEvent, Driven, Models},
+    attempt::{self, DriveEvent, Models},
     span::{self, CompactionSpan},
 };
 use crate::{
-    compact::{CompactReport, StalePlan},
-    log::{
-        AppendError, CompactionFailure, CompactionRecord, Event, EventLog, LoggedFacts,
-        ReplayError, Thread,
+    compact::{CompactReport, Size, StalePlan},
+    compaction::{Compaction, CompactionStep, Done, DriveError, Driven, UnexpectedInput},
+    log::{AppendError, Event, EventLog, LoggedFacts, ReplayError, Thread},
+    message::{
+        CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
     },
-    message::{CompactionId, ContextWindow, Messages, Redactor, SharedVec, ToolSpec, Usage},
-    model::ProviderThread,
+    model::{self, ProviderThread},
     store::{Archive, ArchiveError, Journal, StoreError},
-    strategy::{Brief, CompactionStrategy, Rung, Snapshot, StrategyError},
+    strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
 };
 
 /// What a compaction changes, together: a thread, its journal, and its archive.
@@ -28,6 +28,8 @@ pub struct Conversation<'a> {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     redactor: Option<&'a dyn Redactor>,
+    /// What comes into the thread in the moment of the commit.
+    arriving: Option<Message>,
 }
 
 /// Why a compaction came to nothing, or could not be kept.
@@ -56,23 +58,37 @@ pub enum CompactionError {
     /// number of the compaction. Thread and log are as they were.
     #[error(transparent)]
     Log(#[from] AppendError),
+    /// The driver gave the compaction what it had not asked for. This is a defect of the driver.
+    #[error(transparent)]
+    Unexpected(#[from] UnexpectedInput),
     /// What happened is in thread and log, but not yet in the store; the next write brings it there.
     #[error("what happened could not be stored yet: {0}")]
     Store(#[from] StoreError),
 }
 
-/// What a compaction did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Done {
-    /// Its number in the log.
-    pub id: CompactionId,
-    /// What it did, in numbers.
-    pub report: CompactReport,
-    /// What its calls of models cost together.
-    pub usage: Usage,
-    /// How many calls there were.
-    pub calls: usize,
+impl CompactionError {
+    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    ///
+    /// ```
+    /// use threadfold::drive::{CompactionError, DriveError};
+    /// use threadfold::strategy::StrategyError;
+    ///
+    /// let error = StrategyError::NothingToCompact { reason: "one message".into() };
+    /// let error = CompactionError::from(DriveError::new(error));
+    /// assert!(error.is_nothing_to_compact());
+    /// ```
+    #[must_use]
+    pub fn is_nothing_to_compact(&self) -> bool {
+        match self {
+            Self::Strategy(failed) => failed.is_nothing_to_compact(),
+            Self::Archive(_)
+            | Self::Diverged { .. }
+            | Self::Stale(_)
+            | Self::Log(_)
+            | Self::Unexpected(_)
+            | Self::Store(_) => false,
+        }
+    }
 }
 
 impl<'a> Conversation<'a> {
@@ -108,6 +124,7 @@ impl<'a> Conversation<'a> {
             tools: SharedVec::default(),
             window: None,
             redactor: None,
+            arriving: None,
         }
     }
 
@@ -157,6 +174,12 @@ impl<'a> Conversation<'a> {
     #[must_use]
     pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {
         Self { redactor: Some(redactor), ..self }
+    }
+
+    /// Returns the conversation with a message that comes into thread and log together with the next
+    /// compaction, or not at all.
+    pub(crate) fn with_arriving(self, message: Message) -> Self {
+        Self { arriving: Some(message), ..self }
     }
 
     /// What a strategy sees of it now.
@@ -229,18 +252,35 @@ pub async fn compact(
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Done, CompactionError> {
     conversation.check()?;
-    let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
+    let id = conversation.next_compaction();
+    let brief = Brief { compaction: Some(id), ..brief.clone() };
     let snapshot = conversation.snapshot_for(&brief);
-    let told = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
-    let mut attempt = strategy.begin(&snapshot, &told);
-    let (thread, id) = (conversation.thread.thread(), conversation.journal.log().thread_id());
-    let span = CompactionSpan::of_attempt(attempt.as_ref(), thread, id, strategy.name(), &brief);
+    let seen = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
+    let mut attempt = strategy.begin(&snapshot, &seen);
+    if let Some(error) = nothing_to_do(attempt.as_ref()) {
+        return Err(error.into());
+    }
+    let thread = conversation.journal.log().thread_id().clone();
+    let span =
+        CompactionSpan::begin(conversation.thread.thread(), &thread, strategy.name(), &brief);
+    let mut compaction = Compaction::begin(id, thread, strategy.name(), &seen);
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
         let outcome = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
-        conversation.finish_in(&span, strategy.name(), &brief, outcome).await
+        conversation.conclude(&mut compaction, &span, outcome).await
     };
     span.run(work).await
+}
+
+/// Why an attempt does nothing at all: it asks nobody and finds nothing. That is no compaction: it
+/// has no number, no events, and is not logged.
+pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
+    if let Step::Failed(error) = attempt.step()
+        && error.is_nothing_to_compact()
+    {
+        return Some(DriveError::new(error.clone()));
+    }
+    None
 }
 
 impl Conversation<'_> {
@@ -307,47 +347,53 @@ impl Conversation<'_> {
         brief: &Brief,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
-        self.finish_in(&CompactionSpan::none(), strategy, brief, outcome).await
-    }
-
-    /// As [`finish`](Self::finish), and tells the span how it ended as soon as that is sure.
-    pub(crate) async fn finish_in(
-        &mut self,
-        span: &CompactionSpan,
-        strategy: &str,
-        brief: &Brief,
-        outcome: Result<Driven, DriveError>,
-    ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
-        let driven = match outcome {
-            Ok(driven) => driven,
-            Err(failed) => {
-                span.fail(span::kind(&failed.error), failed.usage, failed.calls);
-                // What does nothing is no event.
-                if !(failed.error.is_nothing_to_compact() && failed.calls == 0) {
-                    self.note(brief, failure(id, strategy, brief, &failed)).await?;
-                }
-                return Err(failed.into());
-            }
-        };
         // What another compaction archived under the number must not be written over.
         if self.journal.log().is_ended(id) {
-            span.fail("commit", driven.usage, driven.calls);
             return Err(AppendError::IdUsed { id }.into());
         }
-        if let Err(error) = self.archive(id, &driven).await {
-            let usage = driven.usage;
-            span.fail("archive", usage, driven.calls);
-            let words = error.to_string();
-            let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
-            record.usage = usage;
-            record.rungs = driven.proposal.rungs.iter().map(Rung::report).collect();
-            self.note(brief, record).await?;
-            return Err(CompactionError::Archive(error));
+        let thread = self.journal.log().thread_id().clone();
+        let mut compaction = Compaction::begin(id, thread, strategy, brief);
+        self.conclude(&mut compaction, &CompactionSpan::none(), outcome).await
+    }
+
+    /// Takes what the strategy came to and carries the compaction to its end.
+    pub(crate) async fn conclude(
+        &mut self,
+        compaction: &mut Compaction,
+        span: &CompactionSpan,
+        outcome: Result<Driven, DriveError>,
+    ) -> Result<Done, CompactionError> {
+        let failed = outcome.as_ref().err().cloned();
+        compaction.proposed(outcome, self.redactor)?;
+        if let Some(failed) = &failed {
+            span.fail(span::kind(&failed.error), failed.usage, failed.calls);
         }
-        let done = self.commit(span, id, strategy, brief, driven)?;
-        self.journal.flush().await.inspect_err(|_| span.error("store"))?;
-        Ok(done)
+        match (self.end(compaction, span).await, failed) {
+            (_, Some(failed)) => Err(failed.into()),
+            (Err(error), None) => Err(error),
+            (Ok(()), None) => Ok(compaction.done().cloned().ok_or(compaction.unexpected())?),
+        }
+    }
+
+    /// Carries a compaction on from where it stands, until it needs a proposal or is over.
+    pub(crate) async fn end(
+        &mut self,
+        compaction: &mut Compaction,
+        span: &CompactionSpan,
+    ) -> Result<(), CompactionError> {
+        let mut first = Ok(());
+        loop {
+            let done = match compaction.step() {
+                CompactionStep::Archive(_) => self.archive(compaction, span).await,
+                CompactionStep::Commit(_) => self.commit(compaction, span),
+                CompactionStep::Store => self.store(compaction, span).await,
+                CompactionStep::Note(_) => self.note(compaction).await,
+                CompactionStep::Propose | CompactionStep::Ended(_) => return first,
+            };
+            // What follows from an error is not why.
+            first = first.and(done);
+        }
     }
 
     /// Returns whether thread and log tell of the same messages. They share them, so this compares
@@ -364,63 +410,99 @@ impl Conversation<'_> {
         Err(CompactionError::Diverged { message: same })
     }
 
-    async fn archive(&self, id: CompactionId, driven: &Driven) -> Result<(), ArchiveError> {
-        let Some(archive) = self.archive else { return Ok(()) };
-        // Without entries too: a crash may have left some under this number.
-        archive.write(self.journal.log().thread_id(), id, &driven.proposal.archive).await
+    async fn archive(
+        &self,
+        compaction: &mut Compaction,
+        span: &CompactionSpan,
+    ) -> Result<(), CompactionError> {
+        let CompactionStep::Archive(entries) = compaction.step() else { return Ok(()) };
+        let written = match self.archive {
+            Some(archive) => {
+                let thread = self.journal.log().thread_id();
+                archive.write(thread, compaction.id(), entries).await.map(|()| entries.len())
+            }
+            None => Ok(0),
+        };
+        let error = written.as_ref().err().map(|error| self.line(&error.to_string()));
+        if error.is_some() {
+            let (usage, calls) = compaction.spent();
+            span.fail("archive", usage, calls);
+        }
+        compaction.archived(error.map_or(written.as_ref().map_or(Ok(0), |n| Ok(*n)), Err))?;
+        written.map(|_| ()).map_err(CompactionError::Archive)
     }
 
     /// Carries the plan out, in thread and log or in neither, and stores nothing yet.
-    pub(crate) fn commit(
+    fn commit(
         &mut self,
+        compaction: &mut Compaction,
         span: &CompactionSpan,
-        id: CompactionId,
-        strategy: &str,
-        brief: &Brief,
-        driven: Driven,
-    ) -> Result<Done, CompactionError> {
-        let (usage, calls) = (driven.usage, driven.calls);
-        let done = self.carry_out(id, strategy, brief, driven);
-        match &done {
-            Ok(done) => span.complete(&done.report, usage, calls),
+    ) -> Result<(), CompactionError> {
+        let (usage, calls) = compaction.spent();
+        let applied = self.apply(compaction);
+        match &applied {
+            Ok(report) => span.complete(report, usage, calls),
             Err(_) => span.fail("commit", usage, calls),
         }
-        done
+        let words = applied.as_ref().map(Clone::clone);
+        let words = words.map_err(|error| self.line(&error.to_string()));
+        compaction.committed(words)?;
+        applied.map(|_| ())
     }
 
-    fn carry_out(
+    fn apply(&mut self, compaction: &Compaction) -> Result<CompactReport, CompactionError> {
+        let CompactionStep::Commit(driven) = compaction.step() else {
+            return Err(compaction.unexpected().into());
+        };
+        let (at, proposal) = (compaction.now(), &driven.proposal);
+        let counter = Arc::clone(self.thread.thread().counter());
+        let before: Vec<Message> =
+            self.thread.messages().iter().chain(&self.arriving).cloned().collect();
+        let after = proposal.plan.after(&before)?;
+        let before = Size::of(&before, counter.as_ref());
+        let mut report = CompactReport::new(before, &after, &proposal.plan, counter.as_ref());
+        report.retention = proposal.retention.clone().map(Box::new);
+        let record = compaction.record(report.clone())?;
+        if let Some(message) = self.arriving.take() {
+            self.journal.append(at, Event::MessageAppended(message.clone()))?;
+            self.thread.push(message);
+        }
+        let rewrite = model::rewrite(self.thread, &proposal.plan)?;
+        self.journal.append(at, Event::Compacted(Box::new(record)))?;
+        let _removed = rewrite.apply();
+        Ok(report)
+    }
+
+    /// Stores what the log holds. A store that fails does not undo the compaction.
+    async fn store(
         &mut self,
-        id: CompactionId,
-        strategy: &str,
-        brief: &Brief,
-        driven: Driven,
-    ) -> Result<Done, CompactionError> {
-        let Driven { proposal, usage, calls } = driven;
-        let mut after = self.thread.messages().to_vec();
-        proposal.plan.apply(&mut after)?;
-        let thread = self.thread.thread();
-        let mut report =
-            CompactReport::new(thread.size(), &after, &proposal.plan, thread.counter().as_ref());
-        report.retention = proposal.retention.map(Box::new);
-        let mut record =
-            CompactionRecord::new(id, brief.reason.clone(), strategy, proposal.plan.clone());
-        record.report = report.clone();
-        record.usage = usage;
-        record.rungs = proposal.rungs.iter().map(Rung::report).collect();
-        record.archived = if self.archive.is_some() { proposal.archive.len() } else { 0 };
-        self.journal.append(brief.now, Event::Compacted(Box::new(record)))?;
-        // It was carried out on a copy above, so it fits.
-        self.thread.apply(&proposal.plan)?;
-        Ok(Done { id, report, usage, calls })
+        compaction: &mut Compaction,
+        span: &CompactionSpan,
+    ) -> Result<(), CompactionError> {
+        let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
+        compaction.stored()?;
+        Ok(stored?)
     }
 
     /// Notes that a compaction came to nothing.
-    async fn note(&mut self, brief: &Brief, failure: CompactionFailure) -> Result<(), AppendError> {
-        self.journal.append(brief.now, Event::CompactionFailed(Box::new(failure)))?;
-        // The caller is told why nothing was compacted, which matters more than a store that fails:
-        // the log keeps the note, and the next flush tries again and says what is wrong.
+    async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
+        let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
+        let event = Event::CompactionFailed(Box::new(failure.clone()));
+        let noted = self.journal.append(compaction.now(), event).map(|_| ());
+        compaction.noted()?;
+        noted?;
+        // Why nothing was compacted matters more than a store that fails: the log keeps the note,
+        // and the next flush tries again and reports what is wrong.
         let _ = self.journal.flush().await;
         Ok(())
+    }
+
+    /// A line that may be shown and stored.
+    fn line(&self, line: &str) -> Text {
+        match self.redactor {
+            Some(redactor) => redactor.redact(line).into_owned().into(),
+            None => line.into(),
+        }
     }
 }
 
@@ -431,19 +513,4 @@ pub(crate) fn logged_snapshot(thread: &Thread, log: &EventLog) -> Snapshot {
         Ok(projection) => snapshot.with_times(projection.times(log)),
         Err(_) => snapshot,
     }
-}
-
-fn failure(
-    id: CompactionId,
-    strategy: &str,
-    brief: &Brief,
-    failed: &DriveError,
-) -> CompactionFailure {
-    let words = failed.error.to_string();
-    let mut record = CompactionFailure::new(id, brief.reason.clone(), strategy, words);
-    record.usage = failed.usage;
-    if let StrategyError::NoRung { rungs } = &failed.error {
-        record.rungs = rungs.iter().map(Rung::report).collect();
-    }
-    record
 }

@@ -11,8 +11,10 @@ mod compact;
 mod span;
 pub mod telemetry;
 
-pub use attempt::{DriveError, DriveEvent, Driven, Models, advance, drive, propose};
-pub use compact::{CompactionError, Conversation, Done, compact};
+pub use crate::compaction::{Done, DriveError, Driven};
+pub use attempt::{DriveEvent, Models, advance, drive, propose};
+pub use compact::{CompactionError, Conversation, compact};
 
-pub(crate) use compact::logged_snapshot;
+pub(crate) use attempt::{Listener, drive_with};
+pub(crate) use compact::{logged_snapshot, nothing_to_do};
 pub(crate) use span::CompactionSpan;

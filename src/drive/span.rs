@@ -11,7 +11,7 @@ use crate::{
     compact::{CompactReport, Size},
     log::Thread,
     message::{ModelErrorKind, ThreadId, Usage},
-    strategy::{Attempt, Brief, Step, StrategyError},
+    strategy::{Brief, StrategyError},
 };
 
 /// A compaction, as traces show it. Dropped before its end was told, it was cancelled.
@@ -35,23 +35,6 @@ impl CompactionSpan {
     /// Opens the span of a compaction that begins on this thread.
     pub(crate) fn begin(thread: &Thread, id: &ThreadId, strategy: &str, brief: &Brief) -> Self {
         Self::of(open(thread.size(), id, strategy, brief))
-    }
-
-    /// Opens the span of an attempt that began on this thread; none for one that does nothing.
-    pub(crate) fn of_attempt(
-        attempt: &dyn Attempt,
-        thread: &Thread,
-        id: &ThreadId,
-        strategy: &str,
-        brief: &Brief,
-    ) -> Self {
-        match attempt.step() {
-            // What does nothing is no compaction.
-            Step::Failed(error) if error.is_nothing_to_compact() => Self::none(),
-            Step::Call { .. } | Step::Proposed(_) | Step::Failed(_) => {
-                Self::begin(thread, id, strategy, brief)
-            }
-        }
     }
 
     /// Does something inside the span. Between two polls nobody is in it.

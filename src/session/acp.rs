@@ -17,8 +17,7 @@
 
 use serde_json::{Value, json};
 
-use super::event::CompactionEvent;
-use crate::message::ContextWindow;
+use crate::{compaction::CompactionEvent, message::ContextWindow};
 
 /// Returns the update for an event of a compaction; `None` where the protocol has none.
 ///

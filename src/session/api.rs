@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{event::CompactionEvent, session::Session};
+use super::session::Session;
 use crate::{
+    compaction::CompactionEvent,
     log::{self, EventLog},
     message::{ContextWindow, Text, ThreadId, Timestamp},
 };

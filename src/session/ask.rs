@@ -90,9 +90,9 @@ impl Session {
 
     fn events(&mut self, asked: Asked) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
-        shared.begin();
+        let queued_later = shared.begin();
         Events::of(shared, move |mut emit| async move {
-            let ended = self.work(asked, &mut emit).await;
+            let ended = self.work(asked, queued_later, &mut emit).await;
             emit.ended(ended).await;
         })
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     builder::{SessionBuilder, new_journal},
+    context,
     handle::Shared,
     known_rules::SessionRules,
     session::Session,
@@ -12,7 +13,7 @@ use crate::{
     auto::{AutoCompactor, PolicyError},
     ledger::{Ledger, RuleError},
     log::{Event, LoggedFacts, ReplayError, RuleChange, Thread},
-    message::{CheckpointIds, CompactionId, Text, Timestamp, ToolSpec},
+    message::{CheckpointIds, CompactionId, Role, Text, Timestamp, ToolSpec},
     store::Journal,
     tokens::Calibrated,
 };
@@ -61,7 +62,7 @@ impl SessionBuilder {
             Some(journal) => (journal, false),
             None => (new_journal(), true),
         };
-        let now = self.clock.now();
+        let now = self.settings.clock.now();
         if fresh || journal.log().is_empty() {
             for message in agent.messages() {
                 // A message always fits.
@@ -74,46 +75,39 @@ impl SessionBuilder {
             agent.rewritten();
         }
         let counter = agent.thread().counter();
-        let overhead = counter.messages(&self.system).saturating_add(counter.tools(&specs));
+        let overhead =
+            counter.messages(&self.settings.system).saturating_add(counter.tools(&specs));
         // A session that is taken up again must not give the names again that its log has: what a
         // compaction took out comes back with them.
-        let ids = CheckpointIds::new(self.seed.wrapping_add(journal.log().len()));
+        let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
+        let answers = agent.messages().iter().rev();
+        let table_window = answers.filter(|message| message.role == Role::Assistant).next();
         Ok(Session {
+            table_window: table_window.and_then(context::table_window),
             agent,
             journal,
-            archive: self.archive,
-            tools: self.tools,
+            settings: self.settings,
             specs: specs.into(),
-            system: self.system,
-            reminder: self.reminder,
-            remind_every: self.remind_every,
+            auto,
+            compaction: None,
+            notice: None,
+            reserved: CompactionId::default(),
+            in_turn: false,
             unreminded: 0,
-            strategy: self.strategy,
-            fast: self.fast,
-            redactor: self.redactor,
-            retention: self.retention,
             facts: LoggedFacts::default(),
             rules: SessionRules::default(),
-            rules_in_system_prompt: self.rules_in_system_prompt,
-            auto,
-            clock: self.clock,
-            sleeper: self.sleeper,
-            seed: self.seed,
             ids,
-            max_rounds: self.max_rounds,
             overhead,
-            unpromised: CompactionId::default(),
             ratio: Calibrated::default(),
-            in_turn: false,
-            begun: None,
             shared: Arc::new(Shared::default()),
         })
     }
 
     fn specs(&self) -> Result<Vec<ToolSpec>, BuildError> {
         let own = self.own_tools.iter().cloned();
-        let specs: Vec<ToolSpec> = self.tools.iter().map(|tool| tool.spec()).chain(own).collect();
+        let specs: Vec<ToolSpec> =
+            self.settings.tools.iter().map(|tool| tool.spec()).chain(own).collect();
         let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
         names.sort_unstable();
         let mut pairs = names.iter().zip(names.iter().skip(1));

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{session::Session, tools};
+use super::{session::Session, settings::Settings, tools};
 use crate::{
-    auto::AutoPolicy,
+    auto::{AutoPolicy, UnknownUsage},
     log::EventLog,
-    message::{Message, Messages, Redactor, Text, ThreadId, ToolSpec},
-    model::{Agent, Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
+    message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
+    model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
     store::{Archive, Journal, StoreError, ThreadStore},
-    strategy::{CompactionStrategy, Ladder},
+    strategy::CompactionStrategy,
 };
 
 /// Puts a [`Session`] together. Everything but the agent has a default.
@@ -44,22 +44,9 @@ use crate::{
 pub struct SessionBuilder {
     pub(super) agent: Box<dyn Agent>,
     pub(super) journal: Option<Journal>,
-    pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
-    pub(super) system: Messages,
-    pub(super) reminder: Option<Text>,
-    pub(super) remind_every: Option<u64>,
-    pub(super) strategy: Arc<dyn CompactionStrategy>,
-    pub(super) fast: Option<Arc<dyn Model>>,
-    pub(super) redactor: Option<Arc<dyn Redactor>>,
-    pub(super) retention: Option<RetentionPolicy>,
+    pub(super) settings: Settings,
     pub(super) host_rules: Vec<Text>,
-    pub(super) rules_in_system_prompt: bool,
     pub(super) policy: AutoPolicy,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) sleeper: Arc<dyn Sleeper>,
-    pub(super) seed: u64,
-    pub(super) max_rounds: u32,
     pub(super) own_tools: Vec<ToolSpec>,
 }
 
@@ -69,22 +56,10 @@ impl Session {
         SessionBuilder {
             agent: Box::new(agent),
             journal: None,
-            archive: None,
-            tools: Vec::new(),
-            system: Messages::default(),
-            reminder: None,
-            remind_every: None,
-            strategy: Arc::new(Ladder::default()),
-            fast: None,
-            redactor: None,
-            retention: Some(RetentionPolicy::default()),
+            settings: Settings::default(),
             host_rules: Vec::new(),
-            rules_in_system_prompt: false,
-            policy: AutoPolicy::default(),
-            clock: Arc::new(StdClock),
-            sleeper: Arc::new(StdSleeper),
-            seed: 0,
-            max_rounds: 100,
+            // A session estimates as long as no provider has counted.
+            policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
             own_tools: Vec::new(),
         }
     }
@@ -166,36 +141,41 @@ impl SessionBuilder {
 
     /// Returns the builder with a place for what compactions archive, such as a
     /// [`MemoryArchive`](crate::store::MemoryArchive).
-    pub fn archive(self, archive: Arc<dyn Archive>) -> Self {
-        Self { archive: Some(archive), ..self }
+    pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.settings.archive = Some(archive);
+        self
     }
 
     /// Returns the builder with one tool more.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
-        self.tools.push(tool);
+        self.settings.tools.push(tool);
         self
     }
 
     /// Returns the builder with a system prompt.
-    pub fn system(self, text: impl Into<Text>) -> Self {
-        Self { system: vec![Message::system(text)].into(), ..self }
+    pub fn system(mut self, text: impl Into<Text>) -> Self {
+        self.settings.system = vec![Message::system(text)].into();
+        self
     }
 
     /// Returns the builder with a hint that stands behind everything that the user types. It is
     /// stripped when the thread is compacted.
-    pub fn reminder(self, text: impl Into<Text>) -> Self {
-        Self { reminder: Some(text.into()), ..self }
+    pub fn reminder(mut self, text: impl Into<Text>) -> Self {
+        self.settings.reminder = Some(text.into());
+        self
     }
 
     /// Returns the builder with the hint behind the results of tools, too, whenever the model has
     /// written so many tokens since it read the hint last. A long tool loop forgets it otherwise.
-    pub fn remind_every(self, output_tokens: u64) -> Self {
-        Self { remind_every: Some(output_tokens), ..self }
+    pub fn remind_every(mut self, output_tokens: u64) -> Self {
+        self.settings.remind_every = Some(output_tokens);
+        self
     }
 
     /// Returns the builder with this way of compacting; by default [`Ladder::default`].
-    pub fn strategy(self, strategy: Arc<dyn CompactionStrategy>) -> Self {
-        Self { strategy, ..self }
+    pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
+        self.settings.strategy = strategy;
+        self
     }
 
     /// Returns the builder with a fast and cheap model for summaries; by default the agent's own is
@@ -217,8 +197,9 @@ impl SessionBuilder {
     /// assert_eq!(fast.requests().len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fast_model(self, model: Arc<dyn Model>) -> Self {
-        Self { fast: Some(model), ..self }
+    pub fn fast_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.settings.fast = Some(model);
+        self
     }
 
     /// Returns the builder with what takes out of texts what must not leave the thread. Requests to
@@ -240,8 +221,9 @@ impl SessionBuilder {
     /// assert_eq!(session.rules().to_string(), "- Never tell anybody [key].\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn redactor(self, redactor: Arc<dyn Redactor>) -> Self {
-        Self { redactor: Some(redactor), ..self }
+    pub fn redactor(mut self, redactor: Arc<dyn Redactor>) -> Self {
+        self.settings.redactor = Some(redactor);
+        self
     }
 
     /// How much of what was said has to stand behind a compaction; `None` for whatever does.
@@ -249,8 +231,9 @@ impl SessionBuilder {
     /// What a summary leaves out is put behind it as a list, as far as the policy and the window
     /// allow; what the user demanded comes first, word for word. The report of a compaction says
     /// what is kept. Without this the default of [`RetentionPolicy`] holds.
-    pub fn retention(self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
-        Self { retention: policy.into(), ..self }
+    pub fn retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
+        self.settings.retention = policy.into();
+        self
     }
 
     /// Returns the builder with one standing rule more, which the host gives from the beginning. A
@@ -274,11 +257,13 @@ impl SessionBuilder {
     /// instead of behind the summaries. The model sees them from the moment they are given; but each
     /// change of a rule makes the provider read the whole thread anew, because the system prompt
     /// comes first in its cache.
-    pub fn rules_in_system_prompt(self) -> Self {
-        Self { rules_in_system_prompt: true, ..self }
+    pub fn rules_in_system_prompt(mut self) -> Self {
+        self.settings.rules_in_system_prompt = true;
+        self
     }
 
-    /// Returns the builder with this policy of automatic compaction.
+    /// Returns the builder with this policy of automatic compaction. Without one the defaults of
+    /// [`AutoPolicy`] hold, but that the session goes by estimates until a provider has counted.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ContextWindow, ModelAgent, Session}};
@@ -298,20 +283,58 @@ impl SessionBuilder {
         Self { policy, ..self }
     }
 
+    /// Returns the builder with the window of the model, for a route whose window the agent does not
+    /// know or states wrongly.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent).window(ContextWindow::new(32_768)).build()?;
+    /// assert_eq!(session.window(), Some(ContextWindow::new(32_768)));
+    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// ```
+    pub fn window(mut self, window: ContextWindow) -> Self {
+        self.settings.window = Some(window);
+        self
+    }
+
+    /// Returns the builder with the most tokens that an answer may have. Every request asks for it,
+    /// and so much of the window is kept free.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session}};
+    /// # use threadfold::testing::ScriptedModel;
+    /// # let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// let agent = ModelAgent::new(model.clone());
+    /// let mut session = Session::builder(agent).max_output(4_096).build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(model.requests()[0].max_output, Some(4_096));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_output(mut self, tokens: u64) -> Self {
+        self.settings.max_output = Some(tokens);
+        self
+    }
+
     /// Returns the builder with another clock.
-    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
-        Self { clock, ..self }
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.settings.clock = clock;
+        self
     }
 
     /// Returns the builder with another way to wait.
-    pub fn sleeper(self, sleeper: Arc<dyn Sleeper>) -> Self {
-        Self { sleeper, ..self }
+    pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
+        self.settings.sleeper = sleeper;
+        self
     }
 
     /// Returns the builder with another seed for the names of checkpoints. A session over a log that
     /// has events already gives other names than one over a shorter log, with the same seed too.
-    pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
     }
 
     /// Returns the builder with this many answers that a turn may have; by default 100.
@@ -326,8 +349,9 @@ impl SessionBuilder {
     /// assert!(reply.capped && model.remaining() == 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_rounds(self, rounds: u32) -> Self {
-        Self { max_rounds: rounds, ..self }
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.settings.max_rounds = rounds;
+        self
     }
 
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), by which the

@@ -161,7 +161,7 @@ impl Session {
     fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
         // The specs of the host's tools come first, in their order.
         let place = self.specs.iter().position(|spec| spec.name == call.name)?;
-        self.tools.get(place)
+        self.settings.tools.get(place)
     }
 
     /// Whether the model was told of the tool.

@@ -5,20 +5,19 @@
 //! with the results of the other calls in place, and then thread and log change at once.
 
 use super::{
+    compacting::Order,
     error::SessionError,
     events::Emit,
     session::Session,
     tools::{self, COMPACT, Compacted},
 };
 use crate::{
-    auto::{Input, Output},
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
-    drive::{CompactionError, CompactionSpan, Done, Driven},
+    compaction::{Done, Driven},
     message::{
         CompactionId, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
     },
     model::ToolOutput,
-    retention::Retention,
     strategy::{Brief, Proposal},
 };
 
@@ -34,7 +33,6 @@ struct Checked {
     /// The results of all calls of the answer.
     results: Message,
     brief: Brief,
-    id: CompactionId,
     driven: Driven,
 }
 
@@ -44,20 +42,16 @@ impl Session {
         &mut self,
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let asked = Input::Requested { focus: None, pressure };
-        let target = match self.auto.handle(now, asked) {
-            Some(Output::Compact { target, .. }) => target,
-            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
-        };
+        let target = self.wanted();
         let before = self.agent.thread().size().tokens;
         // Within its target a thread has nothing that has to go.
         let counted = self.ratio.scale_up(before);
         if target.is_some_and(|target| counted <= target) {
             return Ok(Compacted::nothing(before).output());
         }
-        let done = self.compact_for(CompactionReason::AgentTool, target, None, emit).await?;
-        Ok(match done {
+        let reason = CompactionReason::AgentTool;
+        let order = Order { reason, target, limit: None, next_prompt: None };
+        Ok(match self.compact_for(order, emit).await? {
             Ok(Done { id, report, calls, .. }) => Compacted {
                 messages_compressed: self.taken_by(id),
                 batches_created: calls,
@@ -65,9 +59,7 @@ impl Session {
                 tokens_estimate_after: report.after.tokens,
             }
             .output(),
-            Err(CompactionError::Strategy(failed)) if failed.error.is_nothing_to_compact() => {
-                Compacted::nothing(before).output()
-            }
+            Err(error) if error.is_nothing_to_compact() => Compacted::nothing(before).output(),
             Err(error) => tools::not_compacted(error.to_string()),
         })
     }
@@ -92,19 +84,8 @@ impl Session {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
-        let Checked { results, brief, id, driven } = checked;
-        let span = CompactionSpan::begin(self.agent.thread(), self.thread_id(), COMPACT, &brief);
-        let begun = self.begin_compaction(id, &brief, COMPACT.into(), emit).await;
-        // From here to the commit nothing is awaited: results and compaction are both there, or
-        // neither is.
-        self.append(results, self.clock.now())?;
-        let done = self.conversation().commit(&span, id, COMPACT, &brief, driven);
-        let stored = self.journal.flush().await.inspect_err(|_| span.error("store"));
-        drop(span);
-        let words = done.as_ref().err().map(ToString::to_string).unwrap_or_default();
-        self.end_compaction(begun, words, emit).await;
-        stored?;
-        done?;
+        let Checked { results, brief, driven } = checked;
+        self.replace(COMPACT, &brief, driven, results, emit).await??;
         Ok(ToolOutput::from(COMPACTED))
     }
 
@@ -127,33 +108,23 @@ impl Session {
         let options = CompactOptions { compaction: Some(id), ..CompactOptions::default() };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
         let plan = |said: &Text| Plan::of_call(&thread, &call.id, &ranges, &options, said);
-        let refused = |error: CompactError| self.refused(&error);
-        // What is said holds the numbers, which are those of a plan that says nothing.
-        let report = self.report(&thread, &plan(&Text::default()).map_err(refused)?);
-        let said = format!("The thread was compacted as you asked: {report}. Go on with the task.");
-        let plan = plan(&said.into()).map_err(refused)?;
-        let mut proposal = Proposal::new(plan);
-        proposal.retention = self.measured(thread, &proposal.plan);
-        let (now, reason) = (self.clock.now(), CompactionReason::AgentTool);
-        let brief = Brief { compaction: Some(id), reason, now, ..Brief::default() };
-        Ok(Checked { results, brief, id, driven: Driven::new(proposal) })
-    }
-
-    /// What the thread says after the model's own plan. Nothing is added to its words.
-    fn measured(&mut self, mut thread: Vec<Message>, plan: &Plan) -> Option<Retention> {
-        let policy = self.retention.as_ref()?;
-        let (log, redactor) = (self.journal.log(), self.redactor.as_deref());
-        let facts = self.facts.of(log, &policy.audit, redactor);
-        plan.apply(&mut thread).ok()?;
-        Some(facts.audit(&thread).shortened())
-    }
-
-    fn report(&self, thread: &[Message], plan: &Plan) -> CompactReport {
+        // The notice quotes the plan's numbers, so plan once with an empty notice.
+        let draft = plan(&Text::default()).map_err(|error| self.refused(&error))?;
+        let after = draft.after(&thread).map_err(|error| not_read(&error))?;
         let counter = self.agent.thread().counter().as_ref();
-        let (before, mut after) = (Size::of(thread, counter), thread.to_vec());
-        // It was made for this thread.
-        let _ = plan.apply(&mut after);
-        CompactReport::new(before, &after, plan, counter)
+        let report = CompactReport::new(Size::of(&thread, counter), &after, &draft, counter);
+        let said = format!("The thread was compacted as you asked: {report}. Go on with the task.");
+        let plan = plan(&said.into()).map_err(|error| self.refused(&error))?;
+        let brief = self.brief(id, CompactionReason::AgentTool, None, None);
+        let mut proposal = Proposal::new(plan);
+        if let Some(policy) = &brief.retention {
+            // Measured only: nothing is added to the model's own words.
+            let after = proposal.plan.after(&thread).map_err(|error| not_read(&error))?;
+            let redactor = self.settings.redactor.as_deref();
+            let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
+            proposal.retention = Some(facts.audit(&after).shortened());
+        }
+        Ok(Checked { results, brief, driven: Driven::new(proposal) })
     }
 
     /// What is wrong with the ranges of a call, and which checkpoints there are.

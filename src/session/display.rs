@@ -6,8 +6,7 @@
 
 use std::io;
 
-use super::event::CompactionEvent;
-use crate::{compact::CompactReport, message::CompactionReason};
+use crate::{compact::CompactReport, compaction::CompactionEvent, message::CompactionReason};
 
 /// Where compactions are shown. Of each, `on_start` comes first, and then exactly one of
 /// `on_complete`, `on_error` and `on_cancel`.

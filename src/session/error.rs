@@ -17,19 +17,26 @@ pub enum SessionError {
     /// The model did not answer.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The request does not fit the window, and no compaction helps.
+    /// The request does not fit the window even if everything that can go goes. In tokens, estimated.
     #[error(
-        "the request has about {tokens} tokens and the window holds {limit}; system prompt, tools \
-         and the newest messages alone have {floor}{}", after(.tried)
+        "the request has about {tokens} tokens and {limit} fit; the system prompt has {system}, the \
+         tools {tools}, and what was typed last {newest}{}{}", after(.tried),
+        advice(*.system, *.tools, *.newest)
     )]
     CannotFit {
-        /// What the smallest request would have.
+        /// The smallest request.
         floor: u64,
-        /// What the request has.
+        /// The request as it is.
         tokens: u64,
-        /// What fits.
+        /// What fits: the window without the output reserve.
         limit: u64,
-        /// How the compaction went that was tried, if one was.
+        /// The system prompt, standing rules in it included.
+        system: u64,
+        /// The tools.
+        tools: u64,
+        /// What was typed last, or is about to be sent.
+        newest: u64,
+        /// Why the compaction failed that was tried, if one was.
         tried: Option<Text>,
     },
     /// A compaction that was asked for came to nothing.
@@ -51,5 +58,15 @@ pub enum SessionError {
 }
 
 fn after(tried: &Option<Text>) -> String {
-    tried.as_ref().map(|tried| format!("; compacting came to nothing: {tried}")).unwrap_or_default()
+    tried.as_ref().map(|tried| format!("; compacting failed: {tried}")).unwrap_or_default()
+}
+
+/// What helps, by the largest part.
+fn advice(system: u64, tools: u64, newest: u64) -> &'static str {
+    match newest.max(system).max(tools) {
+        0 => "",
+        most if most == newest => "; send less at once, such as a file by its path",
+        most if most == tools => "; offer fewer tools, or describe them in fewer words",
+        _ => "; shorten the system prompt",
+    }
 }

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     auto::Notice,
-    compact::CompactReport,
-    log::RungReport,
-    message::{CompactionId, CompactionReason, StopReason, Text, ThreadId, Timestamp, Usage},
+    compaction::CompactionEvent,
+    message::{StopReason, Text, Usage},
 };
 
 /// One thing that happens while a session works, in the order in which it happens.
@@ -60,8 +59,16 @@ pub enum SessionEvent {
         /// Whether it failed.
         is_error: bool,
     },
+    /// What was streamed of the answer counts for nothing: the window cut it off. The thread is
+    /// compacted, and the model asked again.
+    AnswerDiscarded,
     /// A compaction began, went on or ended.
     Compaction(CompactionEvent),
+    /// A compaction that was asked for found nothing to do, so there is none.
+    NothingCompacted {
+        /// Why, in one line.
+        why: Text,
+    },
     /// A line for the person who watches. It is in the log, and never sent to a model.
     Notice {
         /// The line.
@@ -89,120 +96,6 @@ pub enum SessionEvent {
     Aborted,
 }
 
-/// What becomes of one compaction: one start, any number of other events, and exactly one end,
-/// which is the completion, the failure or the cancellation.
-///
-/// In serde it is an object with a `status` and the fields of the event, as [`SessionEvent`] says. The
-/// statuses are our own, but those of the ends are also the Agent Client Protocol's; [`acp`] gives the
-/// updates of that protocol, and [`api`] what web pages listen for.
-///
-/// [`acp`]: crate::session::acp
-/// [`api`]: crate::session::api
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CompactionEvent {
-    /// It began.
-    Started {
-        /// Its number in the log.
-        id: CompactionId,
-        /// The thread.
-        thread: ThreadId,
-        /// When.
-        at: Timestamp,
-        /// Why.
-        reason: CompactionReason,
-        /// The strategy.
-        strategy: Text,
-    },
-    /// A model is asked.
-    Progress {
-        /// Its number in the log.
-        id: CompactionId,
-        /// How many calls are done.
-        done: usize,
-        /// How many there will be, as far as is known.
-        total: usize,
-    },
-    /// A piece of what a model writes for it.
-    SummaryDelta {
-        /// Its number in the log.
-        id: CompactionId,
-        /// The piece.
-        text: Text,
-    },
-    /// It was carried out.
-    Completed {
-        /// Its number in the log.
-        id: CompactionId,
-        /// The thread.
-        thread: ThreadId,
-        /// When.
-        at: Timestamp,
-        /// What it did, in numbers.
-        report: CompactReport,
-        /// What it cost.
-        usage: Usage,
-        /// What was tried, in order, where the strategy tries others; the last is what did it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        rungs: Vec<RungReport>,
-    },
-    /// It came to nothing; the thread is as it was.
-    Failed {
-        /// Its number in the log.
-        id: CompactionId,
-        /// The thread.
-        thread: ThreadId,
-        /// When.
-        at: Timestamp,
-        /// What went wrong.
-        error: Text,
-    },
-    /// The stream of events was dropped before it ended; the thread is as it was.
-    Cancelled {
-        /// Its number in the log.
-        id: CompactionId,
-        /// The thread.
-        thread: ThreadId,
-        /// When that was noticed.
-        at: Timestamp,
-    },
-}
-
-impl CompactionEvent {
-    /// The number of the compaction.
-    #[must_use]
-    pub fn id(&self) -> CompactionId {
-        match self {
-            Self::Started { id, .. }
-            | Self::Progress { id, .. }
-            | Self::SummaryDelta { id, .. }
-            | Self::Completed { id, .. }
-            | Self::Failed { id, .. }
-            | Self::Cancelled { id, .. } => *id,
-        }
-    }
-
-    /// Whether it is the last event of its compaction.
-    ///
-    /// ```
-    /// use threadfold::{message::CompactionId, session::CompactionEvent};
-    ///
-    /// let id = CompactionId(0);
-    /// assert!(!CompactionEvent::Progress { id, done: 4, total: 4 }.is_end());
-    /// let (thread, at) = ("main".parse()?, threadfold::message::Timestamp(0));
-    /// assert!(CompactionEvent::Cancelled { id, thread, at }.is_end());
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
-    /// ```
-    #[must_use]
-    pub fn is_end(&self) -> bool {
-        match self {
-            Self::Completed { .. } | Self::Failed { .. } | Self::Cancelled { .. } => true,
-            Self::Started { .. } | Self::Progress { .. } | Self::SummaryDelta { .. } => false,
-        }
-    }
-}
-
 /// The line that says why automatic compaction rests.
 pub(super) fn notice_line(notice: &Notice) -> String {
     match notice {
@@ -212,6 +105,9 @@ pub(super) fn notice_line(notice: &Notice) -> String {
         Notice::Paused { failures, until } => {
             format!("Automatic compaction rests until {until}, after {failures} failures in a row.")
         }
+        Notice::UnknownWindow => "Nobody knows the window of this model, so nothing is compacted \
+            ahead of need until the provider refuses a request. Name it: Session::builder(..).window(..)."
+            .to_owned(),
     }
 }
 
@@ -222,7 +118,9 @@ mod tests {
     use super::*;
     use crate::{
         Message,
-        compact::Size,
+        compact::{CompactReport, Size},
+        log::RungReport,
+        message::{CompactionId, CompactionReason, ThreadId, Timestamp},
         retention::{AuditOptions, Facts, Retention},
     };
 
@@ -240,7 +138,7 @@ mod tests {
     }
 
     variants!(SESSION, session_name, SessionEvent: TextDelta ThinkingDelta ToolStarted ToolFinished
-        Compaction Notice QueuedMessage TurnEnded Aborted);
+        AnswerDiscarded Compaction NothingCompacted Notice QueuedMessage TurnEnded Aborted);
     variants!(COMPACTION, compaction_name, CompactionEvent: Started Progress SummaryDelta Completed
         Failed Cancelled);
     variants!(REASON, reason_name, CompactionReason: Threshold Overflow Manual AgentTool ModelSwitch
@@ -325,6 +223,8 @@ mod tests {
             SessionEvent::ToolStarted { id: id.clone(), name: name.clone() },
             SessionEvent::ToolFinished { id: id.clone(), name: name.clone(), is_error: false },
             SessionEvent::ToolFinished { id, name, is_error: true },
+            SessionEvent::AnswerDiscarded,
+            SessionEvent::NothingCompacted { why: "there is nothing to compact yet".into() },
             SessionEvent::Notice { text: "Compacted.".into() },
             SessionEvent::QueuedMessage { text: "And then?".into() },
             ended("end_turn", false),

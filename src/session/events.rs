@@ -10,8 +10,16 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 
-use super::{error::SessionError, event::SessionEvent, handle::Shared};
-use crate::message::{StopReason, Text, Usage};
+use super::{
+    error::SessionError,
+    event::{SessionEvent, notice_line},
+    handle::Shared,
+};
+use crate::{
+    auto::Output,
+    compaction::CompactionEvent,
+    message::{StopReason, Text, Usage},
+};
 
 /// What a turn does, as it happens. Dropping it cancels the turn, at whatever point; the session
 /// can be used again at once.
@@ -51,6 +59,11 @@ pub struct Reply {
     /// What all answers cost together. What compactions cost is in their events, and in
     /// [`token_usage`](super::Session::token_usage) with the rest.
     pub usage: Usage,
+    /// The last event of each compaction meanwhile, whatever asked for it: what it did, or why it
+    /// failed.
+    pub compactions: Vec<CompactionEvent>,
+    /// Why a compaction that was asked for found nothing to do, if one did.
+    pub nothing_compacted: Option<Text>,
 }
 
 /// The end of a turn, waited for.
@@ -72,6 +85,13 @@ impl Emit {
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
         self.0.place.put(Ok(event));
         self.taken()
+    }
+
+    /// Hands over what the trigger wants a person to know.
+    pub(super) async fn notice_of(&mut self, output: Option<Output>) {
+        if let Some(Output::Notify(notice)) = output {
+            self.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
+        }
     }
 
     /// Hands over the error that the work ended with, if it did.
@@ -135,6 +155,12 @@ impl Stream for Events<'_> {
             self.shared.end();
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
+        if self.work.is_some()
+            && let Some(event) = self.shared.take_later()
+        {
+            self.shared.take_note(&event);
+            return Poll::Ready(Some(Ok(event)));
+        }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
         let over = work.poll_unpin(context).is_ready();
         if over {
@@ -187,16 +213,18 @@ impl ReplyFuture<'_> {
         match event {
             SessionEvent::TextDelta { text } => reply.text.push_str(&text),
             SessionEvent::Notice { text } => self.notice = Some(text),
-            // What comes behind calls or a new message is another answer.
-            SessionEvent::ToolStarted { .. } | SessionEvent::QueuedMessage { .. } => {
-                reply.text.clear();
-            }
+            // After calls, a new message or an answer that the window cut off comes another answer.
+            SessionEvent::ToolStarted { .. }
+            | SessionEvent::QueuedMessage { .. }
+            | SessionEvent::AnswerDiscarded => reply.text.clear(),
             SessionEvent::TurnEnded { stop_reason, usage, capped, .. } => {
                 reply.stop_reason = Some(stop_reason);
                 reply.capped |= capped;
                 reply.usage += usage;
             }
             SessionEvent::Aborted => reply.stop_reason = Some(StopReason::Aborted),
+            SessionEvent::Compaction(event) if event.is_end() => reply.compactions.push(event),
+            SessionEvent::NothingCompacted { why } => reply.nothing_compacted = Some(why),
             SessionEvent::ThinkingDelta { .. }
             | SessionEvent::ToolFinished { .. }
             | SessionEvent::Compaction(_) => {}

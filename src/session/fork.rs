@@ -89,28 +89,15 @@ impl Session {
         let len = self.fork_point(at.into())?;
         let mut journal = Journal::new(self.log().forked(thread));
         if len < from {
-            journal.append(self.clock.now(), Event::Truncated(Truncated { from, len }))?;
+            journal.append(self.now(), Event::Truncated(Truncated { from, len }))?;
         }
         Ok(SessionBuilder {
             agent: self.agent.fork(),
             journal: Some(journal),
-            archive: self.archive.clone(),
-            own_tools: self.specs.iter().skip(self.tools.len()).cloned().collect(),
-            tools: self.tools.clone(),
-            system: self.system.clone(),
-            reminder: self.reminder.clone(),
-            remind_every: self.remind_every,
-            strategy: self.strategy.clone(),
-            fast: self.fast.clone(),
-            redactor: self.redactor.clone(),
-            retention: self.retention.clone(),
+            own_tools: self.specs.iter().skip(self.settings.tools.len()).cloned().collect(),
+            settings: self.settings.clone(),
             host_rules: Vec::new(),
-            rules_in_system_prompt: self.rules_in_system_prompt,
             policy: *self.auto.policy(),
-            clock: self.clock.clone(),
-            sleeper: self.sleeper.clone(),
-            seed: self.seed,
-            max_rounds: self.max_rounds,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     task::Context,
@@ -56,7 +56,9 @@ pub enum SessionStatus {
 /// What a session and its handles share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    queue: Mutex<VecDeque<Text>>,
+    queue: Mutex<Queue>,
+    /// Events that came while no stream was there, for the next one.
+    later: Mutex<VecDeque<SessionEvent>>,
     /// Whether a turn goes on.
     busy: AtomicBool,
     abort: AtomicBool,
@@ -67,13 +69,21 @@ pub(super) struct Shared {
     told: Mutex<Option<(CompactionId, bool)>>,
 }
 
+/// The texts that wait, numbered in the order in which they came.
+#[derive(Debug, Default)]
+struct Queue {
+    texts: VecDeque<(u64, Text)>,
+    next: u64,
+}
+
 impl SessionHandle {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
 
-    /// Queues a message. It begins a turn of its own when the one at work is over, in order with
-    /// the others; queued while nothing goes on it waits for the next turn.
+    /// Queues a message or a [command](super::Command). It begins a turn of its own when the one under
+    /// way is over, in order with the others; queued while the session is idle, it goes first in the
+    /// next one.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -82,12 +92,15 @@ impl SessionHandle {
     /// # let mut session = Session::builder(ModelAgent::new(model)).build()?;
     /// session.handle().queue("How are you?");
     /// let reply = block_on(async { session.send("Hi.").await })?;
-    /// assert_eq!(reply.text, "Fine.");
+    /// assert_eq!(reply.text, "Fine.", "the answer to what was sent");
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queue(&self, text: impl Into<Text>) {
-        self.shared.lock().push_back(text.into());
+        let mut queue = self.shared.lock();
+        let number = queue.next;
+        queue.next += 1;
+        queue.texts.push_back((number, text.into()));
     }
 
     /// What the session does at the moment, as its events have told.
@@ -113,7 +126,7 @@ impl SessionHandle {
     /// How many messages wait.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.shared.lock().len()
+        self.shared.lock().texts.len()
     }
 
     /// Takes all messages back that wait, such as to put them into the input again.
@@ -129,7 +142,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
-        self.shared.lock().drain(..).collect()
+        self.shared.lock().texts.drain(..).map(|(_, text)| text).collect()
     }
 
     /// Ends the turn that goes on, if one does: its stream yields
@@ -158,19 +171,34 @@ impl SessionHandle {
 }
 
 impl Shared {
-    /// A turn begins: what was meant for the one before is over.
-    pub(super) fn begin(&self) {
+    /// A turn begins: what was meant for the one before is over. Returns the number of the first text
+    /// that will be queued from now on.
+    pub(super) fn begin(&self) -> u64 {
         self.abort.store(false, Ordering::Release);
         self.place.clear();
         self.busy.store(true, Ordering::Release);
+        self.lock().next
     }
 
     pub(super) fn end(&self) {
         self.busy.store(false, Ordering::Release);
     }
 
-    pub(super) fn next_queued(&self) -> Option<Text> {
-        self.lock().pop_front()
+    /// Takes the next text that was queued before this number.
+    pub(super) fn next_queued(&self, before: u64) -> Option<Text> {
+        let mut queue = self.lock();
+        let is_due = queue.texts.front().is_some_and(|(number, _)| *number < before);
+        if is_due { queue.texts.pop_front().map(|(_, text)| text) } else { None }
+    }
+
+    /// Keeps an event for the next stream.
+    pub(super) fn tell_later(&self, event: SessionEvent) {
+        self.later.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+    }
+
+    /// Takes the next event that was kept for this stream.
+    pub(super) fn take_later(&self) -> Option<SessionEvent> {
+        self.later.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// Whether somebody aborted. Registers to be woken if somebody does.
@@ -193,7 +221,7 @@ impl Shared {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Text>> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

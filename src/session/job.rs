@@ -10,10 +10,11 @@ use super::session::Session;
 use crate::{
     auto::{Input, Output},
     compact::{CompactReport, Size, StalePlan},
-    drive::{self, CompactionError, CompactionSpan, Done, DriveError, DriveEvent, Driven, Models},
+    compaction::{Done, DriveError, Driven},
+    drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
     message::{CompactionReason, Messages, Text, ThreadId},
     model::{Agent, AgentModel, Model, Sleeper},
-    strategy::{Brief, CompactionStrategy, Rejection, Snapshot},
+    strategy::{Brief, CompactionStrategy, Net, Rejection, Snapshot},
 };
 
 /// A compaction to be prepared, of the thread as it was when this was made.
@@ -29,8 +30,8 @@ pub struct CompactionJob {
     messages: Messages,
     snapshot: Snapshot,
     brief: Brief,
-    /// What the strategy is told of the brief.
-    told: Brief,
+    /// The brief that the strategy sees.
+    seen: Brief,
 }
 
 /// A compaction that was prepared, or why it came to nothing. Nothing has changed yet.
@@ -57,9 +58,8 @@ pub struct PreparedCompaction {
     messages: Messages,
     strategy: Text,
     brief: Brief,
-    report: CompactReport,
     span: CompactionSpan,
-    outcome: Result<Driven, DriveError>,
+    outcome: Result<(Driven, CompactReport), DriveError>,
 }
 
 impl CompactionJob {
@@ -117,24 +117,22 @@ impl CompactionJob {
             fast: self.fast.as_deref(),
             sleeper: Some(self.sleeper.as_ref()),
         };
-        let mut attempt = self.strategy.begin(&self.snapshot, &self.told);
-        let (thread, strategy) = (self.agent.thread(), self.strategy.name());
-        let span = CompactionSpan::of_attempt(
-            attempt.as_ref(),
-            thread,
-            &self.thread,
-            strategy,
-            &self.brief,
-        );
+        let strategy = Net::new(Arc::clone(&self.strategy), None);
+        let mut attempt = strategy.begin(&self.snapshot, &self.seen);
+        let span = match nothing_to_do(attempt.as_ref()) {
+            Some(_) => CompactionSpan::none(),
+            None => {
+                let thread = self.agent.thread();
+                CompactionSpan::begin(thread, &self.thread, strategy.name(), &self.brief)
+            }
+        };
         let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
-        let outcome = driven.and_then(|driven| driven.accepted(&self.snapshot, &self.brief));
         PreparedCompaction {
-            report: report(&self.snapshot, &outcome),
             messages: self.messages,
             strategy: self.strategy.name().into(),
+            outcome: driven.and_then(|driven| reported(&self.snapshot, driven)),
             brief: self.brief,
             span,
-            outcome,
         }
     }
 }
@@ -146,7 +144,7 @@ impl PreparedCompaction {
     ///
     /// The [`DriveError`] with which it ended.
     pub fn report(&self) -> Result<&CompactReport, &DriveError> {
-        self.outcome.as_ref().map(|_| &self.report)
+        self.outcome.as_ref().map(|(_, report)| report)
     }
 
     /// What the strategy proposes, with what it cost; or why there is nothing to adopt.
@@ -155,7 +153,7 @@ impl PreparedCompaction {
     ///
     /// The [`DriveError`] with which it ended.
     pub fn outcome(&self) -> Result<&Driven, &DriveError> {
-        self.outcome.as_ref()
+        self.outcome.as_ref().map(|(driven, _)| driven)
     }
 }
 
@@ -187,7 +185,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prepare_compaction(&mut self) -> CompactionJob {
-        self.job(Arc::clone(&self.strategy), CompactionReason::Background)
+        self.job(Arc::clone(&self.settings.strategy), CompactionReason::Background)
     }
 
     /// Prepares a compaction by another strategy, to be looked at. Nothing has changed then; what
@@ -219,11 +217,12 @@ impl Session {
         self.job(strategy, CompactionReason::Manual { focus: None }).run().await
     }
 
-    /// Carries a prepared compaction out, if the messages that it was made for still stand. What
-    /// came behind them stays, with its reasoning marked. Thread, log, archive and store change as
-    /// in any other compaction, and it can be taken back as any other.
+    /// Carries a prepared compaction out, if the messages that it was made for still stand. Messages
+    /// that came since stay, with their reasoning marked. Thread, log, archive and store change as in
+    /// any other compaction, and it can be undone as any other. Its start and its end are the first
+    /// events of the next stream.
     ///
-    /// The future may be dropped at any point: before the commit nothing has changed, and behind it
+    /// The future may be dropped at any point: before the commit nothing has changed, and after it
     /// the next turn stores what is missing.
     ///
     /// ```
@@ -253,28 +252,23 @@ impl Session {
     /// ([`Rejection::NumberTaken`]), as by a session that was taken up since or by that of a fork. The
     /// log notes what it cost then.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
-        let PreparedCompaction { messages, strategy, brief, span, outcome, report: _ } = prepared;
-        let now = self.clock.now();
-        // Its target was that of the thread without what came since, and that stays whatever it is.
-        let mut brief = Brief { now, target: None, ..brief };
-        let mut outcome = outcome.and_then(|driven| self.fitted(driven, &messages, &brief));
+        let PreparedCompaction { messages, strategy, brief, span, outcome } = prepared;
+        if let Err(error) = &outcome
+            && error.is_nothing_to_compact()
+        {
+            return Err(error.clone().into());
+        }
+        // Drop the target: it predates the messages appended since.
+        let mut brief = Brief { now: self.now(), target: None, ..brief };
+        let mut outcome = outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
-            // Summaries and archive entries hold the number, so it can have no other. That it came
-            // to nothing is noted under one.
+            // Summaries and archive entries hold the number, so it can have no other. The failure is
+            // recorded under a new one.
             outcome =
                 outcome.and_then(|driven| Err(refused(&driven, Rejection::NumberTaken { id })));
             brief.compaction = Some(self.next_compaction());
         }
-        let reason = brief.reason.clone();
-        let mut conversation = self.conversation();
-        let done = span.run(conversation.finish_in(&span, &strategy, &brief, outcome)).await;
-        let id = brief.compaction.filter(|id| self.log().compaction(*id).is_some());
-        let input = match id {
-            Some(_) => Input::Compacted { reason },
-            None => Input::Failed { reason },
-        };
-        let _ = self.auto.handle(now, input);
-        done
+        span.run(self.end_prepared(&strategy, &brief, outcome, &span)).await
     }
 
     fn job(
@@ -283,27 +277,28 @@ impl Session {
         reason: CompactionReason,
     ) -> CompactionJob {
         let id = self.next_compaction();
-        self.unpromised = id.next();
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let target = match self.auto.handle(now, Input::Requested { focus: None, pressure }) {
-            Some(Output::Compact { target, .. }) => target,
-            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
-        };
-        // Strategies go by the thread's own counter.
-        let target = target.map(|target| self.ratio.scale_down(target));
-        let retention = self.retention.clone();
-        let brief =
-            Brief { compaction: Some(id), reason, next_prompt: None, target, retention, now };
+        self.reserved = id.next();
+        let target = self.wanted();
+        let brief = self.brief(id, reason, target, None);
         CompactionJob {
             thread: self.thread_id().clone(),
             agent: self.agent.fork(),
-            fast: self.fast.clone(),
-            sleeper: Arc::clone(&self.sleeper),
+            fast: self.settings.fast.clone(),
+            sleeper: Arc::clone(&self.settings.sleeper),
             strategy,
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
-            told: self.told(&brief),
+            seen: self.seen(&brief),
             brief,
+        }
+    }
+
+    /// The tokens to which a compaction brings the thread that is asked for, not needed.
+    pub(super) fn wanted(&mut self) -> Option<u64> {
+        let (now, pressure) = (self.now(), self.pressure(0));
+        match self.auto.handle(now, Input::Requested { focus: None, pressure }) {
+            Some(Output::Compact { target, .. }) => target,
+            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
         }
     }
 
@@ -314,8 +309,8 @@ impl Session {
         messages: &Messages,
         brief: &Brief,
     ) -> Result<Driven, DriveError> {
-        let there = messages.iter().zip(self.messages().iter());
-        let same = there.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
+        let pairs = messages.iter().zip(self.messages().iter());
+        let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
             return Err(refused(&driven, StalePlan::Rewritten { message: same }.into()));
         }
@@ -330,15 +325,14 @@ fn refused(driven: &Driven, why: Rejection) -> DriveError {
     DriveError { usage: driven.usage, calls: driven.calls, ..error }
 }
 
-fn report(snapshot: &Snapshot, outcome: &Result<Driven, DriveError>) -> CompactReport {
-    let Ok(driven) = outcome else { return CompactReport::default() };
+/// What was proposed, with what it would do in numbers.
+fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactReport), DriveError> {
     let plan = &driven.proposal.plan;
-    let mut after = snapshot.messages().to_vec();
-    // It was accepted for this thread.
-    let _ = plan.apply(&mut after);
+    let after = plan.after(snapshot.messages()).map_err(|stale| refused(&driven, stale.into()))?;
     let before = Size::of(snapshot.messages(), snapshot.counter());
-    let report = CompactReport::new(before, &after, plan, snapshot.counter());
-    CompactReport { retention: driven.proposal.retention.clone().map(Box::new), ..report }
+    let mut report = CompactReport::new(before, &after, plan, snapshot.counter());
+    report.retention = driven.proposal.retention.clone().map(Box::new);
+    Ok((driven, report))
 }
 
 const _: () = {

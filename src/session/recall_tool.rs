@@ -16,7 +16,7 @@ impl Session {
             Err(error) => return ToolOutput::error(format!("Nothing was recalled: {error}.")),
         };
         let recall = Recall::of(self.log()).within(self.recall_bytes());
-        let recall = match self.redactor.as_deref() {
+        let recall = match self.settings.redactor.as_deref() {
             Some(redactor) => recall.redacted_by(redactor),
             None => recall,
         };

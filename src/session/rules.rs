@@ -24,7 +24,7 @@ impl Session {
     /// ```
     #[must_use]
     pub fn rules(&self) -> &Ledger {
-        self.rules.ledger(self.journal.log(), self.redactor.as_deref())
+        self.rules.ledger(self.journal.log(), self.settings.redactor.as_deref())
     }
 
     /// Gives a rule that holds from now on, and returns its name. It is in the log at once, and
@@ -51,7 +51,10 @@ impl Session {
     /// [`SessionError::Rule`] for a text that is blank, too long, or one rule too many.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
-        let told = self.line(text.to_string());
+        let told = match &self.settings.redactor {
+            Some(redactor) => Text::from(redactor.redact(&text).into_owned()),
+            None => text.clone(),
+        };
         let mut rules = self.rules().clone();
         let id = rules.add(&told)?;
         self.change_rule(RuleChange::Added { text })?;
@@ -88,20 +91,21 @@ impl Session {
 
     fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
         self.rules.change();
-        self.journal.append(self.clock.now(), Event::RuleChanged(change))?;
+        let now = self.now();
+        self.journal.append(now, Event::RuleChanged(change))?;
         self.read_rules();
         Ok(())
     }
 
     /// Reads what happened since to the rules.
     pub(super) fn read_rules(&mut self) {
-        self.rules.read(self.journal.log(), self.redactor.as_deref());
+        self.rules.read(self.journal.log(), self.settings.redactor.as_deref());
     }
 
     /// The system prompt, with the rules where they are asked for in it.
     pub(super) fn system_prompt(&self) -> Messages {
-        let Some(rules) = self.rules_to_send() else { return self.system.clone() };
-        self.system.iter().cloned().chain([rules]).collect()
+        let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
+        self.settings.system.iter().cloned().chain([rules]).collect()
     }
 
     /// Estimated tokens of system prompt and tools.
@@ -112,7 +116,7 @@ impl Session {
     }
 
     fn rules_to_send(&self) -> Option<Message> {
-        let asked = self.rules_in_system_prompt && self.rules().active().next().is_some();
+        let asked = self.settings.rules_in_system_prompt && self.rules().active().next().is_some();
         asked.then(|| Message::system(format!("{TITLE}\n{}", self.rules())))
     }
 }

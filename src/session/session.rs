@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use super::{
-    event::CompactionEvent,
     handle::{SessionHandle, Shared},
     known_rules::SessionRules,
+    settings::Settings,
 };
 use crate::{
-    auto::AutoCompactor,
+    auto::{AutoCompactor, Output},
+    compaction::Compaction,
     log::{EventLog, LoggedFacts},
     message::{
-        CheckpointIds, CompactionId, CompactionReason, ContextWindow, Messages, Redactor,
-        SharedVec, Text, ThreadId, ToolSpec,
+        CheckpointIds, CompactionId, ContextWindow, Messages, SharedVec, ThreadId, ToolSpec,
     },
-    model::{Agent, Clock, Model, Sleeper, Tool},
-    retention::RetentionPolicy,
-    store::{Archive, Journal},
-    strategy::CompactionStrategy,
+    model::Agent,
+    store::Journal,
     tokens::Calibrated,
 };
 
@@ -41,52 +39,38 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Session {
+    /// The live thread and the model behind it.
     pub(super) agent: Box<dyn Agent>,
+    /// The log and its store.
     pub(super) journal: Journal,
-    pub(super) archive: Option<Arc<dyn Archive>>,
-    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) settings: Settings,
+    /// The tools of the host, then those of the session.
     pub(super) specs: SharedVec<ToolSpec>,
-    pub(super) system: Messages,
-    pub(super) reminder: Option<Text>,
-    pub(super) remind_every: Option<u64>,
-    /// Tokens that the model wrote since it was reminded.
-    pub(super) unreminded: u64,
-    pub(super) strategy: Arc<dyn CompactionStrategy>,
-    pub(super) fast: Option<Arc<dyn Model>>,
-    pub(super) redactor: Option<Arc<dyn Redactor>>,
-    pub(super) retention: Option<RetentionPolicy>,
-    /// What was said so far, as far as a compaction had to know.
-    pub(super) facts: LoggedFacts,
-    /// The standing rules, as far as somebody had to know.
-    pub(super) rules: SessionRules,
-    pub(super) rules_in_system_prompt: bool,
+    /// Says when to compact.
     pub(super) auto: AutoCompactor,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) sleeper: Arc<dyn Sleeper>,
-    pub(super) ids: CheckpointIds,
-    pub(super) seed: u64,
-    pub(super) max_rounds: u32,
-    /// Estimated tokens of system prompt and tools.
-    pub(super) overhead: u64,
-    /// The least number that no compaction was promised yet.
-    pub(super) unpromised: CompactionId,
-    /// How the provider counts what is estimated here.
-    pub(super) ratio: Calibrated,
+    /// The compaction in flight, until its end was heard.
+    pub(super) compaction: Option<Compaction>,
+    /// What the trigger said to the end of that compaction, to be told after it.
+    pub(super) notice: Option<Output>,
+    /// Lowest compaction id that no job has reserved.
+    pub(super) reserved: CompactionId,
     /// Whether a turn began and has no end yet.
     pub(super) in_turn: bool,
-    /// A compaction that began and has no end among the events yet.
-    pub(super) begun: Option<Begun>,
+    /// Tokens that the model wrote since it was reminded.
+    pub(super) unreminded: u64,
+    /// The facts of everything that was said, computed when a compaction needs them.
+    pub(super) facts: LoggedFacts,
+    /// The standing rules, computed when somebody asks.
+    pub(super) rules: SessionRules,
+    pub(super) ids: CheckpointIds,
+    /// Estimated tokens of system prompt and tools.
+    pub(super) overhead: u64,
+    /// The tokens that the provider reports for one that is estimated here.
+    pub(super) ratio: Calibrated,
+    /// The window of the model that answered last, from the table.
+    pub(super) table_window: Option<ContextWindow>,
+    /// What the session shares with its handles and streams.
     pub(super) shared: Arc<Shared>,
-}
-
-/// A compaction that began.
-#[derive(Clone, Debug)]
-pub(super) struct Begun {
-    pub(super) id: CompactionId,
-    pub(super) reason: CompactionReason,
-    pub(super) strategy: Text,
-    /// How it ended, where that is known and may not have been told yet.
-    pub(super) end: Option<CompactionEvent>,
 }
 
 impl Session {
@@ -108,23 +92,10 @@ impl Session {
         self.journal.log()
     }
 
-    /// The number of the next compaction. What was promised to one that is prepared is left out, and
-    /// that of one whose stream was dropped, which gets its end with the next turn.
-    pub(super) fn next_compaction(&self) -> CompactionId {
-        let begun = self.begun.as_ref().map(|begun| begun.id.next()).unwrap_or_default();
-        self.journal.log().next_compaction().max(self.unpromised).max(begun)
-    }
-
-    /// The thread.
+    /// The name of the thread.
     #[must_use]
     pub fn thread_id(&self) -> &ThreadId {
         self.journal.log().thread_id()
-    }
-
-    /// The window of the model, where it is known.
-    #[must_use]
-    pub fn window(&self) -> Option<ContextWindow> {
-        self.agent.context_window()
     }
 }
 

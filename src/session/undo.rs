@@ -51,7 +51,7 @@ impl Session {
     pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<(), UndoCompactionError> {
         let plan = self.journal.log().undo_plan(id)?;
         plan.check(self.agent.messages())?;
-        let _ = self.journal.undo(self.clock.now(), id)?;
+        let _ = self.journal.undo(self.now(), id)?;
         self.agent.apply(&plan)?;
         Ok(self.journal.flush().await?)
     }

@@ -3,22 +3,17 @@
 use futures::{FutureExt, StreamExt, future};
 
 use super::{
-    calls::Called,
-    command::Command,
-    compaction::{Before, tell},
-    error::SessionError,
-    event::SessionEvent,
-    events::Emit,
-    lawful::lawful,
-    session::Session,
+    calls::Called, command::Command, compacting::Order, error::SessionError, event::SessionEvent,
+    events::Emit, lawful::lawful, session::Session,
 };
 use crate::{
     auto::{Input, Output},
+    drive::CompactionError,
     log::{Event, LocalNotice},
     message::{
         CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, MessageParts,
-        ModelError, ModelErrorKind, Request, Role, SystemReminder, Text, Timestamp, ToolUse, Turn,
-        Usage,
+        ModelError, ModelErrorKind, Request, Role, StopReason, SystemReminder, Text, Timestamp,
+        ToolUse, Turn, Usage,
     },
     model::cut_short,
     turn::{self, Finished, TurnMachine, TurnStep},
@@ -26,6 +21,24 @@ use crate::{
 
 /// What calls get whose turn was cancelled before they had a result.
 const CANCELLED: &str = "Cancelled before it was done.";
+
+/// What asks the agent to go on where the user typed nothing.
+const CONTINUE: &str = "Please continue.";
+
+/// Where a request is about to go out.
+#[derive(Clone, Copy)]
+enum Before<'a> {
+    /// A prompt is appended first.
+    Prompt(&'a Message),
+    /// The agent goes on with what is there.
+    Continuing,
+}
+
+/// A request that was too long: refused by the provider, or answered until the window was full.
+enum TooLong {
+    Refused(ModelError),
+    CutOff(Turn),
+}
 
 /// What a session is asked to do.
 #[derive(Debug)]
@@ -58,45 +71,55 @@ fn said(text: Text) -> Message {
 }
 
 impl Session {
-    /// Does what was asked, and everything that was left by a turn that was dropped.
-    pub(super) async fn work(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
-        if self.begun.is_some() {
-            // On the heap by itself, because every turn would carry the room for it along.
-            self.end_begun(emit).boxed().await?;
+    /// Does what was asked, after everything that was left: the end of a turn or compaction whose
+    /// stream was dropped, and the texts that were queued before this number.
+    pub(super) async fn work(
+        &mut self,
+        asked: Asked,
+        queued_later: u64,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
+        if self.compaction.is_some() {
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            self.end_interrupted(emit).boxed().await?;
         }
         if std::mem::take(&mut self.in_turn) {
             // The turn before was dropped.
-            let (now, pressure) = (self.clock.now(), self.pressure(0));
-            tell(self.auto.handle(now, Input::TurnEnded(pressure)), emit).await;
+            let (now, pressure) = (self.now(), self.pressure(0));
+            let notice = self.auto.handle(now, Input::TurnEnded(pressure));
+            emit.notice_of(notice).await;
         }
-        // A future that finds nothing to do is made and dropped all the same.
-        if !self.journal.unstored().is_empty() {
-            self.journal.flush().await?;
+        self.journal.flush().await?;
+        while let Some(text) = self.shared.next_queued(queued_later) {
+            self.queued(text, emit).await?;
         }
-        let mut next = match asked {
-            Asked::Message(message) => Some(message),
-            Asked::Compact { focus } => {
-                self.command(focus, None, emit).boxed().await?;
-                None
-            }
+        self.carry(asked, emit).await?;
+        while let Some(text) = self.shared.next_queued(u64::MAX) {
+            self.queued(text, emit).await?;
+        }
+        Ok(())
+    }
+
+    async fn queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
+        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
+        self.carry(Asked::parse(text), emit).await
+    }
+
+    async fn carry(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
+        match asked {
+            Asked::Message(message) => self.turn(message, emit).await,
+            Asked::Compact { focus } => self.command(focus, None, emit).boxed().await,
             Asked::CompactAndSend { prompt } => {
-                let prompt = Message::user(prompt.unwrap_or_else(|| "Please continue.".into()));
-                self.command(None, Some(&prompt), emit).boxed().await?;
-                Some(prompt)
+                let prompt = prompt.map(Message::user);
+                self.command(None, prompt.as_ref(), emit).boxed().await?;
+                // The user typed nothing, so nothing is appended in the user's name.
+                let go_on = || Message::new(Role::User, vec![SystemReminder::new(CONTINUE).into()]);
+                self.turn(prompt.unwrap_or_else(go_on), emit).await
             }
-        };
-        loop {
-            if let Some(message) = next.take() {
-                self.turn(message, emit).await?;
-            }
-            // A turn for each message that was queued meanwhile.
-            let Some(text) = self.shared.next_queued() else { return Ok(()) };
-            next = Some(Message::user(text.clone()));
-            emit.event(SessionEvent::QueuedMessage { text }).await;
         }
     }
 
-    /// Compacts because a person said so, and leaves a line that says how it went.
+    /// Compacts because a person asked for it, and leaves a line that says how it went.
     async fn command(
         &mut self,
         focus: Option<Text>,
@@ -104,22 +127,24 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
-        let asked = self.auto.handle(now, Input::Requested { focus, pressure });
-        let Some(Output::Compact { reason, .. }) = asked else { return Ok(()) };
-        // Whoever asks for it wants it also where the thread is small.
-        let line = match self.compact_for(reason, None, next.cloned(), emit).await? {
+        let target = self.wanted();
+        let reason = CompactionReason::Manual { focus };
+        let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
+        let line = match self.compact_for(order, emit).await? {
             Ok(done) => format!("Compacted: {}.", done.report),
-            Err(error) => format!("Not compacted: {error}."),
+            Err(error) => {
+                let why = Text::from(why_not(&error));
+                if error.is_nothing_to_compact() {
+                    let why = why.clone();
+                    emit.event(SessionEvent::NothingCompacted { why }).await;
+                }
+                format!("Not compacted: {why}.")
+            }
         };
-        self.notice(line, emit).await?;
-        Ok(())
-    }
-
-    async fn notice(&mut self, line: String, emit: &mut Emit) -> Result<(), SessionError> {
-        let text = self.line(line);
+        let text = Text::from(line);
         let event = Event::LocalNotice(LocalNotice { text: text.clone() });
-        self.journal.append(self.clock.now(), event)?;
+        let now = self.now();
+        self.journal.append(now, event)?;
         self.journal.flush().await?;
         emit.event(SessionEvent::Notice { text }).await;
         Ok(())
@@ -132,56 +157,59 @@ impl Session {
         self.ended(ended, emit).await
     }
 
-    /// Ends a turn, and does what is due behind it. Not a part of the future of the turn, which would
-    /// have room for an error beside everything else.
+    /// Ends a turn, and compacts after it where the policy says so.
+    ///
+    /// Not an async function: its future would reserve space for an error beside everything else.
     fn ended<'a>(
         &'a mut self,
-        ended: Result<Timestamp, SessionError>,
+        ended: Result<(), SessionError>,
         emit: &'a mut Emit,
     ) -> impl Future<Output = Result<(), SessionError>> {
         self.in_turn = false;
-        let now = ended.as_ref().map_or_else(|_| self.clock.now(), |at| *at);
-        let pressure = self.pressure(0);
+        let (now, pressure) = (self.now(), self.pressure(0));
         match self.auto.handle(now, Input::TurnEnded(pressure)) {
-            None => future::ready(ended.map(|_| ())).left_future(),
-            // On the heap by itself, because every turn would carry the room for it along.
+            None => future::ready(ended).left_future(),
+            // Boxed: inlined, this rare path would enlarge every turn's future.
             Some(after) => self.follow(after, ended, emit).boxed().right_future(),
         }
     }
 
-    /// Does what is due behind a turn, and returns how that ended.
+    /// Does what is due after a turn, and returns how the turn ended.
     async fn follow(
         &mut self,
         after: Output,
-        ended: Result<Timestamp, SessionError>,
+        ended: Result<(), SessionError>,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         match after {
-            Output::Compact { reason, target } if ended.is_ok() => {
-                // The turn is over, whatever becomes of this.
-                let _ = self.compact_for(reason, target, None, emit).await?;
+            Output::Compact { reason, target, limit } => {
+                let order = Order { reason, target, limit, next_prompt: None };
+                match &ended {
+                    // The turn is over, whatever becomes of this: events and log have it.
+                    Ok(()) => drop(self.compact_for(order, emit).await?),
+                    Err(_) => {
+                        let now = self.now();
+                        let failed = Input::Failed { reason: order.reason };
+                        let notice = self.auto.handle(now, failed);
+                        emit.notice_of(notice).await;
+                    }
+                }
             }
-            Output::Compact { .. } | Output::Notify(_) | Output::CannotFit { .. } => {
-                tell(Some(after), emit).await;
-            }
+            Output::Notify(_) | Output::CannotFit { .. } => emit.notice_of(Some(after)).await,
         }
-        ended.map(|_| ())
+        ended
     }
 
-    /// Goes on until the model has come to its answer, and returns when that was. The clock is asked
-    /// once behind everything that takes its time: the model, the tools, a compaction.
-    async fn rounds(
-        &mut self,
-        message: Message,
-        emit: &mut Emit,
-    ) -> Result<Timestamp, SessionError> {
+    /// Goes on until the model has come to its answer.
+    async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = self.with_reminder(message);
         let message = lawful(self.agent.thread(), message);
         // With everything that it will have, so that all of it is counted.
         let message = self.stamped(message);
-        let mut now = self.guard(Before::Prompt(&message), self.clock.now(), emit).await?;
-        self.append(message, now)?;
-        let (mut machine, mut usage) = (TurnMachine::new(self.max_rounds), Usage::default());
+        self.guard(Before::Prompt(&message), emit).await?;
+        self.append(message, self.now())?;
+        let (mut machine, mut usage) =
+            (TurnMachine::new(self.settings.max_rounds), Usage::default());
         let mut asked = false;
         loop {
             // What the next step builds on is stored before it is taken.
@@ -191,22 +219,20 @@ impl Session {
             match machine.step() {
                 TurnStep::CallModel => {
                     if std::mem::replace(&mut asked, true) {
-                        self.guard(Before::Continuing, now, emit).await?;
+                        self.guard(Before::Continuing, emit).await?;
                     }
-                    let turn = self.call_model(emit).await?;
-                    now = self.clock.now();
+                    let turn = self.call_model(&mut usage, emit).await?;
                     usage += turn.usage.unwrap_or_default();
-                    self.take(turn, &mut machine, now)?;
+                    self.take(turn, &mut machine)?;
                 }
                 TurnStep::CallTools(calls) => {
                     let Called { results, appended } = self.call_tools(calls, emit).await?;
-                    now = self.clock.now();
                     for (call, result) in results.into_iter().enumerate() {
                         let Some(result) = result else { continue };
                         let message = machine.handle_result(call, result)?;
                         if let Some(message) = message.filter(|_| !appended) {
                             let message = self.with_due_reminder(message);
-                            self.append_user(message, now)?;
+                            self.append_user(message)?;
                         }
                     }
                 }
@@ -214,60 +240,119 @@ impl Session {
                     let Finished { stop_reason, rounds, capped } = finished.clone();
                     emit.event(SessionEvent::TurnEnded { stop_reason, rounds, capped, usage })
                         .await;
-                    return Ok(now);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Does what has to be done before a request goes out: compacts ahead of need, compacts what the
+    /// window cannot hold, or refuses it.
+    async fn guard(&mut self, before: Before<'_>, emit: &mut Emit) -> Result<(), SessionError> {
+        let mut tried = None;
+        loop {
+            let (input, next_prompt) = match before {
+                Before::Prompt(prompt) => {
+                    (Input::BeforeSend(self.pressure_before(prompt)), Some(prompt.clone()))
+                }
+                Before::Continuing => (Input::BeforeContinue(self.pressure(0)), None),
+            };
+            let now = self.now();
+            match self.auto.handle(now, input) {
+                None => return Ok(()),
+                Some(Output::CannotFit { floor, tokens, limit }) => {
+                    return Err(self.cannot_fit((floor, tokens, limit), tried));
+                }
+                Some(notice @ Output::Notify(_)) => {
+                    emit.notice_of(Some(notice)).await;
+                    return Ok(());
+                }
+                Some(Output::Compact { reason, target, limit }) => {
+                    let needed = reason != CompactionReason::Threshold;
+                    let order = Order { reason, target, limit, next_prompt };
+                    let done = self.compact_for(order, emit).await?;
+                    if !needed {
+                        return Ok(());
+                    }
+                    tried = done.err().map(|error| error.to_string().into());
                 }
             }
         }
     }
 
     /// Takes an answer into the thread.
-    fn take(
-        &mut self,
-        turn: Turn,
-        machine: &mut TurnMachine,
-        now: Timestamp,
-    ) -> Result<(), SessionError> {
+    fn take(&mut self, turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
         self.learn(&turn);
         let turn = self.mended(turn);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
         // An answer of nothing leaves nothing in the thread.
         if !turn.message.content.is_empty() {
-            self.append(turn.message, now)?;
+            self.append(turn.message, self.now())?;
         }
         match refused {
-            Some(results) => self.append_user(results, now),
+            Some(results) => self.append_user(results),
             None => Ok(()),
         }
     }
 
-    /// Asks the model. A provider that says that the request is too long is believed: the thread is
-    /// compacted, and the model asked again.
-    async fn call_model(&mut self, emit: &mut Emit) -> Result<Turn, SessionError> {
+    /// Asks the model. Where the provider refuses the request as too long, or the window cuts the
+    /// answer off, the thread is compacted and the model asked again.
+    async fn call_model(
+        &mut self,
+        usage: &mut Usage,
+        emit: &mut Emit,
+    ) -> Result<Turn, SessionError> {
         loop {
-            let (reason, target) = match self.ask(emit).await {
+            let too_long = match self.ask(emit).await {
+                Ok(turn) if turn.stop_reason == StopReason::ContextWindowExceeded => {
+                    TooLong::CutOff(turn)
+                }
                 Ok(turn) => return Ok(turn),
-                Err(error) => self.overflowed(error)?,
+                Err(error) if error.is_overflow() => TooLong::Refused(error),
+                Err(error) => return Err(error.into()),
             };
-            if let Err(failed) = self.compact_for(reason, target, None, emit).await? {
-                return Err(failed.into());
+            // Boxed: inlined, this rare path would enlarge every turn's future.
+            if let Some(turn) = self.make_room(too_long, usage, emit).boxed().await? {
+                return Ok(turn);
             }
-            self.guard(Before::Continuing, self.clock.now(), emit).await?;
         }
     }
 
-    /// Returns for what to compact, and to how many tokens, after this error; the error itself where
-    /// no compaction helps.
-    fn overflowed(
+    /// Compacts for a request that was too long. Returns the answer that was cut off where no
+    /// compaction helps.
+    async fn make_room(
         &mut self,
-        error: ModelError,
-    ) -> Result<(CompactionReason, Option<u64>), SessionError> {
-        let ModelErrorKind::Overflow { limit, .. } = error.kind else { return Err(error.into()) };
-        let (now, pressure) = (self.clock.now(), self.pressure(0));
-        match self.auto.handle(now, Input::Overflowed { pressure, limit }) {
-            Some(Output::Compact { reason, target }) => Ok((reason, target)),
-            Some(Output::CannotFit { .. } | Output::Notify(_)) | None => Err(error.into()),
+        too_long: TooLong,
+        usage: &mut Usage,
+        emit: &mut Emit,
+    ) -> Result<Option<Turn>, SessionError> {
+        let (now, pressure) = (self.now(), self.pressure(0));
+        let (limit, output) = match &too_long {
+            TooLong::Refused(ModelError {
+                kind: ModelErrorKind::Overflow { limit, .. }, ..
+            }) => (*limit, None),
+            TooLong::Refused(_) | TooLong::CutOff(_) => (None, None),
+        };
+        let next = self.auto.handle(now, Input::Overflowed { pressure, limit, output });
+        let Some(Output::Compact { reason, target, limit }) = next else {
+            return match too_long {
+                TooLong::Refused(error) => Err(error.into()),
+                TooLong::CutOff(turn) => Ok(Some(turn)),
+            };
+        };
+        let order = Order { reason, target, limit, next_prompt: None };
+        match (self.compact_for(order, emit).await?, too_long) {
+            (Err(_), TooLong::CutOff(turn)) => return Ok(Some(turn)),
+            (Err(failed), TooLong::Refused(_)) => return Err(failed.into()),
+            (Ok(_), TooLong::CutOff(turn)) => {
+                *usage += turn.usage.unwrap_or_default();
+                emit.event(SessionEvent::AnswerDiscarded).await;
+            }
+            (Ok(_), TooLong::Refused(_)) => {}
         }
+        self.guard(Before::Continuing, emit).await?;
+        Ok(None)
     }
 
     async fn ask(&self, emit: &mut Emit) -> Result<Turn, ModelError> {
@@ -292,7 +377,7 @@ impl Session {
             messages: self.agent.messages().clone(),
             tools: self.specs.clone(),
             tool_choice: None,
-            max_output: None,
+            max_output: self.settings.max_output,
             temperature: None,
             timeout: None,
             cache: CacheMarks::default(),
@@ -309,7 +394,7 @@ impl Session {
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
         match turn::refused(&calls, CANCELLED) {
-            Some(message) => self.append_user(message, self.clock.now()),
+            Some(message) => self.append_user(message),
             None => Ok(()),
         }
     }
@@ -324,7 +409,7 @@ impl Session {
     }
 
     fn with_reminder(&mut self, mut message: Message) -> Message {
-        if let Some(text) = &self.reminder {
+        if let Some(text) = &self.settings.reminder {
             self.unreminded = 0;
             let reminder = SystemReminder::new(text.clone());
             message.change(|parts| parts.content.push(reminder.into()));
@@ -334,7 +419,7 @@ impl Session {
 
     /// Reminds the model behind results, if it has written much since.
     fn with_due_reminder(&mut self, results: Message) -> Message {
-        let is_due = self.remind_every.is_some_and(|tokens| self.unreminded >= tokens);
+        let is_due = self.settings.remind_every.is_some_and(|tokens| self.unreminded >= tokens);
         if is_due { self.with_reminder(results) } else { results }
     }
 
@@ -347,9 +432,9 @@ impl Session {
     }
 
     /// Appends a user message, with a checkpoint as its last block.
-    fn append_user(&mut self, message: Message, now: Timestamp) -> Result<(), SessionError> {
+    fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
         let message = self.stamped(message);
-        self.append(message, now)
+        self.append(message, self.now())
     }
 
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
@@ -368,10 +453,27 @@ impl Session {
         self.rules.change();
         self.journal.append(now, Event::MessageAppended(message.clone()))?;
         self.agent.push(message);
-        if self.rules_in_system_prompt {
+        if self.settings.rules_in_system_prompt {
             self.read_rules();
         }
         Ok(())
+    }
+}
+
+/// Why nothing was compacted, in one short line for a person. Events and log have the rest.
+fn why_not(error: &CompactionError) -> String {
+    match error {
+        error if error.is_nothing_to_compact() => "there is nothing to compact yet".to_owned(),
+        CompactionError::Strategy(failed) => match failed.calls {
+            0 => "no strategy could make the thread smaller".to_owned(),
+            calls => format!("no summary could be made, after {calls} calls of a model"),
+        },
+        CompactionError::Archive(_) => "the archive could not be written".to_owned(),
+        CompactionError::Diverged { .. }
+        | CompactionError::Stale(_)
+        | CompactionError::Log(_)
+        | CompactionError::Unexpected(_)
+        | CompactionError::Store(_) => "the thread could not be changed".to_owned(),
     }
 }
 

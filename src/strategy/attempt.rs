@@ -93,7 +93,7 @@ pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
 
 /// An attempt that has ended.
 #[derive(Debug)]
-struct Ended(Result<Proposal, StrategyError>);
+pub(super) struct Ended(pub(super) Result<Proposal, StrategyError>);
 
 impl Attempt for Ended {
     fn step(&self) -> Step<'_> {

@@ -72,7 +72,7 @@ fn floor(module: &[String]) -> Option<u8> {
     Some(match room.as_str() {
         "message" => 0,
         "compact" | "render" | "tokens" | "edl" | "wire" | "retention" | "ledger" => 1,
-        "log" | "recall" | "strategy" | "auto" | "turn" => 2,
+        "log" | "recall" | "strategy" | "auto" | "turn" | "compaction" => 2,
         "model" | "store" => 3,
         "session" | "drive" | "testing" => 4,
         _ => return None,

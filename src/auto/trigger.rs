@@ -1,0 +1,161 @@
+//! The soft trigger: fires ahead of need, stops loops, and rests where compacting does not help.
+
+use crate::message::Timestamp;
+
+/// After so many compactions in a row that left the context over the threshold the trigger rests.
+const MAX_MISSES: u32 = 2;
+
+/// The state of the soft trigger.
+///
+/// `misses` counts the compactions in a row after which the context was still over the threshold. A
+/// reading is *under*, *over*, or *hopeless*: over by what no compaction can take out. Only a reading
+/// that somebody counted says whether a compaction helped.
+///
+/// | state | input | next state | signal |
+/// |---|---|---|---|
+/// | `Armed` | under | `Armed`, no misses if counted | |
+/// | `Armed` | over, but disabled or paused | `Armed` | |
+/// | `Armed` | over | `Fired` | fire |
+/// | `Armed` | hopeless | `Overgrown` | rest |
+/// | `Fired` | any reading | `Fired` | |
+/// | `Fired` | failed | `Armed` | |
+/// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
+/// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
+/// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
+/// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
+/// | `Quiet` | neither the cooldown passed nor the context grew by its share | `Quiet` | |
+/// | `Quiet` | one of the two | as `Armed` | as `Armed` |
+/// | `Overgrown` | hopeless | `Overgrown` | |
+/// | `Overgrown` | any other | as `Armed` | as `Armed` |
+/// | `Suspended` | under, counted | `Armed`, no misses | |
+/// | `Suspended` | any other reading, compacted by itself | `Suspended` | |
+/// | `Suspended`, `Overgrown` | compacted because a person asked | `Quiet`, no misses | |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trigger {
+    /// Fires at the threshold.
+    Armed { misses: u32 },
+    /// Asked for a compaction and waits for its end.
+    Fired { misses: u32 },
+    /// A compaction succeeded a short while ago.
+    Quiet {
+        misses: u32,
+        /// When it succeeded.
+        at: Timestamp,
+        /// The first count after it, in tokens; `None` until there is one.
+        from: Option<u64>,
+    },
+    /// What no compaction can take out is over the threshold by itself.
+    Overgrown { misses: u32 },
+    /// Compactions did not help.
+    Suspended,
+}
+
+/// How full the context is, as the trigger sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) now: Timestamp,
+    pub(super) tokens: u64,
+    pub(super) level: Level,
+    /// Whether a provider counted, or the policy trusts estimates.
+    pub(super) counted: bool,
+    /// Whether the trigger is enabled and no pause after failures is under way.
+    pub(super) may_fire: bool,
+    /// How long it is quiet after a success, in milliseconds.
+    pub(super) cooldown_ms: u64,
+    /// By how many tokens the context grows until it is no longer quiet.
+    pub(super) growth: u64,
+}
+
+/// Where the context stands relative to the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Under,
+    Over,
+    /// Over, whatever a compaction takes out.
+    Hopeless,
+}
+
+/// What the trigger says about a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    Nothing,
+    /// Compact now.
+    Fire,
+    /// From now on it rests; the host is told once.
+    Rest,
+}
+
+impl Trigger {
+    /// Takes a reading before a request or after a turn.
+    pub(super) fn read(self, reading: &Reading) -> (Self, Signal) {
+        let Reading { level, counted, may_fire, .. } = *reading;
+        match (self, level) {
+            (Self::Suspended, Level::Under) if counted => {
+                (Self::Armed { misses: 0 }, Signal::Nothing)
+            }
+            (Self::Fired { .. } | Self::Suspended, _) => (self, Signal::Nothing),
+            (Self::Quiet { misses, at, from: None }, _) if counted => {
+                Self::judged(misses, at, reading)
+            }
+            (Self::Quiet { at, from, .. }, _) if reading.is_quiet(at, from) => {
+                (self, Signal::Nothing)
+            }
+            (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Under)
+            | (Self::Overgrown { misses }, Level::Under) => {
+                let misses = if counted { 0 } else { misses };
+                (Self::Armed { misses }, Signal::Nothing)
+            }
+            (Self::Armed { .. } | Self::Quiet { .. } | Self::Overgrown { .. }, _) if !may_fire => {
+                (self, Signal::Nothing)
+            }
+            (Self::Overgrown { .. }, Level::Hopeless) => (self, Signal::Nothing),
+            (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Hopeless) => {
+                (Self::Overgrown { misses }, Signal::Rest)
+            }
+            (
+                Self::Armed { misses } | Self::Quiet { misses, .. } | Self::Overgrown { misses },
+                Level::Over,
+            ) => (Self::Fired { misses }, Signal::Fire),
+        }
+    }
+
+    /// The first count after a compaction says whether it helped.
+    fn judged(misses: u32, at: Timestamp, reading: &Reading) -> (Self, Signal) {
+        let misses = if reading.level == Level::Under { 0 } else { misses.saturating_add(1) };
+        if misses >= MAX_MISSES {
+            return (Self::Suspended, Signal::Rest);
+        }
+        Self::Quiet { misses, at, from: Some(reading.tokens) }.read(reading)
+    }
+
+    /// A compaction succeeded, for whatever reason.
+    pub(super) fn compacted(self, at: Timestamp, asked_by_a_person: bool) -> Self {
+        match self {
+            Self::Suspended | Self::Overgrown { .. } if !asked_by_a_person => self,
+            Self::Suspended | Self::Overgrown { .. } => Self::Quiet { misses: 0, at, from: None },
+            Self::Armed { misses } | Self::Fired { misses } | Self::Quiet { misses, .. } => {
+                let misses = if asked_by_a_person { 0 } else { misses };
+                Self::Quiet { misses, at, from: None }
+            }
+        }
+    }
+
+    /// A compaction came to nothing.
+    pub(super) fn failed(self) -> Self {
+        match self {
+            Self::Fired { misses } => Self::Armed { misses },
+            Self::Armed { .. } | Self::Quiet { .. } | Self::Overgrown { .. } | Self::Suspended => {
+                self
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// Whether a success at this time still keeps the trigger quiet. A clock that was set back ends
+    /// it: better early than never.
+    fn is_quiet(&self, at: Timestamp, from: Option<u64>) -> bool {
+        let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
+        cools && from.is_none_or(|from| self.tokens < from.saturating_add(self.growth))
+    }
+}

@@ -1,0 +1,380 @@
+//! The machine of one compaction.
+
+use std::mem;
+
+use super::{
+    event::CompactionEvent,
+    outcome::{Done, DriveError, Driven},
+};
+use crate::{
+    compact::CompactReport,
+    log::{CompactionFailure, CompactionRecord, RungReport},
+    message::{CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage},
+    strategy::{ArchiveEntry, Brief, Rung, StrategyError},
+};
+
+/// One compaction, from its start to its end.
+///
+/// | state | [`step`](Self::step) | input | next state |
+/// |---|---|---|---|
+/// | proposing | `Propose` | [`proposed`](Self::proposed), accepted | accepted |
+/// | proposing | `Propose` | [`proposed`](Self::proposed), an error | failing |
+/// | accepted | `Archive` | [`archived`](Self::archived), written | archived |
+/// | accepted | `Archive` | [`archived`](Self::archived), an error | failing |
+/// | archived | `Commit` | [`committed`](Self::committed), applied | committed |
+/// | archived | `Commit` | [`committed`](Self::committed), an error | failing |
+/// | committed | `Store` | [`stored`](Self::stored) | ended, `Completed` |
+/// | failing | `Note` | [`noted`](Self::noted) | ended, `Failed` or `Cancelled` |
+/// | proposing, accepted, archived | | [`interrupted`](Self::interrupted) | failing |
+/// | committed, failing, ended | | [`interrupted`](Self::interrupted) | unchanged |
+/// | ended | `Ended` | | |
+///
+/// Nothing of the thread has changed before `Commit`, and nothing can fail after it: a store that
+/// cannot be written leaves the compaction carried out and in the log.
+#[derive(Debug)]
+pub struct Compaction {
+    id: CompactionId,
+    thread: ThreadId,
+    strategy: Text,
+    reason: CompactionReason,
+    began: Timestamp,
+    now: Timestamp,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Proposing,
+    Accepted(Box<Offer>),
+    Archived(Box<Offer>, usize),
+    Committed(Box<Done>, Vec<RungReport>),
+    Failing(Box<CompactionFailure>, Ending),
+    Ended(Box<CompactionEvent>, Option<Box<Done>>),
+}
+
+/// An accepted proposal, with what was tried in the words that may be shown.
+#[derive(Debug)]
+struct Offer {
+    driven: Driven,
+    rungs: Vec<RungReport>,
+}
+
+/// How a compaction ends that was not carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Failed,
+    Cancelled,
+}
+
+/// What a compaction needs next.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CompactionStep<'a> {
+    /// A proposal that the thread accepts.
+    Propose,
+    /// Write these entries to the archive, if there is one. None is a call too: it removes what a
+    /// crash left under this number.
+    Archive(&'a [ArchiveEntry]),
+    /// Apply the plan to thread and log, both or neither.
+    Commit(&'a Driven),
+    /// Append this to the log: nothing was compacted.
+    Note(&'a CompactionFailure),
+    /// Write the log to the store.
+    Store,
+    /// It is over.
+    Ended(&'a CompactionEvent),
+}
+
+/// The machine did not ask for this input. It is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a compaction that is {state} does not take this input")]
+pub struct UnexpectedInput {
+    /// The state of the machine.
+    pub state: &'static str,
+}
+
+impl Compaction {
+    /// Returns a compaction that begins at `brief.now` for the reason of the brief. The brief must
+    /// be the one that the strategy sees, without what a redactor takes out: its words go into the
+    /// events and the log.
+    #[must_use]
+    pub fn begin(
+        id: CompactionId,
+        thread: ThreadId,
+        strategy: impl Into<Text>,
+        brief: &Brief,
+    ) -> Self {
+        let (reason, strategy) = (brief.reason.clone(), strategy.into());
+        Self {
+            id,
+            thread,
+            strategy,
+            reason,
+            began: brief.now,
+            now: brief.now,
+            stage: Stage::Proposing,
+        }
+    }
+
+    /// The number of the compaction.
+    #[must_use]
+    pub fn id(&self) -> CompactionId {
+        self.id
+    }
+
+    /// Why the thread is compacted.
+    #[must_use]
+    pub fn reason(&self) -> &CompactionReason {
+        &self.reason
+    }
+
+    /// The first event.
+    #[must_use]
+    pub fn started(&self) -> CompactionEvent {
+        CompactionEvent::Started {
+            id: self.id,
+            thread: self.thread.clone(),
+            at: self.began,
+            reason: self.reason.clone(),
+            strategy: self.strategy.clone(),
+        }
+    }
+
+    /// The last event; `None` before the end.
+    #[must_use]
+    pub fn end(&self) -> Option<&CompactionEvent> {
+        if let Stage::Ended(event, _) = &self.stage { Some(event) } else { None }
+    }
+
+    /// What was done; `None` before the commit and where nothing was.
+    #[must_use]
+    pub fn done(&self) -> Option<&Done> {
+        match &self.stage {
+            Stage::Committed(done, _) => Some(done),
+            Stage::Ended(_, done) => done.as_deref(),
+            Stage::Proposing | Stage::Accepted(_) | Stage::Archived(..) | Stage::Failing(..) => {
+                None
+            }
+        }
+    }
+
+    /// What the calls for the proposal cost together, and how many there were.
+    pub(crate) fn spent(&self) -> (Usage, usize) {
+        match &self.stage {
+            Stage::Accepted(offer) | Stage::Archived(offer, _) => {
+                (offer.driven.usage, offer.driven.calls)
+            }
+            Stage::Committed(done, _) => (done.usage, done.calls),
+            Stage::Proposing | Stage::Failing(..) | Stage::Ended(..) => (Usage::default(), 0),
+        }
+    }
+
+    /// The time of its records and of its end: that of its start, unless a driver with a clock
+    /// [says otherwise](Self::set_now).
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Sets the time, after something that took long.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// What is next. Asking twice gives the same.
+    #[must_use]
+    pub fn step(&self) -> CompactionStep<'_> {
+        match &self.stage {
+            Stage::Proposing => CompactionStep::Propose,
+            Stage::Accepted(offer) => CompactionStep::Archive(&offer.driven.proposal.archive),
+            Stage::Archived(offer, _) => CompactionStep::Commit(&offer.driven),
+            Stage::Committed(..) => CompactionStep::Store,
+            Stage::Failing(failure, _) => CompactionStep::Note(failure),
+            Stage::Ended(event, _) => CompactionStep::Ended(event),
+        }
+    }
+
+    /// Takes an accepted proposal, or why there is none. The redactor takes out of the words of
+    /// failures what may not be shown or stored.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`], as for every input that was not asked for.
+    pub fn proposed(
+        &mut self,
+        outcome: Result<Driven, DriveError>,
+        redactor: Option<&dyn Redactor>,
+    ) -> Result<(), UnexpectedInput> {
+        let Stage::Proposing = self.stage else { return Err(self.unexpected()) };
+        self.stage = match outcome {
+            Ok(driven) => {
+                let rungs = reports(&driven.proposal.rungs, redactor);
+                Stage::Accepted(Box::new(Offer { driven, rungs }))
+            }
+            Err(DriveError { error, usage, .. }) => {
+                let tried: &[Rung] =
+                    if let StrategyError::NoRung { rungs } = &error { rungs } else { &[] };
+                let rungs = reports(tried, redactor);
+                self.failing(usage, rungs, shown(error.to_string(), redactor), Ending::Failed)
+            }
+        };
+        Ok(())
+    }
+
+    /// Takes how many entries the archive holds now, or why it could not be written.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`].
+    pub fn archived(&mut self, written: Result<usize, Text>) -> Result<(), UnexpectedInput> {
+        match mem::replace(&mut self.stage, Stage::Proposing) {
+            Stage::Accepted(offer) => {
+                self.stage = match written {
+                    Ok(entries) => Stage::Archived(offer, entries),
+                    Err(words) => {
+                        self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed)
+                    }
+                };
+                Ok(())
+            }
+            other => self.refuse(other),
+        }
+    }
+
+    /// The record that goes into the log with the plan.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`] unless the next step is [`CompactionStep::Commit`].
+    pub fn record(&self, report: CompactReport) -> Result<CompactionRecord, UnexpectedInput> {
+        let Stage::Archived(offer, archived) = &self.stage else { return Err(self.unexpected()) };
+        let plan = offer.driven.proposal.plan.clone();
+        let mut record =
+            CompactionRecord::new(self.id, self.reason.clone(), self.strategy.clone(), plan);
+        record.report = report;
+        record.usage = offer.driven.usage;
+        record.rungs.clone_from(&offer.rungs);
+        record.archived = *archived;
+        Ok(record)
+    }
+
+    /// Takes what the plan did, or why it could not be applied.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`].
+    pub fn committed(
+        &mut self,
+        outcome: Result<CompactReport, Text>,
+    ) -> Result<(), UnexpectedInput> {
+        match mem::replace(&mut self.stage, Stage::Proposing) {
+            Stage::Archived(offer, _) => {
+                let Offer { driven: Driven { usage, calls, .. }, rungs } = *offer;
+                self.stage = match outcome {
+                    Ok(report) => {
+                        let done = Done { id: self.id, report, usage, calls };
+                        Stage::Committed(Box::new(done), rungs)
+                    }
+                    Err(words) => self.failing(usage, rungs, words, Ending::Failed),
+                };
+                Ok(())
+            }
+            other => self.refuse(other),
+        }
+    }
+
+    /// The store was written, or could not be: the next write stores what is missing.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`].
+    pub fn stored(&mut self) -> Result<(), UnexpectedInput> {
+        match mem::replace(&mut self.stage, Stage::Proposing) {
+            Stage::Committed(done, rungs) => {
+                let event = CompactionEvent::Completed {
+                    id: self.id,
+                    thread: self.thread.clone(),
+                    at: self.now,
+                    report: done.report.clone(),
+                    usage: done.usage,
+                    rungs,
+                };
+                self.stage = Stage::Ended(Box::new(event), Some(done));
+                Ok(())
+            }
+            other => self.refuse(other),
+        }
+    }
+
+    /// The failure is in the log.
+    ///
+    /// # Errors
+    ///
+    /// [`UnexpectedInput`].
+    pub fn noted(&mut self) -> Result<(), UnexpectedInput> {
+        let Stage::Failing(failure, ending) = &self.stage else { return Err(self.unexpected()) };
+        let (id, thread, at) = (self.id, self.thread.clone(), self.now);
+        let event = match ending {
+            Ending::Failed => {
+                CompactionEvent::Failed { id, thread, at, error: failure.error.clone() }
+            }
+            Ending::Cancelled => CompactionEvent::Cancelled { id, thread, at },
+        };
+        self.stage = Stage::Ended(Box::new(event), None);
+        Ok(())
+    }
+
+    /// The driver was dropped. Before the commit that cancels the compaction; after it nothing is
+    /// lost, and the driver goes on with the same step.
+    pub fn interrupted(&mut self) {
+        let (usage, rungs) = match &mut self.stage {
+            Stage::Proposing => (Usage::default(), Vec::new()),
+            Stage::Accepted(offer) | Stage::Archived(offer, _) => {
+                (offer.driven.usage, mem::take(&mut offer.rungs))
+            }
+            Stage::Committed(..) | Stage::Failing(..) | Stage::Ended(..) => return,
+        };
+        self.stage = self.failing(usage, rungs, "cancelled".into(), Ending::Cancelled);
+    }
+
+    /// The stage of a compaction that comes to nothing, with what it cost.
+    fn failing(&self, usage: Usage, rungs: Vec<RungReport>, words: Text, ending: Ending) -> Stage {
+        let (reason, strategy) = (self.reason.clone(), self.strategy.clone());
+        let mut failure = CompactionFailure::new(self.id, reason, strategy, words);
+        (failure.usage, failure.rungs) = (usage, rungs);
+        Stage::Failing(Box::new(failure), ending)
+    }
+
+    /// Keeps the state, and says that it does not take the input.
+    fn refuse(&mut self, stage: Stage) -> Result<(), UnexpectedInput> {
+        self.stage = stage;
+        Err(self.unexpected())
+    }
+
+    pub(crate) fn unexpected(&self) -> UnexpectedInput {
+        let state = match &self.stage {
+            Stage::Proposing => "proposing",
+            Stage::Accepted(_) => "accepted",
+            Stage::Archived(..) => "archived",
+            Stage::Committed(..) => "committed",
+            Stage::Failing(..) => "failing",
+            Stage::Ended(..) => "over",
+        };
+        UnexpectedInput { state }
+    }
+}
+
+fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
+    let mut reports: Vec<RungReport> = rungs.iter().map(Rung::report).collect();
+    for failure in reports.iter_mut().filter_map(|report| report.failure.as_mut()) {
+        *failure = shown(failure.to_string(), redactor);
+    }
+    reports
+}
+
+fn shown(words: String, redactor: Option<&dyn Redactor>) -> Text {
+    match redactor {
+        Some(redactor) => redactor.redact(&words).into_owned().into(),
+        None => words.into(),
+    }
+}

@@ -1,0 +1,35 @@
+//! The life of a compaction: one machine, however it began.
+//!
+//! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
+//! own plan all become a [`Compaction`]. It says what is next and takes what came of it; it awaits
+//! nothing, so the [driver](crate::drive) and a durable engine can both carry it. Whatever happens, it
+//! has one start and one end, and the log says the same as the events.
+//!
+//! ```
+//! use threadfold::{Plan, message::CompactionId};
+//! use threadfold::compaction::{Compaction, CompactionStep, Driven};
+//! use threadfold::compact::{CompactReport, Splice};
+//! use threadfold::strategy::{Brief, Proposal};
+//!
+//! let brief = Brief { compaction: Some(CompactionId(0)), ..Brief::default() };
+//! let mut compaction = Compaction::begin(CompactionId(0), "main".parse()?, "my-own", &brief);
+//! let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+//! compaction.proposed(Ok(Driven::new(Proposal::new(plan))), None)?;
+//! assert!(matches!(compaction.step(), CompactionStep::Archive(entries) if entries.is_empty()));
+//! compaction.archived(Ok(0))?;
+//! // The caller applies the plan to its thread and its log, both or neither.
+//! assert!(matches!(compaction.step(), CompactionStep::Commit(_)));
+//! compaction.committed(Ok(CompactReport::default()))?;
+//! assert!(matches!(compaction.step(), CompactionStep::Store));
+//! compaction.stored()?;
+//! assert!(compaction.end().is_some_and(|event| event.is_end()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod event;
+mod machine;
+mod outcome;
+
+pub use event::CompactionEvent;
+pub use machine::{Compaction, CompactionStep, UnexpectedInput};
+pub use outcome::{Done, DriveError, Driven};

@@ -1,0 +1,95 @@
+//! What came of asking the models, and of the whole compaction.
+
+use crate::{
+    compact::CompactReport,
+    message::{CompactionId, Usage},
+    strategy::{Brief, Proposal, Snapshot, StrategyError},
+};
+
+/// What driving gave: a proposal, and what it cost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Driven {
+    /// The proposal.
+    pub proposal: Proposal,
+    /// What all calls cost together, as far as the models said.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
+}
+
+/// Why driving gave nothing, and what it cost all the same.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct DriveError {
+    /// Why.
+    #[source]
+    pub error: StrategyError,
+    /// What all calls cost together, as far as the models said.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Done {
+    /// Its number in the log.
+    pub id: CompactionId,
+    /// What it did, in numbers.
+    pub report: CompactReport,
+    /// What its calls of models cost together.
+    pub usage: Usage,
+    /// How many calls there were.
+    pub calls: usize,
+}
+
+impl Driven {
+    /// Returns a proposal that cost nothing.
+    #[must_use]
+    pub fn new(proposal: Proposal) -> Self {
+        Self { proposal, usage: Usage::default(), calls: 0 }
+    }
+
+    /// Returns this if its plan passes the acceptance check.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, drive::Driven};
+    /// use threadfold::strategy::{Brief, Proposal, Snapshot};
+    ///
+    /// let thread = Snapshot::new(vec![Message::assistant("Hello!"), Message::user("Fix the parser.")]);
+    /// // Of the whole thread, so what the user asked for would be gone.
+    /// let all = Replacement::new("Hi.");
+    /// let plan = Plan::new(thread.messages(), &[all], &CompactOptions::default())?;
+    /// let error = Driven::new(Proposal::new(plan)).accepted(&thread, &Brief::default()).unwrap_err();
+    /// assert_eq!(error.to_string(), "rejected: the last message that the user typed would be gone");
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`DriveError`], with what was spent, if it does not.
+    pub fn accepted(self, thread: &Snapshot, brief: &Brief) -> Result<Self, DriveError> {
+        let (usage, calls) = (self.usage, self.calls);
+        match thread.settle(self.proposal, brief) {
+            Ok(settled) => Ok(Self { proposal: settled.proposal, usage, calls }),
+            Err(rejection) => Err(DriveError { error: rejection.into(), usage, calls }),
+        }
+    }
+}
+
+impl DriveError {
+    /// Returns the error of an attempt that asked nobody.
+    #[must_use]
+    pub fn new(error: StrategyError) -> Self {
+        Self { error, usage: Usage::default(), calls: 0 }
+    }
+
+    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    #[must_use]
+    pub fn is_nothing_to_compact(&self) -> bool {
+        self.calls == 0 && self.error.is_nothing_to_compact()
+    }
+}
