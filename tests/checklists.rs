@@ -98,7 +98,10 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         "auto: a share of the real window, cooldown, once a crossing, before sending, on overflow",
         &[
             By("src/auto/compactor.rs", "the_soft_trigger_fires_at_its_threshold_and_not_before"),
-            By("src/auto/compactor.rs", "it_fires_once_a_crossing_and_rests_after_a_success"),
+            By(
+                "src/auto/compactor.rs",
+                "after_a_success_it_is_quiet_until_the_context_grew_or_the_time_passed",
+            ),
             By("src/auto/compactor.rs", "a_provider_that_refuses_is_believed"),
         ],
     ),

@@ -639,7 +639,7 @@ fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
         let refusal = match dialect {
             Dialect::Anthropic => {
                 json!({"type": "error", "error": {"type": "invalid_request_error",
-                "message": "prompt is too long: 4400 tokens > 4000 maximum"}})
+                "message": "prompt is too long: 17600 tokens > 16000 maximum"}})
             }
             _ => json!({"error": {"message": "too long", "code": "context_length_exceeded"}}),
         };
@@ -649,7 +649,7 @@ fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
             streamed(events(dialect, "Of bread, I think."), 99),
         ]);
         let turn = |n: usize| {
-            let words = "Flour, water, salt and time. ".repeat(20);
+            let words = "Flour, water, salt and time. ".repeat(80);
             [
                 Message::user(format!("Part {n}? {words}")),
                 Message::assistant(format!("{n}: {words}")),

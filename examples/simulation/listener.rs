@@ -199,7 +199,7 @@ impl Listener {
             }
             SessionError::Store(StoreError::Medium { .. }) => Ok(Heard::Failed),
             // A round of tools may be larger than the window by itself; else something was tried.
-            SessionError::CannotFit { floor, limit, tokens, tried }
+            SessionError::CannotFit { floor, limit, tokens, tried, .. }
                 if tokens > limit && limit <= WINDOW && (floor > limit || tried.is_some()) =>
             {
                 self.tally.refused += 1;

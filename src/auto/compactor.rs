@@ -48,6 +48,8 @@ struct Learned {
     /// Tokens that the provider reserves for the answer.
     output: Option<u64>,
     of: Option<ContextWindow>,
+    /// What the provider had counted before the refusal.
+    counted: Option<u64>,
     announced: bool,
 }
 
@@ -331,7 +333,8 @@ impl AutoCompactor {
         let least = stated.and(known.into_iter().flatten().min());
         let learned = self.learned.limit.filter(|_| self.learned.of == pressure.window);
         self.learned.limit = least.or(learned);
-        (self.learned.output, self.learned.of) = (reserve, pressure.window);
+        self.learned.output = reserve;
+        (self.learned.of, self.learned.counted) = (pressure.window, pressure.reported);
         let pressure = self.known(pressure);
         // What was refused does not fit, whatever the window is thought to be.
         let limit = self.policy.room(&pressure).map_or(too_long, |room| room.min(too_long));
@@ -343,8 +346,9 @@ impl AutoCompactor {
 
     /// Forgets a stated limit that an answered request has shown to be wrong.
     fn unlearn(&mut self, pressure: &Pressure) {
-        let answered = self.known(*pressure).reported.unwrap_or(0);
-        if self.learned.limit.is_some_and(|limit| answered > limit) {
+        let answered =
+            self.known(*pressure).reported.filter(|_| pressure.reported != self.learned.counted);
+        if self.learned.limit.zip(answered).is_some_and(|(limit, answered)| answered > limit) {
             self.learned.limit = None;
         }
     }

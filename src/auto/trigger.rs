@@ -17,7 +17,8 @@ const MAX_MISSES: u32 = 2;
 /// | `Armed` | over, but disabled or paused | `Armed` | |
 /// | `Armed` | over | `Fired` | fire |
 /// | `Armed` | hopeless | `Overgrown` | rest |
-/// | `Fired` | any reading | `Fired` | |
+/// | `Fired` | under, counted: nobody compacted, and it is no longer due | `Armed`, no misses | |
+/// | `Fired` | any other reading | `Fired` | |
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
 /// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
@@ -90,7 +91,7 @@ impl Trigger {
     pub(super) fn read(self, reading: &Reading) -> (Self, Signal) {
         let Reading { level, counted, may_fire, .. } = *reading;
         match (self, level) {
-            (Self::Suspended, Level::Under) if counted => {
+            (Self::Fired { .. } | Self::Suspended, Level::Under) if counted => {
                 (Self::Armed { misses: 0 }, Signal::Nothing)
             }
             (Self::Fired { .. } | Self::Suspended, _) => (self, Signal::Nothing),

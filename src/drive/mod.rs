@@ -8,12 +8,14 @@
 
 mod attempt;
 mod compact;
+mod error;
 mod span;
 pub mod telemetry;
 
 pub use crate::compaction::{Done, DriveError, Driven};
 pub use attempt::{DriveEvent, Models, advance, drive, propose};
-pub use compact::{CompactionError, Conversation, compact};
+pub use compact::{Conversation, compact};
+pub use error::CompactionError;
 
 pub(crate) use attempt::{Listener, drive_with};
 pub(crate) use compact::{logged_snapshot, nothing_to_do};

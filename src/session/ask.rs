@@ -91,7 +91,8 @@ impl Session {
     fn events(&mut self, asked: Asked) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
         let queued_later = shared.begin();
-        Events::of(shared, move |mut emit| async move {
+        let is_command = matches!(asked, Asked::Compact { .. });
+        Events::of(shared, is_command, move |mut emit| async move {
             let ended = self.work(asked, queued_later, &mut emit).await;
             emit.ended(ended).await;
         })

@@ -43,6 +43,7 @@ use crate::{
 pub struct Events<'a> {
     work: Option<BoxFuture<'a, ()>>,
     shared: Arc<Shared>,
+    is_command: bool,
 }
 
 /// What came of a turn.
@@ -72,6 +73,8 @@ pub struct Reply {
 pub struct ReplyFuture<'a> {
     events: Events<'a>,
     reply: Reply,
+    /// Whether the text of the reply belongs to a turn that is over.
+    is_over: bool,
     notice: Option<Text>,
 }
 
@@ -111,12 +114,12 @@ impl Emit {
 
 impl<'a> Events<'a> {
     /// Returns the events of work that is done as they are asked for.
-    pub(super) fn of<F, W>(shared: Arc<Shared>, work: F) -> Self
+    pub(super) fn of<F, W>(shared: Arc<Shared>, is_command: bool, work: F) -> Self
     where
         F: FnOnce(Emit) -> W,
         W: Future<Output = ()> + Send + 'a,
     {
-        Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared }
+        Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared, is_command }
     }
 
     /// Returns the next event; `None` behind the last one.
@@ -189,7 +192,7 @@ impl<'a> IntoFuture for Events<'a> {
     /// Waits for the end of the turn.
     fn into_future(self) -> ReplyFuture<'a> {
         let reply = Reply::default();
-        ReplyFuture { events: self, reply, notice: None }
+        ReplyFuture { events: self, reply, is_over: false, notice: None }
     }
 }
 
@@ -211,13 +214,19 @@ impl ReplyFuture<'_> {
     fn note(&mut self, event: SessionEvent) {
         let reply = &mut self.reply;
         match event {
-            SessionEvent::TextDelta { text } => reply.text.push_str(&text),
+            SessionEvent::TextDelta { text } => {
+                if std::mem::take(&mut self.is_over) {
+                    reply.text.clear();
+                }
+                reply.text.push_str(&text);
+            }
             SessionEvent::Notice { text } => self.notice = Some(text),
             // After calls, a new message or an answer that the window cut off comes another answer.
             SessionEvent::ToolStarted { .. }
             | SessionEvent::QueuedMessage { .. }
             | SessionEvent::AnswerDiscarded => reply.text.clear(),
             SessionEvent::TurnEnded { stop_reason, usage, capped, .. } => {
+                self.is_over = true;
                 reply.stop_reason = Some(stop_reason);
                 reply.capped |= capped;
                 reply.usage += usage;
@@ -234,9 +243,9 @@ impl ReplyFuture<'_> {
     /// What came of the turn that is over.
     fn reply(&mut self) -> Reply {
         let reply = std::mem::take(&mut self.reply);
-        match (&reply.stop_reason, self.notice.take()) {
-            (None, Some(line)) => Reply { text: line.to_string(), ..reply },
-            (None, None) | (Some(_), _) => reply,
+        match self.notice.take().filter(|_| self.events.is_command) {
+            Some(line) => Reply { text: line.to_string(), ..reply },
+            None => reply,
         }
     }
 }

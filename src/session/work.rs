@@ -16,6 +16,7 @@ use crate::{
         ToolUse, Turn, Usage,
     },
     model::cut_short,
+    strategy::StrategyError,
     turn::{self, Finished, TurnMachine, TurnStep},
 };
 
@@ -127,7 +128,9 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        let target = self.wanted();
+        // A person who asks for it wants it also where the target is met already.
+        let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
+        let target = self.wanted().filter(|target| thread > *target);
         let reason = CompactionReason::Manual { focus };
         let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
         let line = match self.compact_for(order, emit).await? {
@@ -462,19 +465,15 @@ impl Session {
 
 /// Why nothing was compacted, in one short line for a person. Events and log have the rest.
 fn why_not(error: &CompactionError) -> String {
-    match error {
-        error if error.is_nothing_to_compact() => "there is nothing to compact yet".to_owned(),
-        CompactionError::Strategy(failed) => match failed.calls {
-            0 => "no strategy could make the thread smaller".to_owned(),
-            calls => format!("no summary could be made, after {calls} calls of a model"),
-        },
-        CompactionError::Archive(_) => "the archive could not be written".to_owned(),
-        CompactionError::Diverged { .. }
-        | CompactionError::Stale(_)
-        | CompactionError::Log(_)
-        | CompactionError::Unexpected(_)
-        | CompactionError::Store(_) => "the thread could not be changed".to_owned(),
+    if error.is_nothing_to_compact() {
+        return "there is nothing to compact yet".to_owned();
     }
+    if let CompactionError::Strategy(failed) = error
+        && let StrategyError::NoRung { .. } = failed.error
+    {
+        return "no strategy could make the thread smaller".to_owned();
+    }
+    error.to_string()
 }
 
 #[cfg(test)]

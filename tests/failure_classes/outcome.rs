@@ -115,11 +115,12 @@ fn below_the_threshold_no_message_is_ever_touched() {
 
 #[test]
 fn two_crossings_within_a_minute_are_one_compaction() {
-    // Every turn is over the threshold again; some ten looks at the clock make one turn.
-    let model = Played::new(|request| {
+    // Once it was over the threshold, every turn is; some ten looks at the clock make one turn.
+    let over = AtomicBool::default();
+    let model = Played::new(move |request| {
         let tokens = ByteEstimate::TRIGGER.request(request);
-        let tokens = if request.messages.len() > 8 { 9_000 } else { tokens };
-        counted("Well.", Usage::new(tokens, 10))
+        let is_over = over.fetch_or(request.messages.len() > 8, Ordering::Relaxed);
+        counted("Well.", Usage::new(if is_over { 9_000 } else { tokens }, 10))
     });
     let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
     let mut bench = timed(10_000, 100, model, |b| b.strategy(Arc::new(keep)));
