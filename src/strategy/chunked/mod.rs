@@ -5,10 +5,14 @@
 //! ([`edl`](crate::edl)). [`CompactionRun`] is the machine behind it, for hosts that want to store
 //! and resume it step by step; [`Chunked`] is the strategy over it.
 
+mod condense;
+mod cover;
+mod fit;
 mod halve;
 pub(super) mod options;
 mod prompt;
 mod run;
+mod state;
 mod step;
 mod strategy;
 mod tools;

@@ -9,19 +9,44 @@ use crate::{
 /// How many times the summary everything else in the workspace may be: scratch files, registers.
 const SCRATCH: usize = 4;
 
-/// Returns the message that answers the calls, in their order. A call that is malformed, names no
-/// tool, or makes the summary too large gets an error that says how to put it right, and changes
-/// nothing.
+/// What came of the calls of a round.
+pub(super) struct Answered {
+    /// The results, in the order of the calls.
+    pub(super) message: Message,
+    /// Whether an edit was refused because the summary would have been too large.
+    pub(super) was_full: bool,
+}
+
+/// Carries the calls out. A call that is malformed, names no tool, or makes the summary too large
+/// gets an error that says how to put it right, and changes nothing.
 pub(super) fn answer<'a>(
     workspace: &mut Workspace,
     calls: impl Iterator<Item = &'a ToolUse>,
     summary_bytes: usize,
-) -> Message {
+) -> Answered {
+    let mut was_full = false;
     let results = calls.map(|call| match carry_out(workspace, call, summary_bytes) {
         Ok(text) => ContentBlock::from(ToolResult::text(call.id.clone(), text)),
-        Err(text) => ContentBlock::from(ToolResult::error(call.id.clone(), text)),
+        Err(refused) => {
+            was_full |= refused.was_full;
+            ContentBlock::from(ToolResult::error(call.id.clone(), refused.text))
+        }
     });
-    Message::new(Role::User, results.collect())
+    let message = Message::new(Role::User, results.collect());
+    Answered { message, was_full }
+}
+
+/// Why a call changed nothing.
+struct Refused {
+    text: String,
+    /// Whether the summary would have been too large.
+    was_full: bool,
+}
+
+impl From<String> for Refused {
+    fn from(text: String) -> Self {
+        Self { text, was_full: false }
+    }
 }
 
 /// The summary as it stands.
@@ -33,7 +58,7 @@ fn carry_out(
     workspace: &mut Workspace,
     call: &ToolUse,
     summary_bytes: usize,
-) -> Result<String, String> {
+) -> Result<String, Refused> {
     let tool = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name());
     let unknown = || format!("There is no tool {}. There are edl and get_file.", call.name);
     let tool = tool.ok_or_else(unknown)?;
@@ -44,18 +69,19 @@ fn carry_out(
     let found = summary(workspace).len();
     if found > summary_bytes {
         *workspace = before;
-        return Err(format!(
+        let text = format!(
             "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
              Nothing was changed. Write less, or shorten what no longer matters."
-        ));
+        );
+        return Err(Refused { text, was_full: true });
     }
     if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
         *workspace = before;
-        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned());
+        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned().into());
     }
     // The same text for the same failure: an empty one would be refused by providers.
     let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
-    if reply.is_error { Err(text) } else { Ok(text) }
+    if reply.is_error { Err(text.into()) } else { Ok(text) }
 }
 
 fn size(workspace: &Workspace) -> usize {
@@ -82,7 +108,7 @@ mod tests {
     }
 
     fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {
-        let message = answer(workspace, calls.iter(), 40);
+        let message = answer(workspace, calls.iter(), 40).message;
         let text = |result: &ToolResult| result.content[0].as_text().unwrap().to_string();
         message.tool_results().map(|result| (result.is_error, text(result))).collect()
     }
