@@ -241,6 +241,37 @@ fn edits_that_do_not_fit_are_asked_for_again_after_the_summary_was_condensed() {
 }
 
 #[test]
+fn an_edit_that_is_too_long_by_itself_is_shortened_and_not_lost() {
+    let mut run = run();
+    answer(&mut run, |asked| {
+        let lines = (0..200).map(|line| format!("- fact {line} of part {}\n", asked.chunk));
+        Ok(if asked.opens { append(&lines.collect::<String>()) } else { says("Done.") })
+    });
+    assert!(done(&run).contains("- fact 199 of part 9\n"), "{}", done(&run));
+    assert_eq!(count(&run, ChunkOutcome::Capped), 10);
+    assert!(run.notes()[0].contains("shortened without a model"), "{:?}", run.notes());
+}
+
+#[test]
+fn a_model_that_folds_nothing_in_brings_a_thread_under_its_target_all_the_same() {
+    let thread = Snapshot::new(conversation());
+    for (target, ends) in [(Some(2_000), true), (None, false)] {
+        let brief = Brief { target, ..Brief::default() };
+        let mut attempt = Chunked { run: options() }.begin(&thread, &brief);
+        while let Step::Call { .. } = attempt.step() {
+            attempt.handle(Ok(says("ok")));
+        }
+        match attempt.step() {
+            Step::Proposed(proposal) => {
+                assert!(ends && proposal.notes[0].contains("the whole thread"));
+                assert!(thread.accept(&proposal.plan, &brief).is_ok());
+            }
+            step => assert!(!ends && matches!(step, Step::Failed(StrategyError::Run(_)))),
+        }
+    }
+}
+
+#[test]
 fn a_chunk_that_is_refused_is_named_and_has_an_extract() {
     let mut run = run();
     answer(&mut run, |asked| {

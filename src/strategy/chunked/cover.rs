@@ -60,6 +60,19 @@ fn is_end(outcome: ChunkOutcome) -> bool {
     }
 }
 
+/// Whether the summary, or an edit of it, was made shorter without a model.
+fn was_clipped(step: &ChunkStep) -> bool {
+    let unfit = matches!(
+        step.failure,
+        Some(
+            RunError::NotFolded { .. }
+                | RunError::BlankSummary { .. }
+                | RunError::TooManyRounds { .. }
+        )
+    );
+    step.outcome == ChunkOutcome::Clipped || (step.outcome == ChunkOutcome::Capped && unfit)
+}
+
 /// Returns what a person should know about how the chunks were folded in, one sentence for each.
 pub(super) fn notes(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Text> {
     let total = chunks.len();
@@ -68,7 +81,7 @@ pub(super) fn notes(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Text> {
         format!("summarised without a model: {} of {total}{why}", numbers(&gap.chunks)).into()
     };
     let mut notes: Vec<Text> = gaps(chunks, steps).iter().map(gap).collect();
-    let clipped = steps.iter().filter(|step| step.outcome == ChunkOutcome::Clipped).count();
+    let clipped = steps.iter().filter(|step| was_clipped(step)).count();
     if clipped > 0 {
         let times = if clipped == 1 { "once".to_owned() } else { format!("{clipped} times") };
         notes

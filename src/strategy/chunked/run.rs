@@ -204,7 +204,9 @@ impl CompactionRun {
         let most = self.data.options.summary_bytes;
         let answered = tools::answer(&mut self.data.workspace, calls.iter(), most);
         self.data.refused |= answered.message.tool_results().any(|result| result.is_error);
-        self.data.was_full |= answered.was_full;
+        if let Some(shorter) = answered.too_large {
+            self.data.too_large = Some(shorter.into());
+        }
         self.say(answered.message);
         self.check_caps();
     }

@@ -7,7 +7,8 @@
 //! | folding a chunk | the end, and the edits did not fit the summary | condensing, once a chunk |
 //! | folding a chunk | the end without an edit that was due | folding: nudged, once a chunk |
 //! | folding a chunk | the cap, a refusal, a failure, and the summary changed | the next chunk |
-//! | folding a chunk | the same, and it did not | the chunk is skipped; the next chunk |
+//! | folding a chunk | the same, and an edit did not fit | the edit counts, shortened; the next chunk |
+//! | folding a chunk | the same, and there was none | the chunk is skipped; the next chunk |
 //! | folding a chunk | an overflow of the window | folding its first half |
 //! | folding a chunk | a failure that may pass | the same call, later |
 //! | folding a chunk | a failure that all calls will have | all chunks left are skipped; done |
@@ -71,9 +72,9 @@ pub(super) struct Data {
     pub(super) nudged: bool,
     /// Whether an edit of the chunk at work was refused.
     pub(super) refused: bool,
-    /// Whether one was refused because the summary would have been too large.
-    #[serde(default)]
-    pub(super) was_full: bool,
+    /// The summary as the last edit that did not fit would have left it, made shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) too_large: Option<Text>,
     /// Whether the summary was condensed for the chunk at work.
     #[serde(default)]
     pub(super) condensed: bool,
@@ -131,7 +132,7 @@ impl Data {
             retries: 0,
             nudged: false,
             refused: false,
-            was_full: false,
+            too_large: None,
             condensed: false,
             chunk_usage: Usage::default(),
             state: State::Done,
@@ -192,7 +193,7 @@ impl Data {
         self.rounds = 0;
         self.nudged = false;
         self.refused = false;
-        self.was_full = false;
+        self.too_large = None;
         self.ask(Task::Fold);
     }
 
@@ -205,7 +206,7 @@ impl Data {
     /// did not fit, and there is something to condense.
     pub(super) fn should_condense(&self) -> bool {
         let worth = self.summary().len() > self.options.summary_bytes / 4;
-        self.was_full && !self.condensed && !self.has_changed() && worth
+        self.too_large.is_some() && !self.condensed && !self.has_changed() && worth
     }
 
     /// Asks for the chunk at work again, with a shorter summary.
@@ -255,9 +256,12 @@ impl Data {
         self.ask_about_chunk();
     }
 
-    /// The chunk at work will not be worked on any longer. What was folded in of it counts; if
-    /// nothing was, it is skipped.
+    /// The chunk at work will not be worked on any longer. What was folded in of it counts, else
+    /// its last edit that did not fit, made shorter; if there is none, it is skipped.
     pub(super) fn give_up(&mut self, why: RunError) {
+        if let Some(shorter) = self.too_large.take().filter(|_| !self.has_changed()) {
+            self.workspace = workspace_of(&shorter);
+        }
         if self.has_changed() && self.has_summary() {
             self.close_chunk(ChunkOutcome::Capped, Some(why));
         } else {
@@ -322,6 +326,7 @@ impl Data {
         let at = self.done;
         let Some(bytes) = self.chunks.get(at).cloned() else { return };
         self.workspace = self.before.clone();
+        self.too_large = None;
         let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
         let Some(middle) = middle.map(|middle| bytes.start + middle) else {
             return self.give_up(RunError::DoesNotFit { chunk: at + 1, bytes: bytes.len() });

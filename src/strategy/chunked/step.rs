@@ -92,7 +92,8 @@ pub enum ChunkOutcome {
     /// The model found nothing in it to add.
     Unchanged,
     /// It was folded in, and the work ended before the model said that it was done: at the cap on
-    /// rounds or on the conversation, or because a call failed.
+    /// rounds or on the conversation, because a call failed, or because its edit did not fit and was
+    /// shortened.
     Capped,
     /// It did not fit the model's window, and goes on in two halves.
     Halved,

@@ -44,7 +44,7 @@ const MIN_SUMMARY: usize = 200;
 /// Once a part is folded in, the attempt ends with a proposal. A summary that is full is condensed,
 /// first by the model; a part that the model refuses, or does not fold in, and all parts after a
 /// failure that stays are put in as an extract that needs no model. Where the model answers and
-/// folds nothing in, the proposal is that of [`Digest`]. The notes of the proposal name what no
+/// folds nothing in although the thread is over its target, the proposal is that of [`Digest`]. The notes of the proposal name what no
 /// model summarised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -145,6 +145,12 @@ impl Place {
         }
     }
 
+    /// Whether the thread is larger than it may be.
+    fn is_over_target(&self) -> bool {
+        let tokens = self.thread.counter().messages(self.thread.messages());
+        self.brief.target.is_some_and(|target| tokens > target)
+    }
+
     /// The proposal of a digest, where a model answered and wrote no summary.
     fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
         let attempt = Digest::default().begin(&self.thread, &self.brief);
@@ -205,15 +211,22 @@ impl Attempt for Chunking {
 }
 
 impl Chunking {
-    /// Where the model answered, but wrote no summary, a digest takes its place: what was paid for
-    /// brings the thread under its target. Where it did not answer, another way may do better.
+    /// Where the model answered, but wrote no summary, and the thread has to become smaller, a digest
+    /// takes its place. Where the model did not answer, another way may do better.
     fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
         match error {
             RunError::TooManyRounds { .. }
             | RunError::BlankSummary { .. }
-            | RunError::NotFolded { .. } => self.place.digest(error),
+            | RunError::NotFolded { .. }
+                if self.place.is_over_target() =>
+            {
+                self.place.digest(error)
+            }
             RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
-            RunError::NothingToSummarise
+            RunError::TooManyRounds { .. }
+            | RunError::BlankSummary { .. }
+            | RunError::NotFolded { .. }
+            | RunError::NothingToSummarise
             | RunError::TooManyChunks { .. }
             | RunError::Stopped { .. }
             | RunError::Model { .. }

@@ -1,6 +1,6 @@
 //! Carrying out what the summariser calls: each call of a round gets exactly one result.
 
-use super::prompt::SUMMARY;
+use super::{condense::condense, prompt::SUMMARY};
 use crate::{
     edl::{Workspace, tool::EdlTool},
     message::{ContentBlock, Message, Role, ToolResult, ToolUse},
@@ -13,8 +13,9 @@ const SCRATCH: usize = 4;
 pub(super) struct Answered {
     /// The results, in the order of the calls.
     pub(super) message: Message,
-    /// Whether an edit was refused because the summary would have been too large.
-    pub(super) was_full: bool,
+    /// The summary after the last edit that was refused because it would have been too large, made
+    /// shorter without a model.
+    pub(super) too_large: Option<String>,
 }
 
 /// Carries the calls out. A call that is malformed, names no tool, or makes the summary too large
@@ -24,28 +25,28 @@ pub(super) fn answer<'a>(
     calls: impl Iterator<Item = &'a ToolUse>,
     summary_bytes: usize,
 ) -> Answered {
-    let mut was_full = false;
+    let mut too_large = None;
     let results = calls.map(|call| match carry_out(workspace, call, summary_bytes) {
         Ok(text) => ContentBlock::from(ToolResult::text(call.id.clone(), text)),
         Err(refused) => {
-            was_full |= refused.was_full;
+            too_large = refused.too_large.or(too_large.take());
             ContentBlock::from(ToolResult::error(call.id.clone(), refused.text))
         }
     });
     let message = Message::new(Role::User, results.collect());
-    Answered { message, was_full }
+    Answered { message, too_large }
 }
 
 /// Why a call changed nothing.
 struct Refused {
     text: String,
-    /// Whether the summary would have been too large.
-    was_full: bool,
+    /// The summary that would have been too large, made shorter.
+    too_large: Option<String>,
 }
 
 impl From<String> for Refused {
     fn from(text: String) -> Self {
-        Self { text, was_full: false }
+        Self { text, too_large: None }
     }
 }
 
@@ -68,12 +69,13 @@ fn carry_out(
     let reply = tool.call(workspace, &input);
     let found = summary(workspace).len();
     if found > summary_bytes {
+        let shorter = condense(summary(workspace), summary_bytes);
         *workspace = before;
         let text = format!(
             "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
              Nothing was changed. Write less, or shorten what no longer matters."
         );
-        return Err(Refused { text, was_full: true });
+        return Err(Refused { text, too_large: Some(shorter) });
     }
     if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
         *workspace = before;
