@@ -463,12 +463,22 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
 fn every_request_fits_the_window_with_its_answer() {
     let said = |number| Message::user(format!("{number}. {}", "Something was said. ".repeat(200)));
     let thread: Vec<Message> = (0..60).map(said).collect();
-    for tokens in [8_000, 16_000, 64_000, 200_000] {
+    for (tokens, long) in [
+        (4_000, 1),
+        (4_000, 400),
+        (8_000, 1),
+        (8_000, 400),
+        (16_000, 400),
+        (64_000, 1),
+        (200_000, 1),
+    ] {
         let window = Some(ContextWindow::new(tokens));
         let thread = Snapshot::new(thread.clone()).with_window(window);
         let brief = Brief {
-            reason: CompactionReason::Manual { focus: Some("the parser ".repeat(20).into()) },
-            next_prompt: Some(Message::user("And now? ".repeat(30))),
+            reason: CompactionReason::Manual {
+                focus: Some("the parser ".repeat(20 * long).into()),
+            },
+            next_prompt: Some(Message::user("And now? ".repeat(30 * long))),
             ..Brief::default()
         };
         let mut attempt = Chunked::default().begin(&thread, &brief);
