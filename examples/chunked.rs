@@ -161,6 +161,10 @@ fn show_chunk(style: Style, run: &CompactionRun, index: usize, summary_before: u
         ChunkOutcome::Unchanged => style.dim("nothing to add"),
         ChunkOutcome::Halved => style.yellow("halved"),
         ChunkOutcome::Capped => style.yellow("capped"),
+        ChunkOutcome::Full => style.yellow("did not fit, is asked again"),
+        ChunkOutcome::Condensed => style.yellow("summary condensed"),
+        ChunkOutcome::Clipped => style.yellow("summary shortened without a model"),
+        ChunkOutcome::Skipped => style.red("summarised without a model"),
         ChunkOutcome::Failed | _ => style.red("failed"),
     };
     let bytes = thousands(step.bytes.len() as u64);

@@ -226,17 +226,22 @@ fn a_refusal_ends_the_run_and_runs_no_calls() {
 }
 
 #[test]
-fn a_failure_in_the_middle_keeps_the_steps_and_the_next_prompt() {
+fn a_failure_in_the_middle_keeps_what_was_folded_in_and_goes_on() {
     let mut run = run();
     run.handle_turn(calls(vec![append("a", "Part 0.")])).unwrap();
     run.handle_turn(says("Done.")).unwrap();
     run.handle_turn(calls(vec![append("a", "Part 1.")])).unwrap();
     run.handle_error(failure(ModelErrorKind::Other)).unwrap();
-    let kind = ModelErrorKind::Other;
-    assert_eq!(error(&run), RunError::Model { chunk: 2, kind, message: "scripted".into() });
+    assert!(matches!(run.step(), RunStep::Call { chunk: 2, .. }));
+    assert_eq!(run.summary(), "Part 0.\nPart 1.\n");
+    run.abort();
+    assert_eq!(error(&run), RunError::Aborted { chunk: 3 });
     assert_eq!(run.next_prompt(), Some(&Message::user("What next?")));
     let outcomes: Vec<ChunkOutcome> = run.steps().iter().map(|step| step.outcome).collect();
-    assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Failed]);
+    assert_eq!(outcomes, [ChunkOutcome::Folded, ChunkOutcome::Capped, ChunkOutcome::Failed]);
+    let why = run.steps()[1].failure.clone();
+    let kind = ModelErrorKind::Other;
+    assert_eq!(why, Some(RunError::Model { chunk: 2, kind, message: "scripted".into() }));
     assert_eq!(run.steps()[1].messages.len(), 2, "what was said before it failed is there");
     assert_eq!(run.usage(), Usage::new(305, 21));
     assert!(
@@ -305,17 +310,6 @@ fn a_summary_over_its_cap_is_refused_with_a_result_that_says_so() {
 }
 
 #[test]
-fn a_chunk_whose_edits_were_all_refused_is_not_done_with() {
-    let tight = RunOptions { summary_bytes: 2_000, ..options() };
-    let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
-    answer(&mut run, |chunk, round| match round % 3 {
-        0 => calls(vec![append("b", &format!("Chunk {chunk}. {}", "y".repeat(900)))]),
-        _ => says("Done."),
-    });
-    assert!(matches!(error(&run), RunError::NotFolded { .. }), "{:?}", error(&run));
-}
-
-#[test]
 fn what_was_left_over_from_one_chunk_takes_no_room_from_the_next() {
     let tight = RunOptions { summary_bytes: 6_000, ..options() };
     let mut run = CompactionRun::new(&conversation(), None, tight).unwrap();
@@ -337,7 +331,7 @@ fn a_run_that_has_ended_stays_ended_until_it_is_asked_to_go_on() {
     run.handle_turn(calls(vec![append("a", "Part 0.")])).unwrap();
     run.handle_turn(says("Done.")).unwrap();
     run.handle_turn(calls(vec![append("a", "Half of part 1.")])).unwrap();
-    run.handle_error(failure(ModelErrorKind::Authentication)).unwrap();
+    run.abort();
     let mut again = run.clone().with_focus("the parser");
     assert!(matches!(again.step(), RunStep::Failed { .. }));
     again.retry();
@@ -422,10 +416,14 @@ fn a_spoilt_store_is_refused() {
         assert_ne!(spoilt, stored, "{from}");
         serde_json::from_str::<CompactionRun>(&spoilt).unwrap_err().to_string()
     };
-    assert!(spoil("\"format\":1", "\"format\":9").contains("format 9"));
+    assert!(spoil("\"format\":2", "\"format\":9").contains("format 9"));
     assert!(spoil("\"done\":0", "\"done\":6").contains("chunk"));
     assert!(spoil("\"start\":0", "\"start\":1").contains("chunk 1"));
     assert!(spoil("\"done\":0", "\"done\":18446744073709551615").contains("chunk"));
+    let old = stored.replacen("\"format\":2", "\"format\":1", 1).replace(",\"task\":\"fold\"", "");
+    let old = old.replace("\"condensed\":false,", "");
+    assert!(!old.contains("condensed") && !old.contains("task\":"), "as version 1 was stored");
+    assert!(serde_json::from_str::<CompactionRun>(&old).is_ok(), "version 1 is read");
     let worn = stored.replacen("\"rounds\":0", "\"rounds\":18446744073709551615", 1);
     let mut worn: CompactionRun = serde_json::from_str(&worn).unwrap();
     worn.handle_turn(says("x")).unwrap();
@@ -465,12 +463,22 @@ fn the_strategy_puts_the_summary_in_the_place_of_the_thread() {
 fn every_request_fits_the_window_with_its_answer() {
     let said = |number| Message::user(format!("{number}. {}", "Something was said. ".repeat(200)));
     let thread: Vec<Message> = (0..60).map(said).collect();
-    for tokens in [8_000, 16_000, 64_000, 200_000] {
+    for (tokens, long) in [
+        (4_000, 1),
+        (4_000, 400),
+        (8_000, 1),
+        (8_000, 400),
+        (16_000, 400),
+        (64_000, 1),
+        (200_000, 1),
+    ] {
         let window = Some(ContextWindow::new(tokens));
         let thread = Snapshot::new(thread.clone()).with_window(window);
         let brief = Brief {
-            reason: CompactionReason::Manual { focus: Some("the parser ".repeat(20).into()) },
-            next_prompt: Some(Message::user("And now? ".repeat(30))),
+            reason: CompactionReason::Manual {
+                focus: Some("the parser ".repeat(20 * long).into()),
+            },
+            next_prompt: Some(Message::user("And now? ".repeat(30 * long))),
             ..Brief::default()
         };
         let mut attempt = Chunked::default().begin(&thread, &brief);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use crate::{
-    message::{ContentBlock, Message},
+    message::{ContentBlock, Message, Text},
     retention::Retention,
     tokens::TokenCounter,
 };
@@ -42,6 +42,10 @@ pub struct CompactReport {
     /// it does not; where that was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Box<Retention>>,
+    /// What a person should know of how it came about, one sentence each: which part of the thread
+    /// no model summarised, and why. Empty if all went as it should.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Text>,
 }
 
 impl Size {
@@ -92,6 +96,7 @@ impl CompactReport {
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
             retention: None,
+            notes: Vec::new(),
         }
     }
 

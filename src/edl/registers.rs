@@ -56,7 +56,8 @@ impl<'a> Registers<'a> {
         let mut name = String::new();
         let mut number = self.saved;
         while name.is_empty() || self.find(&name).is_some() {
-            number += 1;
+            // A stored number may be the largest one.
+            number = number.wrapping_add(1);
             name.clear();
             // Writing to a string does not fail.
             let _ = write!(name, "_saved_{number}");
@@ -105,6 +106,14 @@ mod tests {
             let mut registers = Registers::new(&workspace, &limits);
             assert_eq!(registers.set("a", text.to_owned()), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_largest_stored_number_is_followed_by_one_that_is_free() {
+        let (limits, mut workspace) = (Limits::default(), Workspace::new());
+        workspace.keep_registers([("_saved_0".to_owned(), "x".to_owned())].into(), u64::MAX);
+        let saved = Registers::new(&workspace, &limits).save("y".to_owned());
+        assert_eq!(saved, Ok(SavedRegister { name: "_saved_1".to_owned(), bytes: 1 }));
     }
 
     #[test]

@@ -191,7 +191,8 @@ impl Workspace {
     }
 
     pub(crate) fn write(&mut self, path: FilePath, text: String) -> Option<String> {
-        self.writes += 1;
+        // A stored workspace may hold any number; every version still differs from the one before.
+        self.writes = self.writes.wrapping_add(1);
         let file = File { text, version: self.writes };
         self.files.insert(path, file).map(|before| before.text)
     }
@@ -216,6 +217,17 @@ mod tests {
             versions.push(workspace.file("a").map(File::version));
         }
         assert_eq!(versions, [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_stored_counter_of_any_size_counts_on() {
+        let stored =
+            format!(r#"{{"files":{{}},"registers":{{}},"writes":{0},"saved":{0}}}"#, u64::MAX);
+        let mut workspace: Workspace = serde_json::from_str(&stored).expect("plain data");
+        workspace.insert("a", "one").expect("a path");
+        workspace.insert("b", "two").expect("a path");
+        let version = |path| workspace.file(path).map(File::version);
+        assert_ne!(version("a"), version("b"));
     }
 
     #[test]

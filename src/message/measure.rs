@@ -43,8 +43,8 @@ pub(crate) fn block_tokens(
         ContentBlock::Image(_) => IMAGE_TOKENS,
         ContentBlock::Document(document) => {
             let around = document.title.iter().chain(&document.context);
-            let around: u64 = around.map(|around| text(around)).sum();
-            around.saturating_add(media(&document.source))
+            let around = around.map(|around| text(around));
+            around.fold(media(&document.source), u64::saturating_add)
         }
         ContentBlock::Thinking(thinking) => text(&thinking.text),
         ContentBlock::RedactedThinking(thinking) => text(&thinking.data),
@@ -119,5 +119,20 @@ fn media_bytes(source: &MediaSource) -> usize {
         MediaSource::Url { url } => url.len(),
         MediaSource::File { id } => id.len(),
         MediaSource::Opaque { value, .. } => value.as_str().len(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Document;
+
+    #[test]
+    fn texts_that_count_as_much_as_there_can_be_do_not_overflow() {
+        let mut document = Document::new(MediaSource::File { id: "f1".into() });
+        (document.title, document.context) = (Some("a".into()), Some("b".into()));
+        let most = |_: &str| u64::MAX;
+        let block = ContentBlock::from(document);
+        assert_eq!(block_tokens(&block, most, |_| 1, |_| 1), u64::MAX);
     }
 }

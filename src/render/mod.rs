@@ -58,6 +58,7 @@ mod markdown;
 mod marks;
 mod options;
 mod pretty;
+pub(crate) mod read_back;
 mod rendered;
 mod room;
 mod scan;

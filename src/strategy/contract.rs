@@ -129,6 +129,9 @@ pub struct Proposal {
     pub rungs: Vec<Rung>,
     /// What of everything that was said the thread still says afterwards, where that was looked at.
     pub retention: Option<Retention>,
+    /// What a person should know of how the plan came about, one sentence each: which part of the
+    /// thread no model summarised, and why. Empty if all went as it should.
+    pub notes: Vec<Text>,
 }
 
 /// A batch for the archive.
@@ -241,7 +244,7 @@ impl Proposal {
     /// Returns the proposal of a plan.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        Self { plan, archive: Vec::new(), rungs: Vec::new(), retention: None }
+        Self { plan, archive: Vec::new(), rungs: Vec::new(), retention: None, notes: Vec::new() }
     }
 }
 

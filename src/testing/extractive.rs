@@ -10,7 +10,6 @@ use futures::{
 
 use super::{
     extract::Facts,
-    rendering,
     scripted::{Answer, deltas},
 };
 use crate::{
@@ -18,6 +17,7 @@ use crate::{
         ContentBlock, Delta, Message, ModelError, Request, Role, StopReason, ToolUse, Turn, Usage,
     },
     model::{self, Model},
+    render::read_back,
     tokens::{self, ByteEstimate, TokenCounter},
 };
 
@@ -83,7 +83,7 @@ fn edit(request: &Request) -> Message {
     let number = prompt.split_once("chunk ").and_then(|(_, behind)| behind.split_once(' '));
     let number = number.map_or("", |(number, _)| number);
     let most = (chunk.len() / 8).clamp(MIN, 4_000);
-    let body = write(Facts::of(&rendering::messages(chunk)), most).replace("## ", "### ");
+    let body = write(Facts::of(&read_back::messages(chunk)), most).replace("## ", "### ");
     // A line of the body cannot end the text: all of them begin with a mark of Markdown or are
     // blank.
     let script = format!(

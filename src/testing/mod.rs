@@ -21,7 +21,6 @@ pub mod generate;
 mod hostile;
 pub mod notation;
 mod pieces;
-mod rendering;
 mod scripted;
 mod sleeper;
 

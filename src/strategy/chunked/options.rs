@@ -22,6 +22,11 @@ pub struct RunOptions {
     pub max_rounds: usize,
     /// The most bytes that the summary may have.
     pub summary_bytes: usize,
+    /// The most bytes of the conversation about one chunk after its prompt: answers, and the
+    /// results of their calls. At the cap the chunk ends as at the cap on rounds.
+    pub conversation_bytes: usize,
+    /// The most bytes of each of the texts beside the chunk: the next prompt, the focus, the rules.
+    pub aside_bytes: usize,
     /// The most tokens of one answer.
     pub answer_tokens: u64,
     /// The most times that one call is tried again after a failure that may pass.
@@ -41,13 +46,17 @@ impl Default for RunOptions {
             max_chunks: 500,
             max_rounds: 8,
             summary_bytes: 60_000,
+            conversation_bytes: 200_000,
+            aside_bytes: 8_000,
             answer_tokens: 8_192,
             max_retries: 4,
         }
     }
 }
 
-/// Why a run ended without a summary.
+/// Why a run ended without a summary, or why no model folded a chunk in.
+///
+/// A run ends without a summary only where no chunk was folded in at all, or where it was aborted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -63,7 +72,7 @@ pub enum RunError {
         /// How many there may be.
         limit: usize,
     },
-    /// The model did not come to an end with one chunk.
+    /// The model changed nothing within the caps on rounds and on the conversation.
     #[error("chunk {chunk} was not done after {rounds} rounds")]
     TooManyRounds {
         /// Which chunk, from 1.
@@ -92,7 +101,7 @@ pub enum RunError {
         /// Why.
         reason: StopReason,
     },
-    /// The model could not be reached, refused, or failed, also when tried again.
+    /// The call of the model failed, also when tried again.
     #[error("chunk {chunk}: {message}")]
     Model {
         /// Which chunk, from 1.

@@ -3,27 +3,27 @@
 //! The transcript is material, and may hold anything, also orders to whoever reads it and tags that
 //! look like ours. It stands between tags that it does not contain.
 
+use super::condense::{clipped, condense};
 use crate::{
     edl::tool::EdlTool,
     message::{ContentBlock, Message, Request},
-    strategy::{
-        clip::{ASIDE_TOKENS, clip},
-        tagged::tagged,
-    },
-    tokens::ByteEstimate,
+    strategy::tagged::tagged,
 };
 
 /// The file that the summariser edits. Only what is in it when the run ends counts.
 pub(super) const SUMMARY: &str = "/summary.md";
 
 /// Changes with the prompts: a chunk that was answered under another version was asked otherwise.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
 const CHUNK: &str = include_str!("../prompts/chunk.md");
 const FIRST: &str = include_str!("../prompts/chunk_first.md");
 const LATER: &str = include_str!("../prompts/chunk_later.md");
 const LAST: &str = include_str!("../prompts/chunk_last.md");
+const ONLY: &str = include_str!("../prompts/chunk_only.md");
+const CONDENSE: &str = include_str!("../prompts/condense.md");
+const CONDENSE_SYSTEM: &str = include_str!("../prompts/condense_system.md");
 const FOCUS: &str = "The user asks you to pay special attention to this:";
 const RULES: &str =
     "These rules are kept word for word beside the brief, so it need not repeat them:";
@@ -38,6 +38,9 @@ pub(super) struct ChunkPrompt<'a> {
     pub(super) summary: &'a str,
     /// The most bytes that the summary may have.
     pub(super) summary_bytes: usize,
+    /// The most bytes of each text beside the chunk. They come with every request, so what was
+    /// pasted into them must not make these too long.
+    pub(super) aside_bytes: usize,
     pub(super) next_prompt: Option<&'a Message>,
     pub(super) focus: Option<&'a str>,
     /// What is kept beside the summary.
@@ -56,11 +59,11 @@ impl ChunkPrompt<'_> {
     }
 
     fn text(&self) -> String {
-        let next = self.next_prompt.map(typed).filter(|text| !text.trim().is_empty());
-        let aside = |line: &str, name: &str, text: Option<&str>| {
-            text.map(|text| format!("{line}\n{}\n", tagged(name, text))).unwrap_or_default()
-        };
-        let focus = aside(FOCUS, "focus", self.focus) + &aside(RULES, "rules", self.rules);
+        let most = self.aside_bytes;
+        let next = self.next_prompt.map(|next| clipped(&typed(next), most));
+        let next = next.filter(|text| !text.trim().is_empty());
+        let focus = aside(FOCUS, "focus", self.focus.map(|focus| clipped(focus, most)));
+        let focus = focus + &aside(RULES, "rules", self.rules.map(|rules| condense(rules, most)));
         let number = (self.index + 1).to_string();
         fill(
             CHUNK.trim_end(),
@@ -78,18 +81,54 @@ impl ChunkPrompt<'_> {
     }
 
     fn status(&self) -> &'static str {
-        if self.total == 1 || self.index + 1 < self.total {
-            return if self.index == 0 { FIRST.trim_end() } else { LATER.trim_end() };
-        }
-        LAST.trim_end()
+        let (is_first, is_last) = (self.index == 0, self.index + 1 >= self.total);
+        let status = match (is_first, is_last) {
+            (true, true) => ONLY,
+            (true, false) => FIRST,
+            (false, false) => LATER,
+            (false, true) => LAST,
+        };
+        status.trim_end()
     }
 }
 
-/// What a person typed, as text. What is long loses its middle: it comes with every chunk.
+/// A summary that has to become shorter.
+pub(super) struct CondensePrompt<'a> {
+    pub(super) summary: &'a str,
+    /// The most bytes that the new one may have.
+    pub(super) most: usize,
+    /// The most bytes of the focus.
+    pub(super) aside_bytes: usize,
+    pub(super) focus: Option<&'a str>,
+}
+
+impl CondensePrompt<'_> {
+    /// Returns the request for the new summary, as text.
+    pub(super) fn request(&self, answer_tokens: u64) -> Request {
+        let focus = self.focus.map(|focus| clipped(focus, self.aside_bytes));
+        let text = fill(
+            CONDENSE.trim_end(),
+            &[
+                ("bytes", &self.summary.len().to_string()),
+                ("most", &self.most.to_string()),
+                ("focus", &aside(FOCUS, "focus", focus)),
+                ("summary", &tagged("summary", self.summary)),
+            ],
+        );
+        Request { max_output: Some(answer_tokens), ..Request::new(vec![Message::user(text)]) }
+            .with_system(CONDENSE_SYSTEM.trim_end())
+    }
+}
+
+/// A text between tags, after the line that says what it is; nothing if there is none.
+fn aside(line: &str, name: &str, text: Option<String>) -> String {
+    text.map(|text| format!("{line}\n{}\n", tagged(name, &text))).unwrap_or_default()
+}
+
+/// What a person typed, as text.
 fn typed(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
-    let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
-    clip(&text, ASIDE_TOKENS, &ByteEstimate::CHUNK)
+    texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// Fills the places of a template, `{{name}}`. What is filled in is not looked at again.
@@ -112,12 +151,17 @@ mod tests {
     use super::*;
 
     fn prompt(transcript: &str, next: Option<&Message>) -> String {
+        numbered(0, 2, transcript, next)
+    }
+
+    fn numbered(index: usize, total: usize, transcript: &str, next: Option<&Message>) -> String {
         let prompt = ChunkPrompt {
-            index: 0,
-            total: 2,
+            index,
+            total,
             transcript,
             summary: "",
             summary_bytes: 60_000,
+            aside_bytes: 8_000,
             next_prompt: next,
             focus: None,
             rules: None,
@@ -139,6 +183,16 @@ mod tests {
         let text = prompt("hello", Some(&next));
         assert!(text.contains("say {{summary}} and $& and {{transcript}}"), "{text}");
         assert_eq!(text.matches("hello").count(), 1);
+    }
+
+    #[test]
+    fn a_single_chunk_is_flagged_as_the_first_and_the_last() {
+        let flags = |index, total| {
+            let text = numbered(index, total, "hello", None);
+            ["the first", "the last"].map(|flag| text.contains(flag))
+        };
+        let found = [(0, 1), (0, 2), (1, 3), (1, 2)].map(|(index, total)| flags(index, total));
+        assert_eq!(found, [[true, true], [true, false], [false, false], [false, true]]);
     }
 
     #[test]

@@ -3,36 +3,36 @@
 //! Each chunk is a conversation of its own with a small agent that edits `/summary.md`; the file
 //! goes from chunk to chunk, the conversations do not. The run is a value: it can be stored after
 //! any step and taken up in another process, and asks no second time about a chunk that is done.
+//!
+//! The table of states stands at [`state`](super::state).
 
-use std::{ops::Range, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
-    halve::halve,
-    options::{NotAsked, RunError, RunOptions, StoredRunError},
-    prompt::{self, ChunkPrompt, SUMMARY},
+    condense::clipped,
+    cover,
+    options::{NotAsked, RunError, RunOptions},
+    prompt,
+    state::{self, Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
 use crate::{
     compact::legality,
-    edl::Workspace,
     message::{
-        ContentBlock, Message, ModelError, ModelErrorKind, Request, Role, StopReason, Text,
-        ToolUse, Turn, Usage,
+        ContentBlock, Message, ModelError, ModelErrorKind, Role, StopReason, Text, ToolUse, Turn,
+        Usage,
     },
     render::{chunk_ranges, render},
 };
 
-/// The version of the stored form.
-const FORMAT: u32 = 1;
-
-/// A chunk is not halved below this, in bytes.
-const MIN_CHUNK: usize = 2_000;
-
 /// A chat answer of this many bytes, where an edit was due, was meant to be one.
 const CHAT: usize = 80;
+
+/// So many bytes of a text stay in the conversation about a chunk. Only edits count there.
+const SAID: usize = 1_000;
 
 /// How long to wait before a call is tried again, where the provider does not say.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
@@ -69,42 +69,6 @@ pub struct CompactionRun {
     data: Data,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Data {
-    format: u32,
-    options: RunOptions,
-    focus: Option<Text>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rules: Option<Text>,
-    next_prompt: Option<Message>,
-    rendered: Text,
-    /// Where the chunks are in the rendering.
-    chunks: Vec<Range<usize>>,
-    /// How many of them are done: the next one is at work.
-    done: usize,
-    workspace: Workspace,
-    /// The workspace as it was before the chunk at work.
-    before: Workspace,
-    /// The conversation about the chunk at work.
-    request: Request,
-    rounds: usize,
-    retries: usize,
-    nudged: bool,
-    /// Whether an edit of the chunk at work was refused.
-    refused: bool,
-    chunk_usage: Usage,
-    state: State,
-    steps: Vec<ChunkStep>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum State {
-    Asking { after: Duration },
-    Done,
-    Failed { error: RunError },
-}
-
 impl CompactionRun {
     /// Returns the run over a thread. The next prompt is told to the summariser and kept for
     /// whoever needs it back.
@@ -118,39 +82,17 @@ impl CompactionRun {
         options: RunOptions,
     ) -> Result<Self, RunError> {
         let rendered = render(messages, &options.render);
-        let chunks: Vec<Range<usize>> =
+        let chunks: Vec<_> =
             chunk_ranges(&rendered, options.chunks).into_iter().map(|chunk| chunk.bytes).collect();
-        if chunks.is_empty() {
+        let (found, limit) = (chunks.len(), options.max_chunks);
+        if found == 0 {
             return Err(RunError::NothingToSummarise);
         }
-        check_count(chunks.len(), options.max_chunks)?;
-        let mut workspace = Workspace::new();
-        // The path is our own, so it names a file.
-        let _ = workspace.insert(SUMMARY, "");
-        let mut run = Self {
-            data: Data {
-                format: FORMAT,
-                options,
-                focus: None,
-                rules: None,
-                next_prompt,
-                rendered: rendered.into_text().into(),
-                chunks,
-                done: 0,
-                before: workspace.clone(),
-                workspace,
-                request: Request::default(),
-                rounds: 0,
-                retries: 0,
-                nudged: false,
-                refused: false,
-                chunk_usage: Usage::default(),
-                state: State::Done,
-                steps: Vec::new(),
-            },
-        };
-        run.open_chunk();
-        Ok(run)
+        if found > limit {
+            return Err(RunError::TooManyChunks { found, limit });
+        }
+        let rendered = rendered.into_text().into();
+        Ok(Self { data: Data::new(rendered, chunks, next_prompt, options) })
     }
 
     /// Returns the run with what the summary should attend to.
@@ -171,12 +113,12 @@ impl CompactionRun {
     /// Asks the first question anew, if it has not been answered.
     fn reopened(mut self) -> Self {
         let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
-        if let State::Asking { after } = self.data.state
+        if let State::Asking { after, task } = self.data.state
             && untouched
         {
             let retries = self.data.retries;
-            self.open_chunk();
-            (self.data.retries, self.data.state) = (retries, State::Asking { after });
+            self.data.ask_about_chunk();
+            (self.data.retries, self.data.state) = (retries, State::Asking { after, task });
         }
         self
     }
@@ -184,14 +126,17 @@ impl CompactionRun {
     /// Returns the next step. Asking twice gives the same.
     #[must_use]
     pub fn step(&self) -> RunStep<'_> {
-        let Data { request, chunks, done, state, .. } = &self.data;
-        match state {
-            State::Asking { after } => RunStep::Call {
-                request,
-                chunk: *done,
-                total: chunks.len(),
+        let data = &self.data;
+        match &data.state {
+            State::Asking { after, task } => RunStep::Call {
+                request: &data.request,
+                chunk: data.done,
+                total: data.chunks.len(),
                 after: *after,
-                key: key(self.chunk()),
+                key: match task {
+                    Task::Fold => key(data.chunk()),
+                    Task::Condense => !key(self.summary()),
+                },
             },
             State::Done => RunStep::Done { summary: self.summary() },
             State::Failed { error } => RunStep::Failed { error },
@@ -204,40 +149,74 @@ impl CompactionRun {
     ///
     /// [`NotAsked`] if the run has ended.
     pub fn handle_turn(&mut self, turn: Turn) -> Result<(), NotAsked> {
-        let State::Asking { after } = &mut self.data.state else { return Err(NotAsked) };
+        let State::Asking { after, task } = &mut self.data.state else { return Err(NotAsked) };
+        let task = *task;
         *after = Duration::ZERO;
         self.data.retries = 0;
-        self.data.rounds = self.data.rounds.saturating_add(1);
         self.data.chunk_usage += turn.usage.unwrap_or_default();
+        match task {
+            Task::Fold => self.fold(turn),
+            Task::Condense => self.condense(turn),
+        }
+        Ok(())
+    }
+
+    fn condense(&mut self, turn: Turn) {
+        let Turn { message, stop_reason, .. } = turn;
+        if stop_reason == StopReason::Aborted {
+            return self.data.fail(self.stopped(stop_reason));
+        }
+        let calls = message.tool_uses().next().is_some();
+        let complete = state::is_complete(&stop_reason) && !calls;
+        let texts = message.content.iter().filter_map(ContentBlock::as_text);
+        let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
+        self.say(shortened(message));
+        self.data.condense(complete.then_some(text.as_str()));
+    }
+
+    fn fold(&mut self, turn: Turn) {
+        self.data.rounds = self.data.rounds.saturating_add(1);
         let Turn { message, stop_reason, .. } = turn;
         let chat: usize =
             message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
-        self.say(message);
+        self.say(shortened(message));
         self.mend();
         let calls = self.open_calls();
         match stop_reason {
-            StopReason::Refusal | StopReason::Aborted => {
-                self.fail(RunError::Stopped { chunk: self.data.done + 1, reason: stop_reason });
-            }
-            StopReason::ContextWindowExceeded => self.shrink(),
-            _ if !calls.is_empty() => {
-                let most = self.data.options.summary_bytes;
-                let results = tools::answer(&mut self.data.workspace, calls.iter(), most);
-                self.data.refused |= results.tool_results().any(|result| result.is_error);
-                self.say(results);
-                self.check_rounds();
-            }
+            StopReason::Aborted => self.data.fail(self.stopped(stop_reason)),
+            StopReason::Refusal => self.data.give_up(self.stopped(stop_reason)),
+            StopReason::ContextWindowExceeded => self.data.shrink(),
+            _ if !calls.is_empty() => self.carry_out(&calls),
             StopReason::MaxTokens => self.ask_again(GO_ON),
-            StopReason::PauseTurn => self.check_rounds(),
+            StopReason::PauseTurn => self.check_caps(),
             StopReason::EndTurn
             | StopReason::ToolUse
             | StopReason::StopSequence
             | StopReason::Other(_) => self.end_chunk(chat),
         }
-        Ok(())
     }
 
-    /// Takes the failure of a call: the run asks again later, halves the chunk, or fails.
+    fn stopped(&self, reason: StopReason) -> RunError {
+        RunError::Stopped { chunk: self.data.done + 1, reason }
+    }
+
+    fn carry_out(&mut self, calls: &[ToolUse]) {
+        let most = self.data.options.summary_bytes;
+        let answered = tools::answer(&mut self.data.workspace, calls.iter(), most);
+        self.data.refused |= answered.message.tool_results().any(|result| result.is_error);
+        if let Some(shorter) = answered.too_large {
+            self.data.too_large = Some(shorter.into());
+        }
+        self.say(answered.message);
+        self.check_caps();
+    }
+
+    /// Takes the failure of a call: the run asks again later, halves the chunk, goes on without a
+    /// model, or fails where nothing was folded in yet.
+    ///
+    /// Once something was folded in, the run ends with a summary, whatever fails: the chunks that
+    /// are left have extracts in it. A host that would rather wait for its model does not hand the
+    /// failure over, but stores the run and asks the same again later.
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
@@ -255,53 +234,71 @@ impl CompactionRun {
     ///
     /// [`NotAsked`] if the run has ended.
     pub fn handle_error(&mut self, error: ModelError) -> Result<(), NotAsked> {
-        let State::Asking { .. } = self.data.state else { return Err(NotAsked) };
+        let State::Asking { task, .. } = self.data.state else { return Err(NotAsked) };
         self.data.chunk_usage += error.usage;
-        if error.is_overflow() {
-            self.shrink();
-            return Ok(());
-        }
         if let ModelErrorKind::Retryable { after } = error.kind {
             let wait = WAITS.get(self.data.retries).or(WAITS.last()).copied().unwrap_or_default();
             let after = after.unwrap_or(Duration::from_secs(wait));
             if self.data.retries < self.data.options.max_retries && after <= MAX_WAIT {
-                self.data.retries += 1;
-                self.data.state = State::Asking { after };
+                self.data.retries = self.data.retries.saturating_add(1);
+                self.data.state = State::Asking { after, task };
                 return Ok(());
             }
         }
-        let ModelError { kind, message, .. } = error;
-        self.fail(RunError::Model { chunk: self.data.done + 1, kind, message });
+        match task {
+            Task::Condense => self.data.condense(None),
+            Task::Fold if error.is_overflow() => self.data.shrink(),
+            Task::Fold => self.data.call_failed(&error.kind, &error.message),
+        }
         Ok(())
     }
 
     /// Ends the run without a summary. One that has ended stays as it is.
     pub fn abort(&mut self) {
         if let State::Asking { .. } = self.data.state {
-            self.fail(RunError::Aborted { chunk: self.data.done + 1 });
+            self.data.fail(RunError::Aborted { chunk: self.data.done + 1 });
         }
     }
 
     /// Takes a run that failed or was aborted up again, at the chunk where it stopped and from
-    /// the summary before it. The steps stay, and so do the chunks that are done. A run that has
-    /// not failed stays as it is.
+    /// the summary before it; from the first chunk where none was folded in. The steps stay, and so
+    /// do the chunks that are done. A run that has not failed stays as it is.
     pub fn retry(&mut self) {
         if let State::Failed { .. } = self.data.state {
-            self.data.workspace = self.data.before.clone();
-            self.open_chunk();
+            self.data.retry();
         }
     }
 
     /// The summary so far. Complete only when the run is done.
     #[must_use]
     pub fn summary(&self) -> &str {
-        tools::summary(&self.data.workspace)
+        self.data.summary()
     }
 
     /// What was done so far, the failing chunk included.
     #[must_use]
     pub fn steps(&self) -> &[ChunkStep] {
         &self.data.steps
+    }
+
+    /// What was summarised without a model so far, and why: one sentence for each stretch of
+    /// chunks. Empty if a model folded everything in.
+    ///
+    /// ```
+    /// use threadfold::{Message, Turn, message::StopReason};
+    /// use threadfold::strategy::{CompactionRun, RunOptions, RunStep};
+    ///
+    /// let thread = [Message::user("Fix the parser."), Message::assistant("It is fixed.")];
+    /// let mut run = CompactionRun::new(&thread, None, RunOptions::default()).unwrap();
+    /// assert!(run.notes().is_empty());
+    /// let no = Turn::new(Message::assistant("No."), StopReason::Refusal, None);
+    /// run.handle_turn(no).unwrap();
+    /// let note = "summarised without a model: chunk 1 of 1 (the model stopped with refusal at chunk 1)";
+    /// assert_eq!(run.notes(), [note]);
+    /// ```
+    #[must_use]
+    pub fn notes(&self) -> Vec<Text> {
+        cover::notes(&self.data.chunks, &self.data.steps)
     }
 
     /// What the user typed and is sent after the compaction.
@@ -314,38 +311,6 @@ impl CompactionRun {
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.data.steps.iter().map(|step| step.usage).sum::<Usage>() + self.data.chunk_usage
-    }
-
-    /// The text of the chunk at work.
-    fn chunk(&self) -> &str {
-        let Data { rendered, chunks, done, .. } = &self.data;
-        chunks.get(*done).and_then(|bytes| rendered.get(bytes.clone())).unwrap_or_default()
-    }
-
-    /// Opens the conversation about the next chunk, or ends the run if there is none.
-    fn open_chunk(&mut self) {
-        let total = self.data.chunks.len();
-        if self.data.done >= total {
-            self.data.request = Request::default();
-            self.data.state = State::Done;
-            return;
-        }
-        let prompt = ChunkPrompt {
-            index: self.data.done,
-            total,
-            transcript: self.chunk(),
-            summary: self.summary(),
-            summary_bytes: self.data.options.summary_bytes,
-            next_prompt: self.data.next_prompt.as_ref(),
-            focus: self.data.focus.as_deref(),
-            rules: self.data.rules.as_deref(),
-        };
-        self.data.request = prompt.request(self.data.options.answer_tokens);
-        self.data.rounds = 0;
-        self.data.retries = 0;
-        self.data.nudged = false;
-        self.data.refused = false;
-        self.data.state = State::Asking { after: Duration::ZERO };
     }
 
     fn say(&mut self, message: Message) {
@@ -367,113 +332,46 @@ impl CompactionRun {
 
     fn ask_again(&mut self, text: &'static str) {
         self.say(Message::user(text.trim_end()));
-        self.check_rounds();
+        self.check_caps();
     }
 
     /// The model says that it is done with the chunk.
     fn end_chunk(&mut self, chat: usize) {
-        let blank = self.summary().trim().is_empty();
+        let chunk = self.data.done + 1;
+        let (blank, changed) = (!self.data.has_summary(), self.data.has_changed());
         // An edit that was refused, or written as chat, was meant to be one.
-        let idle = !self.has_changed() && (self.data.refused || chat > CHAT);
-        if (idle || blank) && !self.data.nudged {
+        let idle = !changed && (self.data.refused || chat > CHAT);
+        if self.data.should_condense() {
+            self.data.make_room();
+        } else if (idle || blank) && !self.data.nudged {
             self.data.nudged = true;
             self.ask_again(NUDGE);
         } else if blank {
-            self.fail(RunError::BlankSummary { chunk: self.data.done + 1 });
+            self.data.give_up(RunError::BlankSummary { chunk });
         } else if idle {
-            self.fail(RunError::NotFolded { chunk: self.data.done + 1 });
+            self.data.give_up(RunError::NotFolded { chunk });
         } else {
-            let folded = self.has_changed();
-            self.close_chunk(if folded { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged });
+            let outcome = if changed { ChunkOutcome::Folded } else { ChunkOutcome::Unchanged };
+            self.data.close_chunk(outcome, None);
         }
     }
 
-    /// At the cap on rounds, what was folded in counts; if nothing was, the run fails.
-    fn check_rounds(&mut self) {
-        let rounds = self.data.rounds;
-        if rounds < self.data.options.max_rounds.max(1) {
+    /// At the cap on rounds and on the conversation, what was folded in counts.
+    fn check_caps(&mut self) {
+        let Data { rounds, options, request, .. } = &self.data;
+        let said = request.messages.iter().skip(1).map(|message| message.text_bytes());
+        let said = usize::try_from(said.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
+        let rounds = *rounds;
+        if rounds < options.max_rounds.max(1) && said <= options.conversation_bytes {
             return;
         }
-        if self.has_changed() && !self.summary().trim().is_empty() {
-            self.close_chunk(ChunkOutcome::Capped);
+        if self.data.should_condense() {
+            self.data.make_room();
+        } else if self.data.has_changed() && self.data.has_summary() {
+            self.data.close_chunk(ChunkOutcome::Capped, None);
         } else {
-            self.fail(RunError::TooManyRounds { chunk: self.data.done + 1, rounds });
+            self.data.give_up(RunError::TooManyRounds { chunk: self.data.done + 1, rounds });
         }
-    }
-
-    fn has_changed(&self) -> bool {
-        self.summary() != tools::summary(&self.data.before)
-    }
-
-    fn close_chunk(&mut self, outcome: ChunkOutcome) {
-        self.record(outcome);
-        // Only the summary goes on. Registers and scratch files belong to a conversation that the
-        // next chunk knows nothing of, and would count against its room.
-        let mut workspace = Workspace::new();
-        let _ = workspace.insert(SUMMARY, self.summary());
-        self.data.before = workspace.clone();
-        self.data.workspace = workspace;
-        self.data.done += 1;
-        self.open_chunk();
-    }
-
-    /// The chunk does not fit the model's window: it goes on in two halves, from where the
-    /// summary was before it.
-    fn shrink(&mut self) {
-        let at = self.data.done;
-        let Some(bytes) = self.data.chunks.get(at).cloned() else { return };
-        let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
-        let Some(middle) = middle.map(|middle| bytes.start + middle) else {
-            return self.fail(RunError::DoesNotFit { chunk: at + 1, bytes: bytes.len() });
-        };
-        if let Err(error) = check_count(self.data.chunks.len() + 1, self.data.options.max_chunks) {
-            return self.fail(error);
-        }
-        self.data.workspace = self.data.before.clone();
-        self.record(ChunkOutcome::Halved);
-        self.data.chunks.splice(at..=at, [bytes.start..middle, middle..bytes.end]);
-        self.open_chunk();
-    }
-
-    fn fail(&mut self, error: RunError) {
-        self.record(ChunkOutcome::Failed);
-        self.data.state = State::Failed { error };
-    }
-
-    fn record(&mut self, outcome: ChunkOutcome) {
-        // The prompt is left out: it is the chunk, which the rendering has.
-        let messages = self.data.request.messages.iter().skip(1).cloned().collect();
-        self.data.steps.push(ChunkStep {
-            bytes: self.data.chunks.get(self.data.done).cloned().unwrap_or_default(),
-            messages,
-            usage: std::mem::take(&mut self.data.chunk_usage),
-            summary_bytes: self.summary().len(),
-            outcome,
-        });
-    }
-}
-
-impl Data {
-    /// A stored run may have been written by anybody.
-    fn check(&self) -> Result<(), StoredRunError> {
-        if self.format != FORMAT {
-            return Err(StoredRunError::Format { found: self.format, expected: FORMAT });
-        }
-        let mut next = 0;
-        for (index, bytes) in self.chunks.iter().enumerate() {
-            let fits = bytes.start == next && self.rendered.get(bytes.clone()).is_some();
-            if !fits || bytes.is_empty() {
-                return Err(StoredRunError::Chunks { chunk: index + 1 });
-            }
-            next = bytes.end;
-        }
-        let working = matches!(self.state, State::Asking { .. });
-        let at_work = self.done < self.chunks.len();
-        let done = self.state == State::Done && self.done != self.chunks.len();
-        if next != self.rendered.len() || (working && !at_work) || done {
-            return Err(StoredRunError::Chunks { chunk: self.done.saturating_add(1) });
-        }
-        Ok(())
     }
 }
 
@@ -485,8 +383,17 @@ impl<'de> Deserialize<'de> for CompactionRun {
     }
 }
 
-fn check_count(found: usize, limit: usize) -> Result<(), RunError> {
-    if found > limit { Err(RunError::TooManyChunks { found, limit }) } else { Ok(()) }
+/// The answer with long texts cut: no edit is in them, and they would be sent with every call.
+fn shortened(mut message: Message) -> Message {
+    let is_long = |block: &ContentBlock| block.as_text().is_some_and(|text| text.len() > SAID);
+    if message.content.iter().any(is_long) {
+        for block in &mut message.make_mut().content {
+            if let Some(text) = block.as_text().filter(|text| text.len() > SAID) {
+                *block = ContentBlock::text(clipped(text, SAID));
+            }
+        }
+    }
+    message
 }
 
 /// The FNV-1a hash of a chunk and the version of the prompts: stable over processes and builds.

@@ -47,7 +47,10 @@ pub enum RunStep<'a> {
         /// chunk that it has had answered.
         key: u64,
     },
-    /// All chunks are folded in.
+    /// Every chunk was folded in, or has an extract in the summary. [`CompactionRun::notes`] names
+    /// those that no model folded in.
+    ///
+    /// [`CompactionRun::notes`]: super::CompactionRun::notes
     Done {
         /// The summary.
         summary: &'a str,
@@ -65,7 +68,8 @@ pub enum RunStep<'a> {
 pub struct ChunkStep {
     /// The bytes of the rendering that the chunk covers.
     pub bytes: Range<usize>,
-    /// What was said about it behind the prompt: answers, and the results of their calls.
+    /// What was said about it after the prompt: answers, long texts in them shortened, and the
+    /// results of their calls.
     pub messages: Vec<Message>,
     /// What it cost.
     pub usage: Usage,
@@ -73,6 +77,9 @@ pub struct ChunkStep {
     pub summary_bytes: usize,
     /// How it ended.
     pub outcome: ChunkOutcome,
+    /// Why no model folded it in, or not to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<RunError>,
 }
 
 /// How the work on one chunk ended.
@@ -84,10 +91,21 @@ pub enum ChunkOutcome {
     Folded,
     /// The model found nothing in it to add.
     Unchanged,
-    /// It was folded in, and the model was stopped at the cap on its rounds.
+    /// It was folded in, and the work ended before the model said that it was done: at the cap on
+    /// rounds or on the conversation, because a call failed, or because its edit did not fit and was
+    /// shortened.
     Capped,
     /// It did not fit the model's window, and goes on in two halves.
     Halved,
+    /// Its edit did not fit the summary. The summary is condensed, and the chunk is asked again.
+    Full,
+    /// The summary was condensed by the model, before the chunk is asked.
+    Condensed,
+    /// The summary was condensed without a model, before the chunk is asked.
+    Clipped,
+    /// No model folded it in. An extract of it, made without a model, stands in the summary at the
+    /// end of the run.
+    Skipped,
     /// The run failed or was aborted at it.
     Failed,
 }

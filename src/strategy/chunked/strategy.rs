@@ -5,42 +5,47 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    condense::condense,
+    fit,
     options::{RunError, RunOptions},
     run::CompactionRun,
     step::RunStep,
 };
 use crate::{
     compact::{CompactOptions, Plan, Position, legality},
-    message::{
-        ContentBlock, ContextWindow, Message, ModelError, ModelErrorKind, Role, Summary, Turn,
-    },
-    render::ChunkBudget,
+    message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
     strategy::{
         attempt,
         brief::Brief,
         contract::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
-        rules,
-        snapshot::Snapshot,
+        digest::Digest,
+        snapshot::{Rejection, Snapshot},
         tail, whole,
     },
-    tokens,
 };
 
 /// What stands behind the summary when the agent was in the middle of its work and the user typed
 /// nothing: a request that ends with a summary alone asks for nothing.
 const CONTINUE: &str = "Please continue.";
 
-/// With less room than this for a chunk and the summary, in bytes, nothing is asked.
-const MIN_ROOM: usize = 3_000;
+/// A summary is not asked to be, and not made, shorter than this, in bytes.
+const MIN_SUMMARY: usize = 200;
 
 /// Folds the thread chunk by chunk into a summary by a small agent that edits it. For threads that
 /// no single request of the summariser can hold.
 ///
 /// Everything up to the last legal cut is summarised: calls that are still open stay behind it.
 /// What the user typed last stays word for word, unless the next prompt follows anyway. Where the
-/// window of the conversation is known, every chunk is small enough for it.
+/// window of the conversation is known, every request with its answer fits it, from windows of some
+/// 3,500 tokens up.
+///
+/// Once a part is folded in, the attempt ends with a proposal. A summary that is full is condensed,
+/// first by the model; a part that the model refuses, or does not fold in, and all parts after a
+/// failure that stays are put in as an extract that needs no model. Where the model answers and
+/// folds nothing in although the thread is over its target, the proposal is that of [`Digest`]. The notes of the proposal name what no
+/// model summarised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chunked {
@@ -61,79 +66,107 @@ impl CompactionStrategy for Chunked {
         if let Err(error) = tail::check_worth(thread, brief, cut, &kept, 0) {
             return attempt::propose(Err(error));
         }
-        let mut options = self.run.clone();
-        if let Some(target) = brief.target.and_then(|target| usize::try_from(target).ok()) {
-            // A token has about three bytes, and the summary is not all that is left.
-            options.summary_bytes = options.summary_bytes.min(target.saturating_mul(2));
-        }
         let head: Vec<Message> = whole::messages(head).collect();
-        let options = match within_window(thread, brief, &head, options) {
-            Ok(options) => options,
-            Err(error) => return attempt::propose(Err::<Plan, _>(error)),
-        };
-        match begun(&head, thread, brief, options) {
-            Ok(run) => {
-                let (thread, brief) = (thread.clone(), brief.clone());
-                Box::new(Chunking { thread, brief, cut, run, outcome: None })
-            }
-            Err(error) => attempt::propose(Err::<Plan, _>(StrategyError::from(error))),
+        let place = Place { thread: thread.clone(), brief: brief.clone(), cut };
+        match self.begun(&place, &head) {
+            Ok(run) => Box::new(Chunking { place, run, outcome: None }),
+            Err(error) => attempt::propose(Err::<Plan, _>(error)),
         }
     }
 }
 
-/// The run about these messages, with what the brief says.
-fn begun(
-    messages: &[Message],
-    thread: &Snapshot,
-    brief: &Brief,
-    options: RunOptions,
-) -> Result<CompactionRun, RunError> {
-    let run = CompactionRun::new(messages, brief.next_prompt.clone(), options)?;
-    let run = match brief.reason.focus() {
-        Some(focus) => run.with_focus(focus.clone()),
-        None => run,
-    };
-    let rules = rules::told(thread);
-    Ok(if rules.is_empty() { run } else { run.with_rules(rules) })
+impl Chunked {
+    /// The run over what stands before the cut.
+    fn begun(&self, place: &Place, head: &[Message]) -> Result<CompactionRun, StrategyError> {
+        let options = fit::within_window(&place.thread, &place.brief, head, self.run.clone())?;
+        let room = place.summary_tokens();
+        let bytes = fit::bytes(room, head, place.thread.counter());
+        let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
+        let options = RunOptions { summary_bytes, ..options };
+        Ok(fit::begun(head, &place.thread, &place.brief, options)?)
+    }
 }
 
-/// Returns the options with chunk, summary and answers so small that a request with all of them fits
-/// the window, where that is known: not every provider refuses what it cannot hold, some cut it off.
-fn within_window(
-    thread: &Snapshot,
-    brief: &Brief,
-    head: &[Message],
-    options: RunOptions,
-) -> Result<RunOptions, StrategyError> {
-    let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
-    let counter = thread.counter();
-    let answer = options.answer_tokens.min(window / 8).max(1);
-    let run = begun(&[Message::user(".")], thread, brief, options.clone())?;
-    let RunStep::Call { request, .. } = run.step() else { return Ok(options) };
-    // An edit stays in the conversation when the model is asked again. A tenth stays free, because
-    // counts are estimates.
-    let fixed = counter.request(request).saturating_add(answer.saturating_mul(2));
-    let room = (window - window / 10).saturating_sub(fixed);
-    let bytes_per_token = (tokens::text_bytes(head) / counter.messages(head).max(1)).clamp(1, 3);
-    let room = usize::try_from(room.saturating_mul(bytes_per_token)).unwrap_or(usize::MAX);
-    if room < MIN_ROOM {
-        return Err(StrategyError::TooLong { tokens: fixed, window });
+/// A thread, and where a summary is to be put in.
+#[derive(Debug)]
+struct Place {
+    thread: Snapshot,
+    brief: Brief,
+    /// What stands before this gives way to the summary.
+    cut: usize,
+}
+
+impl Place {
+    /// The plan of putting a summary in.
+    fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
+        let thread = &self.thread;
+        let messages = thread.messages();
+        let kept = kept(thread, &self.brief, self.cut);
+        let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
+        let mut content = vec![ContentBlock::from(summary)];
+        let at_work = legality::open_loop(messages).is_some();
+        if self.brief.next_prompt.is_none() && at_work && self.cut == messages.len() {
+            content.push(ContentBlock::text(CONTINUE));
+        }
+        let insert = vec![Message::new(Role::User, content)];
+        let edits = tail::take_all_but(kept, self.cut, insert);
+        Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
     }
-    let most = room - room / 3;
-    let chunks = if options.chunks.max() > most {
-        ChunkBudget { target: most - most / 6, tolerance: most / 6 }
-    } else {
-        options.chunks
-    };
-    let summary_bytes = options.summary_bytes.min(room / 3);
-    Ok(RunOptions { chunks, summary_bytes, answer_tokens: answer, ..options })
+
+    /// The most tokens that a summary may have, with what is put behind it left free.
+    fn summary_tokens(&self) -> u64 {
+        let counter = self.thread.counter();
+        let before = counter.messages(self.thread.messages());
+        let most = self.brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
+        let mut after = self.thread.messages().to_vec();
+        let fixed = match self.plan(".").map(|plan| plan.apply(&mut after)) {
+            Ok(Ok(_)) => counter.messages(&after),
+            Ok(Err(_)) | Err(_) => 0,
+        };
+        let room = most.saturating_sub(fixed);
+        room.saturating_sub(self.brief.reserve().min(room / 2))
+    }
+
+    /// Returns the plan of a summary, which is made shorter until the thread is as small as it has
+    /// to be.
+    fn fitting(&self, summary: &str) -> Result<Plan, StrategyError> {
+        let mut summary = summary.trim().to_owned();
+        loop {
+            let plan = self.plan(&summary)?;
+            match self.thread.accept(&plan, &self.brief) {
+                Ok(_) => return Ok(plan),
+                Err(Rejection::OverTarget { .. } | Rejection::NotSmaller { .. })
+                    if summary.len() > MIN_SUMMARY =>
+                {
+                    summary = condense(&summary, summary.len() / 4 * 3);
+                }
+                Err(rejection) => return Err(rejection.into()),
+            }
+        }
+    }
+
+    /// Whether the thread is larger than it may be.
+    fn is_over_target(&self) -> bool {
+        let tokens = self.thread.counter().messages(self.thread.messages());
+        self.brief.target.is_some_and(|target| tokens > target)
+    }
+
+    /// The proposal of a digest, where a model answered and wrote no summary.
+    fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
+        let attempt = Digest::default().begin(&self.thread, &self.brief);
+        match attempt.step() {
+            Step::Proposed(proposal) => {
+                let note = format!("summarised without a model: the whole thread ({why})");
+                Ok(Proposal { notes: vec![note.into()], ..proposal.clone() })
+            }
+            Step::Call { .. } | Step::Failed(_) => Err(why.into()),
+        }
+    }
 }
 
 #[derive(Debug)]
 struct Chunking {
-    thread: Snapshot,
-    brief: Brief,
-    cut: usize,
+    place: Place,
     run: CompactionRun,
     outcome: Option<Result<Proposal, StrategyError>>,
 }
@@ -160,10 +193,6 @@ impl Attempt for Chunking {
         }
         let handled = match answer {
             Ok(turn) => self.run.handle_turn(turn),
-            Err(error) if error.kind == ModelErrorKind::NoModel => {
-                self.outcome = Some(Err(StrategyError::NeedsModel));
-                return;
-            }
             Err(error) => self.run.handle_error(error),
         };
         if handled.is_err() {
@@ -171,27 +200,39 @@ impl Attempt for Chunking {
         }
         let outcome = match self.run.step() {
             RunStep::Call { .. } => return,
-            RunStep::Done { summary } => self.plan(summary).map(Proposal::new),
-            RunStep::Failed { error } => Err(error.clone().into()),
+            RunStep::Done { summary } => {
+                let plan = self.place.fitting(summary);
+                plan.map(|plan| Proposal { notes: self.run.notes(), ..Proposal::new(plan) })
+            }
+            RunStep::Failed { error } => self.failed(error.clone()),
         };
         self.outcome = Some(outcome);
     }
 }
 
 impl Chunking {
-    fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
-        let thread = &self.thread;
-        let messages = thread.messages();
-        let kept = kept(thread, &self.brief, self.cut);
-        let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
-        let mut content = vec![ContentBlock::from(summary)];
-        let at_work = legality::open_loop(messages).is_some();
-        if self.brief.next_prompt.is_none() && at_work && self.cut == messages.len() {
-            content.push(ContentBlock::text(CONTINUE));
+    /// Where the model answered, but wrote no summary, and the thread has to become smaller, a digest
+    /// takes its place. Where the model did not answer, another way may do better.
+    fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
+        match error {
+            RunError::TooManyRounds { .. }
+            | RunError::BlankSummary { .. }
+            | RunError::NotFolded { .. }
+                if self.place.is_over_target() =>
+            {
+                self.place.digest(error)
+            }
+            RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
+            RunError::TooManyRounds { .. }
+            | RunError::BlankSummary { .. }
+            | RunError::NotFolded { .. }
+            | RunError::NothingToSummarise
+            | RunError::TooManyChunks { .. }
+            | RunError::Stopped { .. }
+            | RunError::Model { .. }
+            | RunError::DoesNotFit { .. }
+            | RunError::Aborted { .. } => Err(error.into()),
         }
-        let insert = vec![Message::new(Role::User, content)];
-        let edits = tail::take_all_but(kept, self.cut, insert);
-        Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Carrying out what the summariser calls: each call of a round gets exactly one result.
 
-use super::prompt::SUMMARY;
+use super::{condense::condense, prompt::SUMMARY};
 use crate::{
     edl::{Workspace, tool::EdlTool},
     message::{ContentBlock, Message, Role, ToolResult, ToolUse},
@@ -9,19 +9,45 @@ use crate::{
 /// How many times the summary everything else in the workspace may be: scratch files, registers.
 const SCRATCH: usize = 4;
 
-/// Returns the message that answers the calls, in their order. A call that is malformed, names no
-/// tool, or makes the summary too large gets an error that says how to put it right, and changes
-/// nothing.
+/// What came of the calls of a round.
+pub(super) struct Answered {
+    /// The results, in the order of the calls.
+    pub(super) message: Message,
+    /// The summary after the last edit that was refused because it would have been too large, made
+    /// shorter without a model.
+    pub(super) too_large: Option<String>,
+}
+
+/// Carries the calls out. A call that is malformed, names no tool, or makes the summary too large
+/// gets an error that says how to put it right, and changes nothing.
 pub(super) fn answer<'a>(
     workspace: &mut Workspace,
     calls: impl Iterator<Item = &'a ToolUse>,
     summary_bytes: usize,
-) -> Message {
+) -> Answered {
+    let mut too_large = None;
     let results = calls.map(|call| match carry_out(workspace, call, summary_bytes) {
         Ok(text) => ContentBlock::from(ToolResult::text(call.id.clone(), text)),
-        Err(text) => ContentBlock::from(ToolResult::error(call.id.clone(), text)),
+        Err(refused) => {
+            too_large = refused.too_large.or(too_large.take());
+            ContentBlock::from(ToolResult::error(call.id.clone(), refused.text))
+        }
     });
-    Message::new(Role::User, results.collect())
+    let message = Message::new(Role::User, results.collect());
+    Answered { message, too_large }
+}
+
+/// Why a call changed nothing.
+struct Refused {
+    text: String,
+    /// The summary that would have been too large, made shorter.
+    too_large: Option<String>,
+}
+
+impl From<String> for Refused {
+    fn from(text: String) -> Self {
+        Self { text, too_large: None }
+    }
 }
 
 /// The summary as it stands.
@@ -33,7 +59,7 @@ fn carry_out(
     workspace: &mut Workspace,
     call: &ToolUse,
     summary_bytes: usize,
-) -> Result<String, String> {
+) -> Result<String, Refused> {
     let tool = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name());
     let unknown = || format!("There is no tool {}. There are edl and get_file.", call.name);
     let tool = tool.ok_or_else(unknown)?;
@@ -43,19 +69,21 @@ fn carry_out(
     let reply = tool.call(workspace, &input);
     let found = summary(workspace).len();
     if found > summary_bytes {
+        let shorter = condense(summary(workspace), summary_bytes);
         *workspace = before;
-        return Err(format!(
+        let text = format!(
             "Refused: /summary.md would have {found} bytes, {summary_bytes} are the most. \
              Nothing was changed. Write less, or shorten what no longer matters."
-        ));
+        );
+        return Err(Refused { text, too_large: Some(shorter) });
     }
     if size(workspace) > summary_bytes.saturating_mul(SCRATCH) {
         *workspace = before;
-        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned());
+        return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned().into());
     }
     // The same text for the same failure: an empty one would be refused by providers.
     let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
-    if reply.is_error { Err(text) } else { Ok(text) }
+    if reply.is_error { Err(text.into()) } else { Ok(text) }
 }
 
 fn size(workspace: &Workspace) -> usize {
@@ -82,7 +110,7 @@ mod tests {
     }
 
     fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {
-        let message = answer(workspace, calls.iter(), 40);
+        let message = answer(workspace, calls.iter(), 40).message;
         let text = |result: &ToolResult| result.content[0].as_text().unwrap().to_string();
         message.tool_results().map(|result| (result.is_error, text(result))).collect()
     }

@@ -12,3 +12,16 @@ mod strategy;
 mod write;
 
 pub use strategy::Digest;
+
+use crate::{message::Message, tokens::ByteEstimate};
+
+/// Returns the digest of these messages in at most so many bytes, or `None` if these do not hold its
+/// first line.
+pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
+    write::write(&gather::gather(messages, |_| false), most as u64, &ByteEstimate::new(1))
+}
+
+/// Whether a text has a sentence that demands or forbids something.
+pub(super) fn has_rule(text: &str) -> bool {
+    scan::rules(text).next().is_some()
+}

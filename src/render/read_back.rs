@@ -4,7 +4,7 @@ use crate::message::{ContentBlock, Message, Role, ToolInput, ToolResult, ToolUse
 
 /// Returns the messages of a rendering, or of a piece of one. What stands before the first heading
 /// counts as the assistant's.
-pub(super) fn messages(text: &str) -> Vec<Message> {
+pub(crate) fn messages(text: &str) -> Vec<Message> {
     let mut reading = Reading { role: Role::Assistant, head: "text", lines: Vec::new() };
     let mut messages = Vec::new();
     for line in text.lines() {
@@ -47,7 +47,13 @@ impl Reading<'_> {
                 call.input = ToolInput::from_text(fenced(&text));
                 ContentBlock::ToolUse(call)
             }
-            "tool_result" => ToolResult::text("", fenced(&text)).into(),
+            "tool_result" => {
+                let notes = self.head.strip_suffix(')').unwrap_or_default();
+                let is_error = notes.split([' ', '(', ',']).any(|note| note == "error");
+                let text = fenced(&text);
+                let failed = is_error.then(|| ToolResult::error("", text.clone()));
+                failed.unwrap_or_else(|| ToolResult::text("", text)).into()
+            }
             "text" | "summary" => ContentBlock::text(text.trim()),
             _ => return None,
         };
@@ -79,12 +85,17 @@ mod tests {
             Message::user("read a.txt"),
             Message::new(Role::Assistant, vec![ContentBlock::text("Yes."), call.into()]),
             Message::new(Role::User, vec![ToolResult::text("t1", "hello").into()]),
+            Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]),
         ];
         let found = messages(render(&thread, &RenderOptions::default()).text());
         assert_eq!(found[..2], [Message::user("read a.txt"), Message::assistant("Yes.")]);
         let call = found[2].tool_uses().next().unwrap();
         assert_eq!((call.name.as_str(), call.input.as_str()), ("read", r#"{"path":"a.txt"}"#));
         let result = found[3].tool_results().next().unwrap();
-        assert_eq!(result.content, [ContentBlock::text("hello")]);
+        assert_eq!(
+            (result.is_error, &result.content[..]),
+            (false, &[ContentBlock::text("hello")][..])
+        );
+        assert!(found[4].tool_results().all(|result| result.is_error));
     }
 }

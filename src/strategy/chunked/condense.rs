@@ -1,0 +1,234 @@
+//! Making a summary shorter without a model: whole lines, the oldest detail first.
+
+use crate::{
+    strategy::{clip::clip, digest},
+    tokens::ByteEstimate,
+};
+
+/// One byte is one token: for clipping by bytes.
+const BYTES: ByteEstimate = ByteEstimate::new(1);
+
+/// Returns the text with at most `most` bytes.
+///
+/// Every section, which is a heading and what follows it, gives way in proportion to its size. Of a
+/// section, sentences that demand or forbid something stay first, then the last lines, and a line
+/// says how many are left out. A fenced block stays whole or goes whole. Only a line that is longer
+/// than all the room loses its middle.
+pub(super) fn condense(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let sections = sections(text);
+    let total: usize = sections.iter().map(Section::size).sum();
+    let mut carried = 0;
+    let mut kept: Vec<String> = Vec::with_capacity(sections.len());
+    // From the newest on: what a section cannot use goes to the one before it.
+    for section in sections.iter().rev() {
+        let share = most as u128 * section.size() as u128 / (total as u128).max(1);
+        let room = usize::try_from(share).unwrap_or(most).saturating_add(carried);
+        let part = section.within(room);
+        carried = room.saturating_sub(part.len());
+        kept.push(part);
+    }
+    kept.reverse();
+    let condensed = kept.concat();
+    if condensed.trim().is_empty() || condensed.len() > most {
+        return clipped(text, most);
+    }
+    condensed
+}
+
+/// Returns a text with at most so many bytes: what is too long loses its middle.
+pub(super) fn clipped(text: &str, most: usize) -> String {
+    let mut clipped = clip(text, most as u64, &BYTES);
+    // With hardly any room the line that tells of the omission is too long itself.
+    while clipped.len() > most {
+        clipped.pop();
+    }
+    clipped
+}
+
+/// A heading and what stands up to the next one.
+#[derive(Default)]
+struct Section<'t> {
+    heading: Option<&'t str>,
+    units: Vec<Unit<'t>>,
+    /// How many lines an earlier condensation left out.
+    left_out: usize,
+}
+
+/// A line, or a fenced block, with its line ends.
+struct Unit<'t> {
+    text: &'t str,
+    is_rule: bool,
+}
+
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut sections = vec![Section::default()];
+    let mut start = 0;
+    let mut fence: Option<&str> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        at += line.len();
+        if let Some(open) = fence {
+            if closes(line, open) {
+                fence = None;
+            }
+        } else {
+            fence = opening(line);
+        }
+        // The lines of a fence are one unit.
+        if fence.is_some() && at < text.len() {
+            continue;
+        }
+        let unit = text.get(start..at).unwrap_or_default();
+        start = at;
+        if unit == line && is_heading(line) {
+            sections.push(Section { heading: Some(line), ..Section::default() });
+        } else if let Some(section) = sections.last_mut() {
+            section.add(unit);
+        }
+    }
+    sections
+}
+
+/// The run of signs that opens a fence.
+fn opening(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let length = |sign| line.len() - line.trim_start_matches(sign).len();
+    let length = length('`').max(length('~'));
+    line.get(..length).filter(|_| length >= 3)
+}
+
+fn closes(line: &str, open: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(open) && line.trim_start_matches(['`', '~']).is_empty()
+}
+
+fn is_heading(line: &str) -> bool {
+    let level = line.len() - line.trim_start_matches('#').len();
+    (1..=6).contains(&level) && line.get(level..).is_some_and(|rest| rest.starts_with(' '))
+}
+
+impl<'t> Section<'t> {
+    fn add(&mut self, text: &'t str) {
+        if let Some(count) = noted(text) {
+            self.left_out = self.left_out.saturating_add(count);
+        } else if !text.trim().is_empty() {
+            let is_rule = opening(text).is_none() && digest::has_rule(text);
+            self.units.push(Unit { text, is_rule });
+        }
+    }
+
+    fn size(&self) -> usize {
+        let units: usize = self.units.iter().map(|unit| unit.text.len()).sum();
+        units + self.heading.map_or(0, str::len)
+    }
+
+    /// Returns what of the section fits so many bytes; nothing if no line does.
+    fn within(&self, room: usize) -> String {
+        // A blank line ends it, and another stands after its heading.
+        let fixed = self.heading.map_or(0, |heading| heading.len() + 1) + 2;
+        let whole = self.size().saturating_add(fixed);
+        let note = if whole <= room { note(self.left_out) } else { note(99_999) };
+        let mut left = room.saturating_sub(fixed).saturating_sub(note.len());
+        let mut kept = vec![false; self.units.len()];
+        let newest_first = || self.units.iter().enumerate().rev();
+        let rules = newest_first().filter(|(_, unit)| unit.is_rule);
+        let others = newest_first().filter(|(_, unit)| !unit.is_rule);
+        for (at, unit) in rules.chain(others) {
+            let Some(rest) = left.checked_sub(unit.text.len()) else { continue };
+            if let Some(kept) = kept.get_mut(at) {
+                (*kept, left) = (true, rest);
+            }
+        }
+        self.written(&kept)
+    }
+
+    fn written(&self, kept: &[bool]) -> String {
+        let units = self.units.iter().zip(kept).filter(|(_, kept)| **kept);
+        let text: String = units.map(|(unit, _)| unit.text).collect();
+        if text.is_empty() {
+            return text;
+        }
+        let gone = self.units.iter().zip(kept).filter(|(_, kept)| !**kept);
+        let gone: usize = gone.map(|(unit, _)| unit.text.lines().count()).sum();
+        let heading = self.heading.map(|line| format!("{line}\n")).unwrap_or_default();
+        let note = note(self.left_out.saturating_add(gone));
+        let end = if text.ends_with('\n') { "\n" } else { "\n\n" };
+        format!("{heading}{note}{text}{end}")
+    }
+}
+
+/// The line that says how many are left out.
+fn note(count: usize) -> String {
+    if count == 0 { String::new() } else { format!("({count} lines left out)\n") }
+}
+
+/// Reads such a line.
+fn noted(line: &str) -> Option<usize> {
+    line.trim().strip_prefix('(')?.strip_suffix(" lines left out)")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief() -> String {
+        let done = (0..40).map(|step| format!("- step {step} of the port is done\n"));
+        let files = (0..10).map(|file| format!("- src/part_{file}.rs was changed\n"));
+        let (done, files) = (done.collect::<String>(), files.collect::<String>());
+        format!("# Brief\n\n- You must never touch the lexer.\n{done}\n## Files\n\n{files}")
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        let brief = brief();
+        assert_eq!(condense(&brief, brief.len()), brief);
+    }
+
+    #[test]
+    fn rules_and_the_newest_lines_of_every_section_stay_whole() {
+        let (brief, most) = (brief(), 600);
+        let condensed = condense(&brief, most);
+        assert!(condensed.len() <= most && condensed.len() > most / 2, "{condensed}");
+        for kept in ["never touch the lexer", "step 39", "part_9.rs", "# Brief", "## Files"] {
+            assert!(condensed.contains(kept), "{kept}: {condensed}");
+        }
+        assert!(!condensed.contains("step 1 ") && condensed.contains("lines left out)"));
+        let whole =
+            |line: &str| line.ends_with("left out)") || brief.contains(&format!("{line}\n"));
+        assert!(condensed.lines().all(|line| line.is_empty() || whole(line)), "{condensed}");
+    }
+
+    #[test]
+    fn what_an_earlier_condensation_left_out_is_counted_on() {
+        let lines = (0..20).map(|line| format!("- line number {line}\n")).collect::<String>();
+        let twice = condense(&condense(&lines, 240), 120);
+        let kept = twice.lines().filter(|line| line.starts_with('-')).count();
+        assert!(twice.contains(&format!("({} lines left out)", 20 - kept)), "{twice}");
+        assert_eq!(twice.matches("left out").count(), 1);
+    }
+
+    #[test]
+    fn a_fence_stays_whole_or_goes_whole() {
+        let code = "let x = 1;\n".repeat(8);
+        let brief = format!("# A\n\n```rust\n# no heading\n{code}```\n- old\n- new\n");
+        for most in 20..brief.len() {
+            let condensed = condense(&brief, most);
+            let whole = condensed.contains(&code) && condensed.contains("```rust\n# no heading");
+            assert!(whole || !condensed.contains("let x"), "{most}: {condensed}");
+            assert_eq!(condensed.matches("```").count() % 2, 0, "{most}: {condensed}");
+        }
+    }
+
+    #[test]
+    fn one_line_that_is_too_long_loses_its_middle() {
+        let long = "ä".repeat(1_000);
+        let condensed = condense(&long, 300);
+        assert!(condensed.len() <= 300 && condensed.starts_with('ä') && condensed.ends_with('ä'));
+        for most in 0..40 {
+            assert!(condense(&long, most).len() <= most);
+        }
+    }
+}
