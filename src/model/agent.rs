@@ -315,10 +315,12 @@ mod tests {
 
     #[test]
     fn the_window_of_the_host_wins_over_that_of_the_model() {
-        let rows = [(None, None), (Some(8_000), None), (None, Some(4_000)), (Some(8_000), Some(4_000))];
+        let rows =
+            [(None, None), (Some(8_000), None), (None, Some(4_000)), (Some(8_000), Some(4_000))];
         for (stated, given) in rows {
             let agent = ModelAgent::new(Arc::new(Stating(stated)));
-            let agent = given.map_or(agent.clone(), |given| agent.with_window(ContextWindow::new(given)));
+            let agent =
+                given.map_or(agent.clone(), |given| agent.with_window(ContextWindow::new(given)));
             let window = agent.context_window().map(ContextWindow::tokens);
             assert_eq!(window, given.or(stated));
         }
