@@ -327,8 +327,11 @@ fn what_a_request_says_itself_stays() {
 fn every_refusal_has_its_kind() {
     let anthropic = |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     let openai = |code: Value, message: &str| json!({"error": {"message": message, "type": "invalid_request_error", "code": code}});
-    let overflow =
-        |limit, found| ModelErrorKind::Overflow { limit: Some(limit), found: Some(found) };
+    let overflow = |limit, found, output| ModelErrorKind::Overflow {
+        limit: Some(limit),
+        found: Some(found),
+        output,
+    };
     let rows: Vec<(Dialect, &str, Value, ModelErrorKind)> = vec![
         (
             Dialect::Anthropic,
@@ -359,7 +362,7 @@ fn every_refusal_has_its_kind() {
             Dialect::Anthropic,
             "400 Bad Request",
             anthropic("invalid_request_error", "prompt is too long: 210 tokens > 200 maximum"),
-            overflow(200, 210),
+            overflow(200, 210, None),
         ),
         (
             Dialect::Compatible,
@@ -386,14 +389,14 @@ fn every_refusal_has_its_kind() {
                 json!("context_length_exceeded"),
                 "This model's maximum context length is 200 tokens. However, you requested 210 tokens (190 in the messages, 20 in the completion).",
             ),
-            overflow(200, 210),
+            overflow(200, 190, Some(20)),
         ),
         // Status 200, and no answer.
         (
             Dialect::Compatible,
             "200 OK",
             openai(json!("context_length_exceeded"), "maximum context length is 200 tokens"),
-            ModelErrorKind::Overflow { limit: Some(200), found: None },
+            ModelErrorKind::Overflow { limit: Some(200), found: None, output: None },
         ),
         (Dialect::Anthropic, "200 OK", json!([1, 2]), ModelErrorKind::Other),
     ];

@@ -38,6 +38,7 @@ mod notes;
 mod openai;
 mod openai_chat;
 mod openai_responses;
+mod overflow;
 mod raw;
 mod retry_after;
 mod scan;
