@@ -183,6 +183,40 @@ impl CompactionEvent {
         }
     }
 
+    /// The strategy that did it, and before it those that were tried in vain, in order; `None`
+    /// where the first that was tried did it, and for all other events than
+    /// [`Completed`](Self::Completed).
+    ///
+    /// ```
+    /// use threadfold::{Usage, compact::CompactReport, log::RungReport};
+    /// use threadfold::{message::{CompactionId, Timestamp}, session::CompactionEvent};
+    ///
+    /// let mut failed = RungReport::new("summarize");
+    /// failed.failure = Some("no model".into());
+    /// let completed = |rungs| -> Result<_, threadfold::message::ThreadIdError> {
+    ///     let (id, at, report) = (CompactionId(0), Timestamp(0), CompactReport::default());
+    ///     let (thread, usage) = ("main".parse()?, Usage::default());
+    ///     Ok(CompactionEvent::Completed { id, thread, at, report, usage, rungs })
+    /// };
+    /// let event = completed(vec![failed.clone(), RungReport::new("digest")])?;
+    /// assert_eq!(event.fallback(), Some((&RungReport::new("digest"), &[failed][..])));
+    /// assert_eq!(completed(vec![RungReport::new("summarize")])?.fallback(), None);
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
+    #[must_use]
+    pub fn fallback(&self) -> Option<(&RungReport, &[RungReport])> {
+        match self {
+            Self::Completed { rungs, .. } => {
+                rungs.split_last().filter(|(_, failed)| !failed.is_empty())
+            }
+            Self::Started { .. }
+            | Self::Progress { .. }
+            | Self::SummaryDelta { .. }
+            | Self::Failed { .. }
+            | Self::Cancelled { .. } => None,
+        }
+    }
+
     /// Whether it is the last event of its compaction.
     ///
     /// ```

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     fn window(model: impl Into<ModelSpec>) -> Option<u64> {
-        let client = Client::builder().build();
+        let client = Client::new().unwrap();
         GenaiModel::new(client, model).context_window().map(ContextWindow::tokens)
     }
 
