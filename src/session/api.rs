@@ -155,13 +155,14 @@ impl ApiEvent {
             }
             CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => None,
             CompactionEvent::Completed { thread, at, report, rungs, .. } => {
+                let used = rungs.iter().find(|rung| rung.failure.is_none());
                 let failed = event.fallback().map_or(&[][..], |(_, failed)| failed);
                 let data = CompactionComplete {
                     success: true,
                     tokens_saved: report.tokens_saved(),
                     original_event_count: Some(report.before.messages),
                     compacted_event_count: Some(report.after.messages),
-                    strategy: rungs.last().map(|rung| rung.strategy.clone()),
+                    strategy: used.map(|rung| rung.strategy.clone()),
                     fallback_from: failed.iter().map(|rung| rung.strategy.clone()).collect(),
                     error: None,
                 };

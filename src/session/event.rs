@@ -143,7 +143,8 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// What it cost.
         usage: Usage,
-        /// What was tried, in order, where the strategy tries others; the last is what did it.
+        /// What was tried, in order, where the strategy tries others. What did it has no failure; it
+        /// is the last, unless what was tried after it keeps even less.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rungs: Vec<RungReport>,
     },
@@ -183,7 +184,7 @@ impl CompactionEvent {
         }
     }
 
-    /// The strategy that did it, and before it those that were tried in vain, in order; `None`
+    /// The strategy that did it, and those that were tried before it in vain, in order; `None`
     /// where the first that was tried did it, and for all other events than
     /// [`Completed`](Self::Completed).
     ///
@@ -207,7 +208,9 @@ impl CompactionEvent {
     pub fn fallback(&self) -> Option<(&RungReport, &[RungReport])> {
         match self {
             Self::Completed { rungs, .. } => {
-                rungs.split_last().filter(|(_, failed)| !failed.is_empty())
+                let at = rungs.iter().position(|rung| rung.failure.is_none())?;
+                let (failed, rest) = rungs.split_at_checked(at)?;
+                rest.first().filter(|_| !failed.is_empty()).map(|used| (used, failed))
             }
             Self::Started { .. }
             | Self::Progress { .. }
@@ -399,6 +402,30 @@ mod tests {
         assert_all(REASON, reason_name, &reasons());
         assert_all(COMPACTION, compaction_name, &compactions());
         assert_lines(&compactions(), include_str!("../../testdata/events/compaction.jsonl"));
+    }
+
+    #[test]
+    fn a_fallback_is_what_has_no_failure_wherever_it_stands() {
+        let rung = |strategy: &str, failed: bool| {
+            let mut rung = RungReport::new(strategy);
+            rung.failure = failed.then(|| "too little".into());
+            rung
+        };
+        let rows: [(&[(&str, bool)], Option<(&str, usize)>); 5] = [
+            (&[], None),
+            (&[("a", false)], None),
+            (&[("a", true), ("b", false)], Some(("b", 1))),
+            (&[("a", false), ("b", true)], None),
+            (&[("a", true), ("b", false), ("c", true)], Some(("b", 1))),
+        ];
+        for (tried, fallback) in rows {
+            let mut event = compactions().remove(9);
+            let CompactionEvent::Completed { rungs, .. } = &mut event else { panic!("{event:?}") };
+            *rungs = tried.iter().map(|(strategy, failed)| rung(strategy, *failed)).collect();
+            let found =
+                event.fallback().map(|(used, failed)| (used.strategy.as_str(), failed.len()));
+            assert_eq!(found, fallback, "{tried:?}");
+        }
     }
 
     #[test]
