@@ -67,6 +67,7 @@ impl Server {
             dialect,
             base_url,
             model: env::var("THREADFOLD_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".into()),
+            window: None,
             key: None,
             max_output,
             tries: 3,
