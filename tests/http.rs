@@ -611,8 +611,11 @@ fn a_key_that_no_header_may_have_is_refused_and_not_said() {
     assert!(Key::new(" \n").is_none());
 }
 
-/// A server that has these paths, and no other, and the paths that it was asked for.
-fn asked_for_its_window(paths: &[(&'static str, Value)]) -> (Option<u64>, Vec<String>) {
+/// A method and a path, and what is answered there.
+type Route = (&'static str, Value);
+
+/// What a server with these routes, and no other, states for its window, and what it was asked.
+fn asked_for_its_window(paths: &[Route]) -> (Option<u64>, Vec<String>) {
     let all = [
         "GET /props",
         "GET /v1/models",
@@ -650,7 +653,7 @@ fn a_local_server_is_asked_for_its_window_until_it_says() {
     };
     let ps = json!({"models": [{"name": "m-1", "context_length": 16_384}]});
     let loaded = json!({"done": true, "done_reason": "load"});
-    let rows: [(&[(&str, Value)], Option<u64>, usize); 8] = [
+    let rows: [(&[Route], Option<u64>, usize); 8] = [
         (&[("GET /props", props)], Some(8_192), 1),
         (&[("GET /v1/models", vllm)], Some(40_960), 2),
         (&[("GET /v1/models", list.clone()), ("GET /api/v0/models", lm_studio)], Some(4_096), 3),

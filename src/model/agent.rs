@@ -331,7 +331,8 @@ mod tests {
         let window = Some(ContextWindow::new(8_000));
         let agent = ModelAgent::new(Arc::new(Stating(Some(8_000))));
         let boxed: Box<dyn Model> = Box::new(Stating(Some(8_000)));
-        assert_eq!((&boxed).context_window(), window);
+        assert_eq!(<&dyn Model>::context_window(&boxed.as_ref()), window);
+        assert_eq!(<Box<dyn Model>>::context_window(&boxed), window);
         assert_eq!(Arc::<dyn Model>::from(boxed).context_window(), window);
         assert_eq!(agent.fork().context_window(), window);
         assert_eq!(AgentModel(&agent).context_window(), window);

@@ -411,12 +411,12 @@ mod tests {
             rung.failure = failed.then(|| "too little".into());
             rung
         };
-        let rows: [(&[(&str, bool)], Option<(&str, usize)>); 5] = [
-            (&[], None),
-            (&[("a", false)], None),
-            (&[("a", true), ("b", false)], Some(("b", 1))),
-            (&[("a", false), ("b", true)], None),
-            (&[("a", true), ("b", false), ("c", true)], Some(("b", 1))),
+        let rows = [
+            (vec![], None),
+            (vec![("a", false)], None),
+            (vec![("a", true), ("b", false)], Some(("b", 1))),
+            (vec![("a", false), ("b", true)], None),
+            (vec![("a", true), ("b", false), ("c", true)], Some(("b", 1))),
         ];
         for (tried, fallback) in rows {
             let mut event = compactions().remove(9);
