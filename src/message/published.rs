@@ -91,7 +91,7 @@ const ROWS: &[(&str, u64)] = &[
     ("qwen3 coder 480b a35b instruct", 262_144),
     ("qwen3 5|6 plus|flash", 1_000_000),
     ("qwen3 7|8 max|plus|flash", 1_000_000),
-    // Llama. Local servers have the names too, but not behind that of the vendor.
+    // Llama. Local servers use these names too, but without the vendor's before them.
     ("meta/ meta? llama3 8b|70b instruct", 8_192),
     ("meta/ meta? llama3 1|2|3 1b|3b|8b|70b|405b instruct", 128_000),
     ("meta/ llama3 2 11b|90b vision? instruct", 128_000),
@@ -110,8 +110,8 @@ const ROWS: &[(&str, u64)] = &[
     ("grok build 0 1", 256_000),
 ];
 
-/// Routes on which models run with another window than the vendor's: local servers, where whoever
-/// starts them decides, and gateways that allow less.
+/// Routes on which models run with another window than the vendor's: local servers, whose
+/// configuration decides, and gateways that allow less.
 const OTHER_WINDOWS: [&str; 19] = [
     "cerebras",
     "chatgpt",
@@ -150,7 +150,7 @@ const BEFORE_A_STOP: [&str; 12] = [
     "qwen",
 ];
 
-/// What a word behind the name of a model may be, if not a number.
+/// What a word after the name of a model may be, if it is not a number.
 const RELEASES: [&str; 7] = ["latest", "preview", "exp", "experimental", "beta", "default", "v1"];
 
 /// Returns the published window of a model, in tokens; `None` for a name that is not in the table.
@@ -172,7 +172,7 @@ pub(super) fn published(name: &str) -> Option<u64> {
     let words: Vec<&str> = vendor.into_iter().chain(model.split(SEPARATORS)).collect();
     let matches = ROWS.iter().filter_map(|(row, tokens)| {
         let row: Vec<&str> = row.split(' ').collect();
-        let rest = behind(&row, &words)?;
+        let rest = following(&row, &words)?;
         is_release(rest).then_some((rest.len(), *tokens))
     });
     matches.min_by_key(|(rest, _)| *rest).map(|(_, tokens)| tokens)
@@ -180,8 +180,8 @@ pub(super) fn published(name: &str) -> Option<u64> {
 
 const SEPARATORS: [char; 5] = ['-', '.', '_', '@', ':'];
 
-/// The name of a model without the owner of a fine-tuned one (`ft:gpt-...:owner`). A colon with
-/// anything but a number behind it is the tag of a local server (`llama3.1:8b`), or a variant of a
+/// The name of a model without the owner of a fine-tuned one (`ft:gpt-...:owner`). A colon that
+/// something else than a number follows is the tag of a local server (`llama3.1:8b`), or a variant of a
 /// gateway (`:free`, `:200k`) with a window of its own.
 fn without_tag(model: &str) -> Option<&str> {
     if let Some(tuned) = model.strip_prefix("ft:") {
@@ -191,17 +191,17 @@ fn without_tag(model: &str) -> Option<&str> {
     tag.bytes().all(|byte| byte.is_ascii_digit()).then_some(model)
 }
 
-/// The words behind those of a row; `None` if the row is of another model.
-fn behind<'w, 'n>(row: &[&str], words: &'w [&'n str]) -> Option<&'w [&'n str]> {
+/// The words after those of a row; `None` if the row is of another model.
+fn following<'w, 'n>(row: &[&str], words: &'w [&'n str]) -> Option<&'w [&'n str]> {
     let Some((first, row)) = row.split_first() else { return Some(words) };
     let (pattern, optional) = first.strip_suffix('?').map_or((*first, false), |p| (p, true));
     let here = words.split_first().filter(|(word, _)| pattern.split('|').any(|p| p == **word));
-    let taken = here.and_then(|(_, rest)| behind(row, rest));
-    taken.or_else(|| optional.then(|| behind(row, words)).flatten())
+    let taken = here.and_then(|(_, rest)| following(row, rest));
+    taken.or_else(|| optional.then(|| following(row, words)).flatten())
 }
 
 /// Whether words say only which release of a model it is. A number of one or two digits may be a
-/// version of its own, so it counts only as a part of a date, or behind `v1`.
+/// version of its own, so it counts only as a part of a date, or after `v1`.
 fn is_release(words: &[&str]) -> bool {
     let mut dated = false;
     words.iter().all(|word| {

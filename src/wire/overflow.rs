@@ -23,21 +23,21 @@ pub(super) fn limit(words: &str) -> Option<u64> {
         "`max_new_tokens` must be <= ",
         "> ",
     ];
-    const BEHIND: [&str; 2] = [" maximum context length", " maximum"];
+    const AFTER: [&str; 2] = [" maximum context length", " maximum"];
     let before = BEFORE.iter().find_map(|start| number(after(words, start)?));
-    before.or_else(|| BEHIND.iter().find_map(|end| last_number(words, end)))
+    before.or_else(|| AFTER.iter().find_map(|end| last_number(words, end)))
 }
 
 /// The prompt: what the words say of it alone, or what is left of the sum, or the sum. A bound is
 /// not its length: vLLM stops counting where the window ends.
 pub(super) fn found(words: &str) -> Option<u64> {
     const BOUNDS: [&str; 2] = ["contains at least ", "is the upper bound for "];
-    const BEHIND: [&str; 3] =
+    const AFTER: [&str; 3] =
         [" input tokens", " tokens from the input messages", " `inputs` tokens and"];
     if BOUNDS.iter().any(|bound| words.contains(bound)) {
         return None;
     }
-    let alone = BEHIND.iter().find_map(|end| last_number(words, end));
+    let alone = AFTER.iter().find_map(|end| last_number(words, end));
     alone.or_else(|| number(terms(words)?.0)).or_else(|| {
         let sum = sum(words)?;
         output(words).map_or(Some(sum), |output| sum.checked_sub(output))
@@ -46,14 +46,14 @@ pub(super) fn found(words: &str) -> Option<u64> {
 
 /// What was reserved for the answer.
 pub(super) fn output(words: &str) -> Option<u64> {
-    const BEHIND: [&str; 4] = [
+    const AFTER: [&str; 4] = [
         " in the completion",
         " in the output",
         " tokens for the completion",
         " output tokens and your prompt contains",
     ];
     const BEFORE: [&str; 2] = ["`inputs` tokens and ", "max_completion_tokens' is too large: "];
-    let reserved = BEHIND.iter().find_map(|end| last_number(words, end));
+    let reserved = AFTER.iter().find_map(|end| last_number(words, end));
     let reserved = reserved.or_else(|| number(terms(words)?.1));
     reserved.or_else(|| BEFORE.iter().find_map(|start| number(after(words, start)?)))
 }
@@ -91,7 +91,7 @@ fn sum(words: &str) -> Option<u64> {
     })
 }
 
-/// The text behind the first of these words.
+/// The text after the first of these words.
 pub(super) fn after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
     text.split_once(words).map(|(_, rest)| rest)
 }
