@@ -4,8 +4,11 @@
 //! cargo run --example http -- --model claude-sonnet-4-5
 //! cargo run --example http -- --dialect openai --model gpt-5.2 --once "What is a fold?"
 //! cargo run --example http -- --dialect compatible --base-url http://127.0.0.1:11434/v1 \
-//!     --model qwen3:4b --window 8192
+//!     --model qwen3:4b
 //! ```
+//!
+//! The window is the one that `--window` gives, or that a local server states for the model, or
+//! that the vendor published.
 //!
 //! The key comes from `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`; a local server needs none. Say
 //! `/compact` to have the thread compacted now. The adapter is `examples/http/adapter.rs`: copy it.
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
 /// What was asked for.
 struct Options {
     http: HttpOptions,
-    window: ContextWindow,
+    max_output: Option<u64>,
     system: Option<String>,
     once: Option<String>,
 }
@@ -71,11 +74,17 @@ impl Sleeper for TokioSleeper {
 }
 
 async fn chat() -> Result<(), Box<dyn Error>> {
-    let options = Options::from_arguments()?;
+    let mut options = Options::from_arguments()?;
     let style = Style::of(&io::stdout());
-    let (window, reserve) = (options.window.tokens(), options.http.max_output);
+    if options.http.window.is_none() {
+        options.http.window = HttpModel::new(options.http.clone())?.window_of_server().await;
+    }
+    let known = options.http.window.or_else(|| ContextWindow::for_model(&options.http.model));
+    let window = known.ok_or("the window of this model is not known: give --window")?.tokens();
+    let reserve = options.max_output.unwrap_or((window / 4).min(4_096));
+    options.http.max_output = reserve;
     let model = Arc::new(HttpModel::new(options.http)?);
-    let mut session = Session::builder(ModelAgent::new(model).with_window(options.window))
+    let mut session = Session::builder(ModelAgent::new(model))
         .policy(AutoPolicy { output_reserve: reserve, ..AutoPolicy::default() })
         .strategy(strategy(window))
         .sleeper(Arc::new(TokioSleeper))
@@ -166,9 +175,6 @@ impl Options {
             }
         }
         let model = model.ok_or(USAGE)?;
-        let known = ContextWindow::for_model(&model);
-        let window = window.map(ContextWindow::new).or(known);
-        let window = window.ok_or("the window of this model is not known: give --window")?;
         let (url, key) = match dialect {
             Dialect::Anthropic => (Some("https://api.anthropic.com"), "ANTHROPIC_API_KEY"),
             Dialect::OpenAi => (Some("https://api.openai.com/v1"), "OPENAI_API_KEY"),
@@ -179,14 +185,15 @@ impl Options {
             dialect,
             base_url,
             model,
+            window: window.map(ContextWindow::new),
             key: env::var(key).ok().as_deref().and_then(Key::new),
-            max_output: max_output.unwrap_or((window.tokens() / 4).min(4_096)),
+            max_output: max_output.unwrap_or(4_096),
             tries: 4,
             first_wait: Duration::from_millis(500),
             max_wait: Duration::from_secs(60),
             silence: Duration::from_secs(300),
         };
-        Ok(Self { http, window, system, once })
+        Ok(Self { http, max_output, system, once })
     }
 }
 

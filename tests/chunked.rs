@@ -274,7 +274,8 @@ fn what_may_pass_is_tried_again_later_and_not_for_ever() {
 fn a_chunk_that_does_not_fit_is_halved_and_folded_in_once() {
     let mut run = run();
     run.handle_turn(calls(vec![append("a", "Half of it.")])).unwrap();
-    run.handle_error(failure(ModelErrorKind::Overflow { limit: None, found: None })).unwrap();
+    run.handle_error(failure(ModelErrorKind::Overflow { limit: None, found: None, output: None }))
+        .unwrap();
     assert_eq!(run.summary(), "", "what was folded in of the whole is taken back");
     let RunStep::Call { total, chunk, .. } = run.step() else { panic!("{:?}", run.step()) };
     assert_eq!((chunk, total), (0, 7));
@@ -649,7 +650,7 @@ fn any_turn() -> impl Strategy<Value = Result<Turn, ModelError>> {
     let error = prop::sample::select(vec![
         ModelErrorKind::Other,
         ModelErrorKind::Retryable { after: None },
-        ModelErrorKind::Overflow { limit: None, found: None },
+        ModelErrorKind::Overflow { limit: None, found: None, output: None },
     ]);
     prop_oneof![8 => turn, 1 => error.prop_map(|kind| Err(failure(kind)))]
 }

@@ -142,7 +142,7 @@ fn timeout() -> Answer {
 }
 
 fn overflow() -> Answer {
-    let kind = ModelErrorKind::Overflow { limit: None, found: None };
+    let kind = ModelErrorKind::Overflow { limit: None, found: None, output: None };
     ModelError::new(kind, "prompt is too long").into()
 }
 

@@ -26,7 +26,8 @@ use adapter::{Dialect, HttpModel, HttpOptions, Key};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
-    Message, Model, ModelAgent, Request, Session, Thread, Turn, WireFormat, legality,
+    Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn, WireFormat,
+    legality,
     message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
@@ -88,6 +89,7 @@ impl Server {
             dialect,
             base_url,
             model: "m-1".into(),
+            window: None,
             key: Key::new(&format!(" {KEY}\n")),
             max_output: 256,
             tries: 3,
@@ -112,8 +114,9 @@ fn read_request(socket: &mut TcpStream) -> Received {
         let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
         let length = head.to_lowercase();
-        let length = length.split("content-length: ").nth(1).unwrap();
-        let length: usize = length.lines().next().unwrap().parse().unwrap();
+        let length = length.split("content-length: ").nth(1);
+        let length = length.map_or("0", |length| length.lines().next().unwrap());
+        let length: usize = length.parse().unwrap();
         if bytes.len() == end + 4 + length {
             let body = String::from_utf8(bytes.split_off(end + 4)).unwrap();
             return Received { head, body };
@@ -327,8 +330,11 @@ fn what_a_request_says_itself_stays() {
 fn every_refusal_has_its_kind() {
     let anthropic = |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     let openai = |code: Value, message: &str| json!({"error": {"message": message, "type": "invalid_request_error", "code": code}});
-    let overflow =
-        |limit, found| ModelErrorKind::Overflow { limit: Some(limit), found: Some(found) };
+    let overflow = |limit, found, output| ModelErrorKind::Overflow {
+        limit: Some(limit),
+        found: Some(found),
+        output,
+    };
     let rows: Vec<(Dialect, &str, Value, ModelErrorKind)> = vec![
         (
             Dialect::Anthropic,
@@ -359,7 +365,7 @@ fn every_refusal_has_its_kind() {
             Dialect::Anthropic,
             "400 Bad Request",
             anthropic("invalid_request_error", "prompt is too long: 210 tokens > 200 maximum"),
-            overflow(200, 210),
+            overflow(200, 210, None),
         ),
         (
             Dialect::Compatible,
@@ -386,14 +392,14 @@ fn every_refusal_has_its_kind() {
                 json!("context_length_exceeded"),
                 "This model's maximum context length is 200 tokens. However, you requested 210 tokens (190 in the messages, 20 in the completion).",
             ),
-            overflow(200, 210),
+            overflow(200, 190, Some(20)),
         ),
         // Status 200, and no answer.
         (
             Dialect::Compatible,
             "200 OK",
             openai(json!("context_length_exceeded"), "maximum context length is 200 tokens"),
-            ModelErrorKind::Overflow { limit: Some(200), found: None },
+            ModelErrorKind::Overflow { limit: Some(200), found: None, output: None },
         ),
         (Dialect::Anthropic, "200 OK", json!([1, 2]), ModelErrorKind::Other),
     ];
@@ -603,6 +609,98 @@ fn a_key_that_no_header_may_have_is_refused_and_not_said() {
     assert_eq!(error.kind, ModelErrorKind::Authentication);
     assert!(!format!("{error:?}").contains(KEY));
     assert!(Key::new(" \n").is_none());
+}
+
+/// A method and a path, and what is answered there.
+type Route = (&'static str, Value);
+
+/// What a server with these routes, and no other, states for its window, and what it was asked.
+fn asked_for_its_window(paths: &[Route]) -> (Option<u64>, Vec<String>) {
+    let all = [
+        "GET /props",
+        "GET /v1/models",
+        "GET /api/v0/models",
+        "GET /model/info",
+        "POST /api/show",
+        "POST /api/generate",
+        "GET /api/ps",
+    ];
+    let answer = |path: &&str| match paths.iter().find(|(known, _)| known == path) {
+        Some((_, json)) => body("200 OK", json.clone()),
+        None => body("404 Not Found", json!({"error": "not found"})),
+    };
+    let server = Server::new(all.iter().map(answer));
+    let window = run(server.model(Dialect::Compatible).window_of_server());
+    let path = |request: Received| {
+        let line = request.head.lines().next().unwrap().to_owned();
+        line.trim_end_matches(" HTTP/1.1").to_owned()
+    };
+    let asked = server.received().into_iter().map(path).collect();
+    (window.map(ContextWindow::tokens), asked)
+}
+
+#[test]
+fn a_local_server_is_asked_for_its_window_until_it_says() {
+    let props = json!({"default_generation_settings": {"n_ctx": 8_192}});
+    let vllm = json!({"data": [{"id": "m-1", "max_model_len": 40_960}]});
+    let lm_studio = json!({"data": [{"id": "m-1", "loaded_context_length": 4_096}]});
+    let list = json!({"data": [{"id": "m-1", "object": "model"}]});
+    let litellm = json!({"data": [
+        {"model_name": "m-1", "model_info": {"max_input_tokens": 200_000}}]});
+    let show = |parameters: &str| {
+        json!({"parameters": parameters,
+        "model_info": {"llama.context_length": 131_072}})
+    };
+    let ps = json!({"models": [{"name": "m-1", "context_length": 16_384}]});
+    let loaded = json!({"done": true, "done_reason": "load"});
+    let rows: [(&[Route], Option<u64>, usize); 8] = [
+        (&[("GET /props", props)], Some(8_192), 1),
+        (&[("GET /v1/models", vllm)], Some(40_960), 2),
+        (&[("GET /v1/models", list.clone()), ("GET /api/v0/models", lm_studio)], Some(4_096), 3),
+        (&[("GET /v1/models", list.clone()), ("GET /model/info", litellm)], Some(200_000), 4),
+        (&[("POST /api/show", show("num_ctx 32768"))], Some(32_768), 5),
+        (
+            &[("POST /api/show", show("")), ("POST /api/generate", loaded), ("GET /api/ps", ps)],
+            Some(16_384),
+            7,
+        ),
+        // Whoever knows nothing of models has none loaded.
+        (&[("GET /v1/models", list)], None, 5),
+        (&[], None, 5),
+    ];
+    for (paths, window, count) in rows {
+        let (found, asked) = asked_for_its_window(paths);
+        assert_eq!((found, asked.len()), (window, count), "{paths:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn a_vendor_is_not_asked_for_its_window_and_a_server_that_is_not_there_has_none() {
+    for dialect in [Dialect::Anthropic, Dialect::OpenAi] {
+        let server = Server::new([]);
+        assert_eq!(run(server.model(dialect).window_of_server()), None);
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let options = Server::new([]).options(Dialect::Compatible);
+    let model = HttpModel::new(HttpOptions { base_url, ..options }).unwrap();
+    assert_eq!(run(model.window_of_server()), None);
+}
+
+#[test]
+fn an_agent_has_the_window_that_the_adapter_was_given_or_the_published_one() {
+    let server = Server::new([]);
+    let window = |model: &str, window: Option<u64>| {
+        let window = window.map(ContextWindow::new);
+        let options = server.options(Dialect::Compatible);
+        let options = HttpOptions { model: model.into(), window, ..options };
+        let agent = ModelAgent::new(Arc::new(HttpModel::new(options).unwrap()));
+        agent.context_window().map(ContextWindow::tokens)
+    };
+    assert_eq!(window("qwen3:4b", None), None);
+    assert_eq!(window("qwen3:4b", Some(8_192)), Some(8_192));
+    assert_eq!(window("anthropic/claude-sonnet-4.5", None), Some(200_000));
 }
 
 #[test]

@@ -67,6 +67,7 @@ impl Server {
             dialect,
             base_url,
             model: env::var("THREADFOLD_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".into()),
+            window: None,
             key: None,
             max_output,
             tries: 3,
@@ -226,7 +227,7 @@ fn a_request_over_the_window_is_an_overflow_with_the_numbers_of_the_provider() {
         let request = Request::new(vec![Message::user(prose(server.window as usize))]);
         let error = run(server.model(dialect, 32).complete(request)).unwrap_err();
         println!("{dialect:?}: {error}");
-        let ModelErrorKind::Overflow { limit, found: Some(found) } = error.kind else {
+        let ModelErrorKind::Overflow { limit, found: Some(found), .. } = error.kind else {
             panic!("{error:?}")
         };
         assert_eq!(limit, Some(server.window));

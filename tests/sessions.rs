@@ -203,7 +203,7 @@ fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
 
 #[test]
 fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
-    let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None };
+    let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None, output: None };
     let mut script = past(8);
     script.extend([
         Answer::Error(ModelError::new(overflow, "prompt is too long")),

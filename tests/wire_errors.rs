@@ -76,8 +76,9 @@ proptest! {
 fn kind(error: &ModelError) -> String {
     let or_unknown =
         |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
-    if let ModelErrorKind::Overflow { limit, found } = error.kind {
-        return format!("overflow limit={} found={}", or_unknown(limit), or_unknown(found));
+    if let ModelErrorKind::Overflow { limit, found, output } = error.kind {
+        let output = output.map_or(String::new(), |output| format!(" output={output}"));
+        return format!("overflow limit={} found={}{output}", or_unknown(limit), or_unknown(found));
     }
     if let ModelErrorKind::Retryable { after: Some(after) } = error.kind {
         return format!("retryable after {}ms", after.as_millis());

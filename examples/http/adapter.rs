@@ -1,5 +1,7 @@
 //! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, and whatever speaks like OpenAI.
 //!
+//! A local server runs a model with a window of its own. [`HttpModel::window_of_server`] asks for it.
+//!
 //! What is its own is the request, the key, the wait before the next try, and no more: bodies and
 //! errors are read by `threadfold::wire`, the stream by [`model::deltas_of`]. A stream that is
 //! dropped closes the connection, and the provider stops.
@@ -18,22 +20,26 @@ use futures::{
     stream::{self, BoxStream},
 };
 use reqwest::{
-    Client, Response, Url,
+    Client, RequestBuilder, Response, Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use serde_json::{Value, json};
 use threadfold::{
-    Model, Request, Turn, WireFormat, async_trait,
+    ContextWindow, Model, Request, Turn, WireFormat, async_trait,
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, Clock, StdClock},
     wire::{
         AnthropicMessages, EncodeOptions, ModelTraits, OpenAiChat, classify_error, retry_after,
+        window_of,
     },
 };
 
 /// No more of an error body is read, and of an answer that comes in one body.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a server may take to say what it is.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
@@ -56,6 +62,8 @@ pub(crate) struct HttpOptions {
     /// As the provider's own clients take it: with `/v1` for OpenAI, without for Anthropic.
     pub(crate) base_url: String,
     pub(crate) model: String,
+    /// The window, where somebody knows it better than a table of published ones.
+    pub(crate) window: Option<ContextWindow>,
     /// None where the server wants none.
     pub(crate) key: Option<Key>,
     /// The most tokens of an answer, where the request does not say.
@@ -92,6 +100,10 @@ impl Model for HttpModel {
         let answer = self.answer(request).try_flatten_stream();
         answer.map_err(|error| self.without_key(error)).boxed()
     }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        self.options.window.or_else(|| ContextWindow::for_model(&self.options.model))
+    }
 }
 
 impl HttpModel {
@@ -111,6 +123,47 @@ impl HttpModel {
             .build()
             .map_err(|error| wrong(words(error)))?;
         Ok(Self { client, url, options })
+    }
+
+    /// The window that a local server or a gateway runs the model with; `None` if it does not say.
+    /// Nobody else is asked. Ollama says it only of a model that is loaded, so it is loaded.
+    pub(crate) async fn window_of_server(&self) -> Option<ContextWindow> {
+        if self.options.dialect != Dialect::Compatible {
+            return None;
+        }
+        for path in ["/props", "/v1/models", "/api/v0/models", "/model/info"] {
+            let answer = self.asked(self.client.get(self.at_root(path)?)).await;
+            if let Some(window) = answer.and_then(|answer| window_of(&answer, &self.options.model))
+            {
+                return Some(window);
+            }
+        }
+        let body = json!({"model": self.options.model, "stream": false}).to_string();
+        let shown = self.client.post(self.at_root("/api/show")?).body(body.clone());
+        let shown = self.asked(shown).await?;
+        if let Some(window) = window_of(&shown, &self.options.model) {
+            return Some(window);
+        }
+        let load = self.client.post(self.at_root("/api/generate")?).body(body);
+        self.asked(load.timeout(self.options.silence)).await?;
+        let loaded = self.asked(self.client.get(self.at_root("/api/ps")?)).await?;
+        window_of(&loaded, &self.options.model)
+    }
+
+    /// A path of the server that is not one of its dialect.
+    fn at_root(&self, path: &str) -> Option<Url> {
+        let base = self.options.base_url.trim_end_matches('/');
+        format!("{}{path}", base.trim_end_matches("/v1")).parse().ok()
+    }
+
+    /// What a server answers, if it is JSON.
+    async fn asked(&self, request: RequestBuilder) -> Option<Value> {
+        let (client, request) = request.build_split();
+        let mut request = request.ok()?;
+        request.timeout_mut().get_or_insert(PATIENCE);
+        let response = client.execute(request).await.ok()?;
+        let response = response.error_for_status().ok()?;
+        serde_json::from_slice(&read(response).await.ok()?).ok()
     }
 
     /// The beginning of an answer, after as many tries as it takes. What has begun to be told is

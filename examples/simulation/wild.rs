@@ -161,12 +161,12 @@ impl Wild {
     fn failure(&self) -> ModelErrorKind {
         match self.numbers.below(8) {
             0 => ModelErrorKind::Retryable { after: Some(Duration::from_secs(9)) },
-            1..4 => ModelErrorKind::Overflow { limit: None, found: None },
+            1..4 => ModelErrorKind::Overflow { limit: None, found: None, output: None },
             4 => {
                 let limit = self.window - self.numbers.below(self.window / 4);
-                ModelErrorKind::Overflow { limit: Some(limit), found: Some(u64::MAX) }
+                ModelErrorKind::Overflow { limit: Some(limit), found: Some(u64::MAX), output: None }
             }
-            5 => ModelErrorKind::Overflow { limit: Some(0), found: Some(0) },
+            5 => ModelErrorKind::Overflow { limit: Some(0), found: Some(0), output: None },
             _ => ModelErrorKind::Other,
         }
     }

@@ -62,7 +62,8 @@ pub enum CompactionEvent {
         report: CompactReport,
         /// What it cost.
         usage: Usage,
-        /// What was tried, in order, where the strategy tries others; the last is what did it.
+        /// What was tried, in order, where the strategy tries others. What did it has no failure; it
+        /// is the last, unless what was tried after it keeps even less.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rungs: Vec<RungReport>,
     },
@@ -99,6 +100,42 @@ impl CompactionEvent {
             | Self::Completed { id, .. }
             | Self::Failed { id, .. }
             | Self::Cancelled { id, .. } => *id,
+        }
+    }
+
+    /// The strategy that did it, and those that were tried before it in vain, in order; `None`
+    /// where the first that was tried did it, and for all other events than
+    /// [`Completed`](Self::Completed).
+    ///
+    /// ```
+    /// use threadfold::{Usage, compact::CompactReport, log::RungReport};
+    /// use threadfold::{message::{CompactionId, Timestamp}, session::CompactionEvent};
+    ///
+    /// let mut failed = RungReport::new("summarize");
+    /// failed.failure = Some("no model".into());
+    /// let completed = |rungs| -> Result<_, threadfold::message::ThreadIdError> {
+    ///     let (id, at, report) = (CompactionId(0), Timestamp(0), CompactReport::default());
+    ///     let (thread, usage) = ("main".parse()?, Usage::default());
+    ///     Ok(CompactionEvent::Completed { id, thread, at, report, usage, rungs })
+    /// };
+    /// let event = completed(vec![failed.clone(), RungReport::new("digest")])?;
+    /// assert_eq!(event.fallback(), Some((&RungReport::new("digest"), &[failed][..])));
+    /// assert_eq!(completed(vec![RungReport::new("summarize")])?.fallback(), None);
+    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// ```
+    #[must_use]
+    pub fn fallback(&self) -> Option<(&RungReport, &[RungReport])> {
+        match self {
+            Self::Completed { rungs, .. } => {
+                let at = rungs.iter().position(|rung| rung.failure.is_none())?;
+                let (failed, rest) = rungs.split_at_checked(at)?;
+                rest.first().filter(|_| !failed.is_empty()).map(|used| (used, failed))
+            }
+            Self::Started { .. }
+            | Self::Progress { .. }
+            | Self::SummaryDelta { .. }
+            | Self::Failed { .. }
+            | Self::Cancelled { .. } => None,
         }
     }
 

@@ -404,6 +404,7 @@ impl Conversation<'_> {
         let before = Size::of(&before, counter.as_ref());
         let mut report = CompactReport::new(before, &after, &proposal.plan, counter.as_ref());
         report.retention = proposal.retention.clone().map(Box::new);
+        report.notes.clone_from(&proposal.notes);
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
             self.journal.append(at, Event::MessageAppended(message.clone()))?;

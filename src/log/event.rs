@@ -100,7 +100,8 @@ pub struct CompactionRecord {
     /// What its calls of models cost together.
     #[serde(default)]
     pub usage: Usage,
-    /// What was tried, in order; the last is what did it. Empty where a strategy stands alone.
+    /// What was tried, in order. What did it has no failure; it is the last, unless what was tried
+    /// after it keeps even less. Empty where a strategy stands alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
     /// How many entries of the archive belong to it. They are seen only while this event stands, and

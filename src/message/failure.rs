@@ -26,12 +26,17 @@ pub struct ModelError {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The prompt is longer than the window. Compact, then ask again.
+    /// The prompt and what the request reserves for its answer are longer than the window. Compact,
+    /// or ask for a shorter answer, then ask again.
     Overflow {
         /// The window in tokens, where the provider said.
         limit: Option<u64>,
-        /// The length of the prompt in tokens, where the provider said.
+        /// The length of the prompt alone in tokens, where the provider said.
         found: Option<u64>,
+        /// The tokens that were reserved for the answer, where the provider counts them against the
+        /// window and said how many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output: Option<u64>,
     },
     /// It may go well another time: rate limits, overload, server errors, broken connections.
     Retryable {
@@ -126,7 +131,8 @@ impl ModelError {
     /// ```
     /// use threadfold::message::{ModelError, ModelErrorKind};
     ///
-    /// let kind = ModelErrorKind::Overflow { limit: Some(200_000), found: Some(210_000) };
+    /// let (limit, found) = (Some(200_000), Some(210_000));
+    /// let kind = ModelErrorKind::Overflow { limit, found, output: None };
     /// assert!(ModelError::new(kind, "prompt is too long").is_overflow());
     /// assert!(!ModelError::new(ModelErrorKind::Other, "too long").is_overflow(), "words say nothing");
     /// ```
@@ -160,10 +166,17 @@ impl fmt::Display for ModelError {
 impl fmt::Display for ModelErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Overflow { limit: Some(limit), found: Some(found) } => {
+            Self::Overflow { limit: Some(limit), found: Some(found), output: Some(output) } => {
+                write!(
+                    f,
+                    "the prompt of {found} tokens and the {output} reserved for the answer are over the \
+                 window of {limit}"
+                )
+            }
+            Self::Overflow { limit: Some(limit), found: Some(found), output: None } => {
                 write!(f, "the prompt of {found} tokens is over the window of {limit}")
             }
-            Self::Overflow { limit: Some(limit), found: None } => {
+            Self::Overflow { limit: Some(limit), found: None, .. } => {
                 write!(f, "the prompt is over the window of {limit} tokens")
             }
             Self::Overflow { limit: None, .. } => f.write_str("the prompt is over the window"),
@@ -182,5 +195,32 @@ impl fmt::Display for ModelErrorKind {
 impl Error for ModelError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overflow_that_an_older_version_stored_is_read() {
+        let old = r#"{"overflow":{"limit":200000,"found":210000}}"#;
+        let kind =
+            ModelErrorKind::Overflow { limit: Some(200_000), found: Some(210_000), output: None };
+        assert_eq!(serde_json::from_str::<ModelErrorKind>(old).unwrap(), kind);
+        assert_eq!(serde_json::to_string(&kind).unwrap(), old);
+    }
+
+    #[test]
+    fn an_overflow_says_what_was_reserved_for_the_answer() {
+        let kind = ModelErrorKind::Overflow {
+            limit: Some(200_000),
+            found: Some(188_240),
+            output: Some(21_333),
+        };
+        assert_eq!(
+            kind.to_string(),
+            "the prompt of 188240 tokens and the 21333 reserved for the answer are over the window of 200000"
+        );
     }
 }

@@ -44,6 +44,7 @@ mod media;
 #[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
 mod message;
 mod parts;
+mod published;
 pub(crate) mod redact;
 mod request;
 mod shared;

@@ -1,9 +1,11 @@
 //! How many tokens a model holds.
 //!
-//! The table says what vendors published until autumn 2026. The same model has other windows on
-//! other routes, so the number is always a property of the agent, and the table only a default.
+//! The same model has other windows on other routes, so the number is always a property of the
+//! agent, and what vendors published only a default.
 
 use serde::{Deserialize, Serialize};
+
+use super::published::published;
 
 /// The tokens that fit into one request and its answer.
 ///
@@ -32,73 +34,29 @@ impl ContextWindow {
         self.tokens
     }
 
-    /// Returns the published window of a model, or `None` for one that is not in the table: an
-    /// unknown window is for the host to state, not for us to guess.
+    /// Returns the window that the vendor of a model published, or `None` for a model that is not
+    /// in the table of November 2026. A name that the table does not know is never guessed at: the
+    /// host states that window.
     ///
-    /// Gateway prefixes and suffixes (`us.anthropic.claude-...-v1:0`, `models/gemini-...`,
-    /// `openrouter/openai/gpt-...`), dates and upper case do not matter.
+    /// The table has models of Anthropic, OpenAI, Google, Mistral, DeepSeek, Alibaba (Qwen), Meta
+    /// (Llama) and xAI. Gateway prefixes and suffixes (`us.anthropic.claude-...-v1:0`,
+    /// `models/gemini-...`, `openrouter/openai/gpt-...`), dates and upper case do not matter.
+    ///
+    /// Names of local servers have no window here: `llama3.1:8b` in Ollama runs with what that server
+    /// is set to, often 4,096 tokens, whatever the model could hold. The same is so for gateways that
+    /// are known to allow less. [`wire::window_of`](crate::wire::window_of) reads what a server says.
     ///
     /// ```
     /// use threadfold::ContextWindow;
     ///
     /// let bedrock = "us.anthropic.claude-opus-4-6-v1:0";
     /// assert_eq!(ContextWindow::for_model(bedrock), Some(ContextWindow::new(1_000_000)));
+    /// assert_eq!(ContextWindow::for_model("llama3.1:8b-instruct-q4_K_M"), None);
     /// ```
     #[must_use]
     pub fn for_model(name: &str) -> Option<Self> {
-        let name = name.to_ascii_lowercase();
-        let families = [("claude", claude as fn(&str) -> _), ("gpt-", gpt), ("gemini-", gemini)];
-        let found = families.into_iter().find_map(|(family, window)| {
-            let (_, rest) = name.split_once(family)?;
-            Some(window(rest))
-        });
-        found.unwrap_or_else(|| other(&name)).map(Self::new)
+        published(name).map(Self::new)
     }
-}
-
-fn claude(rest: &str) -> Option<u64> {
-    if rest.contains("fable") || rest.contains("mythos") {
-        return Some(1_000_000);
-    }
-    match version(rest)? {
-        (2, _) => Some(100_000),
-        (3, _) | (4, ..=5) => Some(200_000),
-        (4.., _) => Some(1_000_000),
-        (0..=1, _) => None,
-    }
-}
-
-fn gpt(rest: &str) -> Option<u64> {
-    let variant = rest.split(['-', '@', ':']).next()?;
-    match variant {
-        _ if rest.contains("chat") => None,
-        "5.6" | "5.5" => Some(1_050_000),
-        "5" | "5.1" | "5.2" => Some(400_000),
-        "4.1" => Some(1_047_576),
-        "4o" => Some(128_000),
-        _ => None,
-    }
-}
-
-fn gemini(rest: &str) -> Option<u64> {
-    let (version, variant) = rest.split_once('-')?;
-    match (version, variant.split('-').next()?) {
-        ("2.5", "pro" | "flash") | ("3" | "3.5", "flash") => Some(1_048_576),
-        ("3.8", "flash") => Some(1_000_000),
-        _ => None,
-    }
-}
-
-fn other(name: &str) -> Option<u64> {
-    let model = name.rsplit('/').next()?;
-    let starts = |prefix: &str| {
-        let rest = model.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '@', ':']))
-    };
-    if starts("o3") || starts("o4-mini") {
-        return Some(200_000);
-    }
-    starts("grok-4.5").then_some(256_000)
 }
 
 /// Returns the first version in a model name. A number of more than two digits is a date.

@@ -243,7 +243,8 @@ pub struct ModelAgent {
 }
 
 impl ModelAgent {
-    /// Returns an agent with an empty thread and no known window.
+    /// Returns an agent with an empty thread and the window that the model
+    /// [states](Model::context_window), if it states one.
     #[must_use]
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, thread: Thread::default(), window: None }
@@ -265,7 +266,7 @@ impl ModelAgent {
         Self { thread, ..self }
     }
 
-    /// Returns the agent with this window.
+    /// Returns the agent with this window, whatever the model states.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -307,7 +308,7 @@ impl Agent for ModelAgent {
     }
 
     fn context_window(&self) -> Option<ContextWindow> {
-        self.window
+        self.window.or_else(|| self.model.context_window())
     }
 
     fn fork(&self) -> Box<dyn Agent> {
@@ -328,6 +329,10 @@ impl Model for AgentModel<'_> {
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.0.run_turn(request)
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        self.0.context_window()
     }
 }
 
@@ -371,5 +376,44 @@ mod tests {
         let nothing = Plan::from_splices(1, Vec::new());
         let _ = rewrite(&mut adapter, &nothing).unwrap().apply();
         assert_eq!(adapter.rewritten, 1);
+    }
+
+    #[derive(Debug)]
+    struct Stating(Option<u64>);
+
+    #[async_trait]
+    impl Model for Stating {
+        async fn complete(&self, _request: Request) -> Result<Turn, ModelError> {
+            Err(ModelError::cut_short())
+        }
+
+        fn context_window(&self) -> Option<ContextWindow> {
+            self.0.map(ContextWindow::new)
+        }
+    }
+
+    #[test]
+    fn the_window_of_the_host_wins_over_that_of_the_model() {
+        let rows =
+            [(None, None), (Some(8_000), None), (None, Some(4_000)), (Some(8_000), Some(4_000))];
+        for (stated, given) in rows {
+            let agent = ModelAgent::new(Arc::new(Stating(stated)));
+            let agent =
+                given.map_or(agent.clone(), |given| agent.with_window(ContextWindow::new(given)));
+            let window = agent.context_window().map(ContextWindow::tokens);
+            assert_eq!(window, given.or(stated));
+        }
+    }
+
+    #[test]
+    fn pointers_and_forks_and_the_model_of_an_agent_keep_the_window() {
+        let window = Some(ContextWindow::new(8_000));
+        let agent = ModelAgent::new(Arc::new(Stating(Some(8_000))));
+        let boxed: Box<dyn Model> = Box::new(Stating(Some(8_000)));
+        assert_eq!(<&dyn Model>::context_window(&boxed.as_ref()), window);
+        assert_eq!(<Box<dyn Model>>::context_window(&boxed), window);
+        assert_eq!(Arc::<dyn Model>::from(boxed).context_window(), window);
+        assert_eq!(agent.fork().context_window(), window);
+        assert_eq!(AgentModel(&agent).context_window(), window);
     }
 }

@@ -8,7 +8,7 @@ use futures::{
     stream::{self, BoxStream},
 };
 
-use crate::message::{ContentBlock, Delta, ModelError, Request, Turn};
+use crate::message::{ContentBlock, ContextWindow, Delta, ModelError, Request, Turn};
 
 /// Something that answers requests: a provider behind an HTTP client, a local server, a script.
 ///
@@ -56,6 +56,15 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// The provided one waits for the whole answer and then gives its texts and the turn.
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
+    }
+
+    /// The window of the model on this route, in tokens, where the implementation knows it: from
+    /// its server, its configuration, or [`ContextWindow::for_model`]. What a host gives with
+    /// [`ModelAgent::with_window`](super::ModelAgent::with_window) wins over it.
+    ///
+    /// The provided one knows none.
+    fn context_window(&self) -> Option<ContextWindow> {
+        None
     }
 }
 
@@ -110,6 +119,10 @@ macro_rules! forward {
 
             fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
                 (**self).stream(request)
+            }
+
+            fn context_window(&self) -> Option<ContextWindow> {
+                (**self).context_window()
             }
         }
     )+};

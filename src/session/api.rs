@@ -85,6 +85,13 @@ pub struct CompactionComplete {
     /// How many messages it has now; `None` without success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted_event_count: Option<usize>,
+    /// The strategy that did it, where the one that [`CompactionStart`] names tries others, as a
+    /// ladder does. `None` for all other strategies, and without success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Text>,
+    /// The strategies that were tried before it in vain, in order; empty if the first did it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_from: Vec<Text>,
     /// What went wrong, `cancelled` if it was; `None` with success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Text>,
@@ -148,12 +155,16 @@ impl ApiEvent {
                 Some(Self::CompactionStart { thread_id: thread.clone(), timestamp: *at, data })
             }
             CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => None,
-            CompactionEvent::Completed { thread, at, report, .. } => {
+            CompactionEvent::Completed { thread, at, report, rungs, .. } => {
+                let used = rungs.iter().find(|rung| rung.failure.is_none());
+                let failed = event.fallback().map_or(&[][..], |(_, failed)| failed);
                 let data = CompactionComplete {
                     success: true,
                     tokens_saved: report.tokens_saved(),
                     original_event_count: Some(report.before.messages),
                     compacted_event_count: Some(report.after.messages),
+                    strategy: used.map(|rung| rung.strategy.clone()),
+                    fallback_from: failed.iter().map(|rung| rung.strategy.clone()).collect(),
                     error: None,
                 };
                 complete(thread, at, data)

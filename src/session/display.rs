@@ -6,10 +6,12 @@
 
 use std::io;
 
-use crate::{compact::CompactReport, compaction::CompactionEvent, message::CompactionReason};
+use crate::{
+    compact::CompactReport, compaction::CompactionEvent, log::RungReport, message::CompactionReason,
+};
 
 /// Where compactions are shown. Of each, `on_start` comes first, and then exactly one of
-/// `on_complete`, `on_error` and `on_cancel`.
+/// `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
 ///
 /// ```
 /// use threadfold::compact::CompactReport;
@@ -53,6 +55,13 @@ pub trait CompactionDisplay {
     /// The thread was compacted.
     fn on_complete(&mut self, report: &CompactReport);
 
+    /// The thread was compacted by another strategy than the first that was tried. `failed` are
+    /// those that were tried before it, in order. Comes right after
+    /// [`on_complete`](Self::on_complete). Shows nothing unless it is written.
+    fn on_fallback(&mut self, used: &str, failed: &[RungReport]) {
+        let _ = (used, failed);
+    }
+
     /// The compaction failed; the thread is as it was.
     fn on_error(&mut self, error: &str);
 
@@ -68,7 +77,12 @@ pub trait CompactionDisplay {
             CompactionEvent::Progress { done, total, id: _ } => self.on_progress(*done, *total),
             // What a model writes is not always what the thread gets.
             CompactionEvent::SummaryDelta { .. } => {}
-            CompactionEvent::Completed { report, .. } => self.on_complete(report),
+            CompactionEvent::Completed { report, .. } => {
+                self.on_complete(report);
+                if let Some((used, failed)) = event.fallback() {
+                    self.on_fallback(&used.strategy, failed);
+                }
+            }
             CompactionEvent::Failed { error, .. } => self.on_error(error),
             CompactionEvent::Cancelled { .. } => self.on_cancel(),
         }
@@ -76,7 +90,9 @@ pub trait CompactionDisplay {
 }
 
 /// Writes a line when a compaction begins and one when it is over, such as to the standard error
-/// output. The events that its line counts are the messages of the thread, before and after.
+/// output. The events that its line counts are the messages of the thread, before and after. Where
+/// a strategy did it that was not the first to be tried, one more line says so, and why:
+/// `Used digest instead of summarize: no model`.
 ///
 /// A compaction does not depend on who watches it, so what the writer refuses is not shown.
 ///
@@ -129,15 +145,38 @@ impl<W: io::Write> CompactionDisplay for ConsoleDisplay<W> {
         ));
     }
 
+    fn on_fallback(&mut self, used: &str, failed: &[RungReport]) {
+        let tried: Vec<String> = failed.iter().map(tried).collect();
+        self.line(&format!("Used {} instead of {}", one_line(used), tried.join("; ")));
+    }
+
     fn on_error(&mut self, error: &str) {
-        // A provider's words may hold line breaks, and what commands a terminal.
-        let error: String = error.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        self.line(&format!("Compaction failed: {error}"));
+        self.line(&format!("Compaction failed: {}", one_line(error)));
     }
 
     fn on_cancel(&mut self) {
         self.line("Compaction cancelled");
     }
+}
+
+/// The most characters of a reason that stand in a line.
+const LONGEST_REASON: usize = 100;
+
+/// A strategy that was tried in vain, and why.
+fn tried(rung: &RungReport) -> String {
+    let strategy = one_line(&rung.strategy);
+    let Some(failure) = &rung.failure else { return strategy };
+    let reason = one_line(failure);
+    match reason.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{strategy}: {}...", reason.get(..end).unwrap_or_default()),
+        None => format!("{strategy}: {reason}"),
+    }
+}
+
+/// A text without line breaks and without what commands a terminal: a provider's words may hold
+/// both.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// By how many percent something became less, rounded to the nearest; 0 if it did not.
@@ -170,7 +209,8 @@ mod tests {
             shown(&told),
             starts
                 + &complete
-                + "Compaction failed: no model\n\
+                + "Used digest instead of summarize: no model\n\
+                   Compaction failed: no model\n\
                    Compaction cancelled\n"
         );
     }
@@ -182,6 +222,28 @@ mod tests {
         assert_eq!(
             shown(&[CompactionEvent::Failed { id, thread, at, error }]),
             "Compaction failed: a b [2Jc\n"
+        );
+    }
+
+    #[test]
+    fn a_fallback_is_one_short_line_with_every_strategy_that_failed() {
+        let rung = |strategy: &str, failure: Option<&str>| {
+            let mut rung = RungReport::new(strategy);
+            rung.failure = failure.map(Into::into);
+            rung
+        };
+        let long = format!("over{}", "!".repeat(200));
+        let mut display = ConsoleDisplay::new(Vec::new());
+        display
+            .on_fallback("digest", &[rung("fold", Some("no\nmodel")), rung("trim", Some(&long))]);
+        display.on_fallback("trim\u{1b}", &[rung("fold", None)]);
+        assert_eq!(
+            String::from_utf8(display.into_writer()).unwrap(),
+            format!(
+                "Used digest instead of fold: no model; trim: over{}...\n\
+                 Used trim  instead of fold\n",
+                "!".repeat(96)
+            )
         );
     }
 

@@ -174,6 +174,7 @@ mod tests {
             summary_bytes: 2_048,
             user_messages_preserved: 2,
             blocks_stripped: 5,
+            notes: Vec::new(),
             retention: None,
         };
         let usage = Usage {
@@ -265,6 +266,30 @@ mod tests {
         assert_all(REASON, reason_name, &reasons());
         assert_all(COMPACTION, compaction_name, &compactions());
         assert_lines(&compactions(), include_str!("../../testdata/events/compaction.jsonl"));
+    }
+
+    #[test]
+    fn a_fallback_is_what_has_no_failure_wherever_it_stands() {
+        let rung = |strategy: &str, failed: bool| {
+            let mut rung = RungReport::new(strategy);
+            rung.failure = failed.then(|| "too little".into());
+            rung
+        };
+        let rows = [
+            (vec![], None),
+            (vec![("a", false)], None),
+            (vec![("a", true), ("b", false)], Some(("b", 1))),
+            (vec![("a", false), ("b", true)], None),
+            (vec![("a", true), ("b", false), ("c", true)], Some(("b", 1))),
+        ];
+        for (tried, fallback) in rows {
+            let mut event = compactions().remove(9);
+            let CompactionEvent::Completed { rungs, .. } = &mut event else { panic!("{event:?}") };
+            *rungs = tried.iter().map(|(strategy, failed)| rung(strategy, *failed)).collect();
+            let found =
+                event.fallback().map(|(used, failed)| (used.strategy.as_str(), failed.len()));
+            assert_eq!(found, fallback, "{tried:?}");
+        }
     }
 
     #[test]

@@ -332,6 +332,7 @@ fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactRepor
     let before = Size::of(snapshot.messages(), snapshot.counter());
     let mut report = CompactReport::new(before, &after, plan, snapshot.counter());
     report.retention = driven.proposal.retention.clone().map(Box::new);
+    report.notes.clone_from(&driven.proposal.notes);
     Ok((driven, report))
 }
 

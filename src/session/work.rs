@@ -333,8 +333,9 @@ impl Session {
         let (now, pressure) = (self.now(), self.pressure(0));
         let (limit, output) = match &too_long {
             TooLong::Refused(ModelError {
-                kind: ModelErrorKind::Overflow { limit, .. }, ..
-            }) => (*limit, None),
+                kind: ModelErrorKind::Overflow { limit, output, .. },
+                ..
+            }) => (*limit, *output),
             TooLong::Refused(_) | TooLong::CutOff(_) => (None, None),
         };
         let next = self.auto.handle(now, Input::Overflowed { pressure, limit, output });

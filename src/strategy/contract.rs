@@ -287,7 +287,8 @@ impl StrategyError {
     /// use threadfold::message::{ModelError, ModelErrorKind};
     /// use threadfold::strategy::StrategyError;
     ///
-    /// let kind = ModelErrorKind::Overflow { limit: Some(200_000), found: None };
+    /// let (limit, found) = (Some(200_000), None);
+    /// let kind = ModelErrorKind::Overflow { limit, found, output: None };
     /// assert!(StrategyError::from_model(ModelError::new(kind, "prompt is too long")).is_too_long());
     /// assert!(!StrategyError::NeedsModel.is_too_long());
     /// ```

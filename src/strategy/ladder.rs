@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn a_model_that_refuses_the_length_has_it_read_in_pieces_too() {
         let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
-        let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None };
+        let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None, output: None };
         climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
         assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
     }

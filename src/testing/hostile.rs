@@ -66,7 +66,9 @@ impl Misbehaviour {
         let turn = |message, stop_reason| Turn::new(message, stop_reason, None);
         let fails = |kind| Answer::Error(ModelError::new(kind, "hostile"));
         match self {
-            Self::Overflow => fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None }),
+            Self::Overflow => {
+                fails(ModelErrorKind::Overflow { limit: Some(1_000), found: None, output: None })
+            }
             Self::Fails => fails(ModelErrorKind::Other),
             Self::Overloaded => fails(ModelErrorKind::Retryable { after: None }),
             Self::Blank => Answer::from(" \n\t "),

@@ -30,10 +30,11 @@ use crate::message::{ModelError, ModelErrorKind};
 /// Returns what kind of failure an error answer is, in the provider's own words.
 ///
 /// Knows the texts and codes of Anthropic, OpenAI (both APIs), Gemini, Bedrock, Ollama, LM Studio,
-/// llama.cpp, vLLM, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras. The limit
-/// and the count of an overflow, and the wait of a rate limit, are read where the body states them;
-/// the count is what the provider held against the limit, so it holds the reserved output where
-/// that counts. [`retry_after`](super::retry_after) reads the headers. Status 0 stands for an error
+/// llama.cpp, vLLM, SGLang, TGI, xAI, Groq, OpenRouter, Mistral, Copilot, MiniMax, Kimi and Cerebras.
+/// The numbers of an overflow, and the wait of a rate limit, are read where the body states them.
+/// Where a provider counts what the request reserves for its answer against the window, that is the
+/// overflow's `output`, and its `found` is the prompt alone; a provider that states only their sum
+/// has it in `found`. [`retry_after`](super::retry_after) reads the headers. Status 0 stands for an error
 /// that came within a stream: then a status that the body names counts.
 ///
 /// ```
@@ -43,7 +44,7 @@ use crate::message::{ModelError, ModelErrorKind};
 ///     "message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
 /// let error = classify_error(400, body);
 /// let (limit, found) = (Some(200_000), Some(210_000));
-/// assert_eq!(error.kind, ModelErrorKind::Overflow { limit, found });
+/// assert_eq!(error.kind, ModelErrorKind::Overflow { limit, found, output: None });
 /// assert_eq!(error.message, "prompt is too long: 210000 tokens > 200000 maximum");
 /// ```
 #[must_use]
@@ -55,7 +56,11 @@ pub fn classify_error(status: u16, body: &[u8]) -> ModelError {
 }
 
 fn kind(status: u16, report: &Report) -> ModelErrorKind {
-    let overflow = || ModelErrorKind::Overflow { limit: report.limit(), found: report.found() };
+    let overflow = || ModelErrorKind::Overflow {
+        limit: report.limit(),
+        found: report.found(),
+        output: report.output(),
+    };
     let retryable = || ModelErrorKind::Retryable { after: report.retry_after() };
     // What it says is wrong is the request: its words are names of models, tools and fields too.
     let names_fault =
@@ -113,7 +118,8 @@ const OVERFLOW_CODES: [&str; 3] =
 /// A request that alone is larger than the limit per minute: waiting does not help, shrinking does.
 const SHRINK: [&str; 1] = ["tokens must be reduced in order to run"];
 
-const OVERFLOWS: [&str; 13] = [
+const OVERFLOWS: [&str; 14] = [
+    "`inputs` tokens + `max_new_tokens` must be",
     "longer than the maximum model length",
     "prompt is too long",
     "prompt too long",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::overflow::{self, after};
 use crate::message::Text;
 
 /// The most of a body that is read as JSON.
@@ -101,53 +102,17 @@ impl Report {
 
     /// The window in tokens.
     pub(super) fn limit(&self) -> Option<u64> {
-        const BEFORE: [&str; 14] = [
-            "maximum context length is ",
-            "maximum model length of ",
-            "maximum prompt length is ",
-            "maximum context length of ",
-            "maximum number of tokens allowed (",
-            "available context size (",
-            "model token limit: ",
-            "exceeds the limit of ",
-            "context window of ",
-            "context length of only ",
-            "context length of ",
-            "(tpm): limit ",
-            "n_ctx: ",
-            "> ",
-        ];
-        const BEHIND: [&str; 2] = [" maximum context length", " maximum"];
-        let before = BEFORE.iter().find_map(|words| number(after(&self.words, words)?));
-        let behind = || BEHIND.iter().find_map(|words| last_number(&self.words, words));
-        self.limit.or(before).or_else(behind)
+        self.limit.or_else(|| overflow::limit(&self.words))
     }
 
-    /// What was counted against the window: the prompt, and the output where that is reserved.
+    /// The prompt in tokens, alone where the words tell it from the answer.
     pub(super) fn found(&self) -> Option<u64> {
-        const BEFORE: [&str; 15] = [
-            "prompt is too long: ",
-            "prompt (length ",
-            "input token count (",
-            "prompt token count of ",
-            "you requested about ",
-            "you requested ",
-            "messages resulted in ",
-            "request contains ",
-            "prompt contains ",
-            "requested tokens (",
-            "the request (",
-            "request (",
-            ", requested ",
-            "(requested: ",
-            "n_keep: ",
-        ];
-        let sum = after(&self.words, "exceed context limit: ").and_then(|rest| {
-            let (prompt, rest) = rest.split_once('+')?;
-            number(prompt)?.checked_add(number(rest)?)
-        });
-        let before = || BEFORE.iter().find_map(|words| number(after(&self.words, words)?));
-        self.found.or(sum).or_else(before)
+        self.found.or_else(|| overflow::found(&self.words))
+    }
+
+    /// The tokens that were reserved for the answer.
+    pub(super) fn output(&self) -> Option<u64> {
+        overflow::output(&self.words)
     }
 }
 
@@ -287,27 +252,6 @@ fn lines(codes: &str) -> String {
     format!("\n{codes}").to_ascii_lowercase()
 }
 
-/// The text behind the first of these words.
-fn after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
-    text.split_once(words).map(|(_, rest)| rest)
-}
-
-/// Reads the number that a text begins with. Digits may be grouped.
-fn number(text: &str) -> Option<u64> {
-    let text = text.trim_start();
-    let end =
-        text.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '_').unwrap_or(text.len());
-    let digits: String = text.get(..end)?.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().ok()
-}
-
-/// Reads the number right before the first of these words.
-fn last_number(text: &str, words: &str) -> Option<u64> {
-    let (before, _) = text.split_once(words)?;
-    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != ',' && c != '_');
-    number(before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default())
-}
-
 fn abridged(text: &str) -> Text {
     match text.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
@@ -335,13 +279,5 @@ mod tests {
         for (text, millis) in rows {
             assert_eq!(duration(text), millis.map(Duration::from_millis), "{text}");
         }
-    }
-
-    #[test]
-    fn numbers_may_be_grouped() {
-        assert_eq!(number("200,000 tokens"), Some(200_000));
-        assert_eq!(number("99999999999999999999999"), None);
-        assert_eq!(last_number("with 32768 maximum", " maximum"), Some(32_768));
-        assert_eq!(last_number("é maximum", " maximum"), None);
     }
 }

@@ -12,6 +12,7 @@
 //! | events of `text/event-stream` | [`SseParser`] |
 //! | events to an answer | [`WireFormat::turn_builder`] |
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
+//! | to a question for the models of a server | [`window_of`] |
 //!
 //! | dialect | codec |
 //! |---|---|
@@ -38,10 +39,12 @@ mod notes;
 mod openai;
 mod openai_chat;
 mod openai_responses;
+mod overflow;
 mod raw;
 mod retry_after;
 mod scan;
 mod schemas;
+mod server;
 mod sse;
 mod stream;
 mod texts;
@@ -58,5 +61,6 @@ pub use gemini::GeminiGenerate;
 pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
+pub use server::window_of;
 pub use sse::{SseError, SseEvent, SseParser};
 pub use stream::{StreamEvent, TurnBuilder};

@@ -357,6 +357,26 @@ mod tests {
     }
 
     #[test]
+    fn a_line_feed_belongs_only_to_the_return_right_before_it() {
+        // Each stream ends one line with a return or with both, and a later one with a line feed.
+        let rows = [
+            ("data: 1\rdata: 2\n\ndata: 3\n\n", vec!["1\n2", "3"]),
+            ("data: 1\r\n\ndata: 2\n\n", vec!["1", "2"]),
+            ("data: 1\r\r\ndata: 2\n\n", vec!["1", "2"]),
+            ("\rdata: 1\n\n", vec!["1"]),
+        ];
+        for (text, data) in rows {
+            let expected: Vec<_> = data.into_iter().map(|data| event("", data, "")).collect();
+            assert_eq!(whole(text), expected, "{text:?}");
+            assert_eq!(read(text.as_bytes().chunks(1)), expected, "{text:?}, byte by byte");
+            for at in 0..text.len() {
+                let (one, other) = text.as_bytes().split_at(at);
+                assert_eq!(read([one, other]), expected, "{text:?}, divided at {at}");
+            }
+        }
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_replaced() {
         assert_eq!(
             read([b"data: \xff\xf0\x9f\n\n".as_slice()]),

@@ -284,7 +284,7 @@ pub(crate) fn fails(kind: ModelErrorKind) -> Answer {
 }
 
 pub(crate) fn overflow(limit: Option<u64>) -> Answer {
-    fails(ModelErrorKind::Overflow { limit, found: None })
+    fails(ModelErrorKind::Overflow { limit, found: None, output: None })
 }
 
 pub(crate) fn compactions(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {

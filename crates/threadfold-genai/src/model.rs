@@ -8,11 +8,12 @@ use futures::{
 };
 use genai::{
     Client, ModelSpec,
+    adapter::AdapterKind,
     chat::{ChatOptions, ChatStream},
 };
 use serde_json::Value;
 use threadfold::{
-    Model, Request, Turn, async_trait,
+    ContextWindow, Model, Request, Turn, async_trait,
     message::{Delta, ModelError, ModelErrorKind},
     model::{self, Clock, StdClock},
     wire::Adjustment,
@@ -31,16 +32,20 @@ type Observer = Arc<dyn Fn(&[Adjustment]) + Send + Sync>;
 /// A model that genai's client reaches.
 ///
 /// Needs the tokio runtime, as genai does. To have an agent of it, hand it to
-/// [`ModelAgent`](threadfold::ModelAgent) with the window of the model, which genai does not know:
+/// [`ModelAgent`](threadfold::ModelAgent). The window is the one that
+/// [`ContextWindow::for_model`] has for the name of the model; genai knows none. It is unknown for
+/// other names, for local servers and for Copilot, and wrong where a resolver of the client sends
+/// the name elsewhere: then give it to the agent.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use threadfold::{ContextWindow, ModelAgent, Session};
+/// use threadfold::{Agent, ContextWindow, ModelAgent, Session};
 /// use threadfold_genai::GenaiModel;
 ///
 /// let model = GenaiModel::new(genai::Client::new()?, "claude-opus-4-6");
-/// let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(200_000));
-/// let session = Session::builder(agent).build()?;
+/// let agent = ModelAgent::new(Arc::new(model));
+/// assert_eq!(agent.context_window(), Some(ContextWindow::new(1_000_000)));
+/// let session = Session::builder(agent.with_window(ContextWindow::new(200_000))).build()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -133,6 +138,24 @@ impl Model for GenaiModel {
         };
         self.open(request).map(deltas).flatten_stream().boxed()
     }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        let (adapter, name) = match &self.model {
+            ModelSpec::Name(name) => (AdapterKind::from_model(name.as_str()).ok()?, name),
+            ModelSpec::Iden(iden) => (iden.adapter_kind, &iden.model_name),
+            ModelSpec::Target(target) => (target.model.adapter_kind, &target.model.model_name),
+        };
+        // What local servers and Copilot hold is not what the vendor of the model published.
+        let own = matches!(
+            adapter,
+            AdapterKind::Ollama
+                | AdapterKind::Omlx
+                | AdapterKind::GithubCopilot
+                | AdapterKind::Custom(_)
+        );
+        let (_, name) = name.namespace_and_name();
+        (!own).then(|| ContextWindow::for_model(name)).flatten()
+    }
 }
 
 impl fmt::Debug for GenaiModel {
@@ -198,5 +221,27 @@ impl Arriving {
                 self.stream = None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use genai::ModelIden;
+
+    use super::*;
+
+    fn window(model: impl Into<ModelSpec>) -> Option<u64> {
+        let client = Client::new().unwrap();
+        GenaiModel::new(client, model).context_window().map(ContextWindow::tokens)
+    }
+
+    #[test]
+    fn the_window_is_that_of_the_name_unless_the_route_has_its_own() {
+        assert_eq!(window("claude-sonnet-4-5"), Some(200_000));
+        assert_eq!(window("openai::gpt-5.2"), Some(400_000));
+        assert_eq!(window(ModelIden::new(AdapterKind::Gemini, "gemini-2.5-pro")), Some(1_048_576));
+        assert_eq!(window("my-own-model"), None);
+        assert_eq!(window("github_copilot::gpt-5.2"), None);
+        assert_eq!(window(ModelIden::new(AdapterKind::Ollama, "gpt-5.2")), None);
     }
 }

@@ -27,8 +27,11 @@ async fn failure(adapter: AdapterKind, reply: Reply) -> ModelError {
 async fn error_answers_are_classified_by_status_body_and_headers() {
     const CHAT: &str = r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}"#;
     const ANTHROPIC: &str = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#;
-    let overflow =
-        |limit, found| ModelErrorKind::Overflow { limit: Some(limit), found: Some(found) };
+    let overflow = |limit, found| ModelErrorKind::Overflow {
+        limit: Some(limit),
+        found: Some(found),
+        output: None,
+    };
     let after = |seconds| ModelErrorKind::Retryable { after: Some(Duration::from_secs(seconds)) };
     let (openai, anthropic) = (AdapterKind::OpenAI, AdapterKind::Anthropic);
     let slow = "retry-after: 7\r\n";

@@ -1,0 +1,359 @@
+//! The windows that vendors published for their models, as of November 2026.
+//!
+//! A row is a vendor's name for a model, a word at a time, and its window. In a row, `a|b` is either
+//! word and `a?` may be missing. Names are matched whole: what follows the words of a row may only
+//! say which release it is. So a model that came after the table, or a variant that it does not
+//! list, has no window here.
+//!
+//! Sources are the vendors' model pages and the model lists that client libraries ship. Where those
+//! differ, the row has the smaller number: a window that is too small costs an early compaction, one
+//! that is too large a refused request. A vendor that states the longest prompt instead has the
+//! longest answer added.
+
+/// The rows. The one with the most words decides, so their order does not matter.
+const ROWS: &[(&str, u64)] = &[
+    // Anthropic
+    ("claude v2 1?", 100_000),
+    ("claude 2 0|1?", 100_000),
+    ("claude 3 5|7? opus|sonnet|haiku", 200_000),
+    ("claude opus|sonnet 4 0|1?", 200_000),
+    ("claude 4 0|1? opus|sonnet", 200_000),
+    ("claude opus|sonnet|haiku 4 5", 200_000),
+    ("claude 4 5 opus|sonnet|haiku", 200_000),
+    ("claude opus|sonnet 4 6|7|8", 1_000_000),
+    ("claude 4 6|7|8 opus|sonnet", 1_000_000),
+    ("claude opus|sonnet 5", 1_000_000),
+    ("claude opus|sonnet|haiku 5 5", 1_000_000),
+    ("claude 5 5? opus|sonnet", 1_000_000),
+    ("claude fable|mythos 5? 1?", 1_000_000),
+    // OpenAI
+    ("gpt 6 astra|sol|luna", 1_050_000),
+    ("gpt 6 1 sol|terra", 1_050_000),
+    ("gpt 6 2 sol", 1_050_000),
+    ("gpt 5 6 sol|terra|luna?", 1_050_000),
+    ("gpt 5 6 cyber", 400_000),
+    ("gpt 5 4|5 pro?", 1_050_000),
+    ("gpt 5 4 mini|nano", 400_000),
+    ("gpt 5 3 codex", 400_000),
+    ("gpt 5 3 codex spark", 128_000),
+    ("gpt 5 2? mini|nano|pro|codex?", 400_000),
+    ("gpt 5 1", 400_000),
+    ("gpt 5 1 codex mini|max?", 400_000),
+    ("gpt 4 1 mini|nano?", 1_047_576),
+    ("gpt 4o mini? audio|search?", 128_000),
+    ("gpt 4 turbo", 128_000),
+    ("o1 pro?", 200_000),
+    ("o3 mini|pro?", 200_000),
+    ("o3 deep research", 200_000),
+    ("o4 mini", 200_000),
+    ("o4 mini deep research", 200_000),
+    // Google
+    ("gemini 2 0 flash lite?", 1_048_576),
+    ("gemini 2 5 pro", 1_048_576),
+    ("gemini 2 5 flash lite?", 1_048_576),
+    ("gemini 3 flash|pro", 1_048_576),
+    ("gemini 3 1 pro", 1_048_576),
+    ("gemini 3 1 flash lite", 1_048_576),
+    ("gemini 3 5 flash lite?", 1_048_576),
+    ("gemini 3 6|7 flash", 1_048_576),
+    ("gemini 3 8 flash", 1_000_000),
+    ("gemini pro|flash latest", 1_000_000),
+    ("gemini flash lite latest", 1_048_576),
+    // Mistral. Names without a date or `latest` are those of local servers.
+    ("mistral large 4 0?", 1_048_576),
+    ("mistral large latest|2512|3", 262_144),
+    ("mistral large 2407|2411", 128_000),
+    ("mistral medium latest|2604", 262_144),
+    ("mistral medium 3 5", 262_144),
+    ("mistral medium 3 1?", 128_000),
+    ("mistral medium 2505|2508", 128_000),
+    ("mistral small latest|2603", 256_000),
+    ("mistral small 2506", 128_000),
+    ("magistral medium latest|2509", 128_000),
+    ("codestral latest|2508", 128_000),
+    ("devstral medium 2507", 128_000),
+    ("devstral medium|small? latest|2512", 256_000),
+    ("ministral 3b|8b|14b latest", 128_000),
+    ("ministral 3b 2512", 131_072),
+    ("ministral 8b|14b 2512", 262_144),
+    ("pixtral large latest|2411", 128_000),
+    ("open mistral nemo", 128_000),
+    // DeepSeek
+    ("deepseek chat|reasoner", 128_000),
+    ("deepseek v4? flash", 1_000_000),
+    ("deepseek v4 pro", 1_000_000),
+    // Qwen
+    ("qwen max", 32_768),
+    ("qwen plus|turbo", 131_072),
+    ("qwen flash", 1_000_000),
+    ("qwen3 max thinking?", 262_144),
+    ("qwen3 coder plus|flash", 1_000_000),
+    ("qwen3 coder 480b a35b instruct", 262_144),
+    ("qwen3 5|6 plus|flash", 1_000_000),
+    ("qwen3 7|8 max|plus|flash", 1_000_000),
+    // Llama. Local servers use these names too, but without the vendor's before them.
+    ("meta/ meta? llama3 8b|70b instruct", 8_192),
+    ("meta/ meta? llama3 1|2|3 1b|3b|8b|70b|405b instruct", 128_000),
+    ("meta/ llama3 2 11b|90b vision? instruct", 128_000),
+    ("meta/ llama4 scout|maverick 17b? 16e|128e? instruct fp8?", 128_000),
+    // xAI
+    ("grok 3 mini? fast?", 131_072),
+    ("grok 4", 256_000),
+    ("grok 4 1? fast", 2_000_000),
+    ("grok 4 1? fast non? reasoning", 2_000_000),
+    ("grok 4 3", 1_000_000),
+    ("grok 4 5", 256_000),
+    ("grok 4 6|7", 500_000),
+    ("grok 4 20", 1_000_000),
+    ("grok 4 20 0309? non? reasoning", 1_000_000),
+    ("grok code fast 1?", 256_000),
+    ("grok build 0 1", 256_000),
+];
+
+/// Routes on which models run with another window than the vendor's: local servers, whose
+/// configuration decides, and gateways that allow less.
+const OTHER_WINDOWS: [&str; 19] = [
+    "cerebras",
+    "chatgpt",
+    "codex",
+    "copilot",
+    "github",
+    "github-copilot",
+    "github_copilot",
+    "hosted_vllm",
+    "llama.cpp",
+    "llamacpp",
+    "llamafile",
+    "lm-studio",
+    "lm_studio",
+    "lmstudio",
+    "local",
+    "localai",
+    "ollama",
+    "ollama_chat",
+    "vllm",
+];
+
+/// What may stand before the first full stop of a name, as Bedrock writes regions and vendors.
+const BEFORE_A_STOP: [&str; 12] = [
+    "us",
+    "us-gov",
+    "eu",
+    "apac",
+    "au",
+    "jp",
+    "global",
+    "anthropic",
+    "meta",
+    "mistral",
+    "openai",
+    "qwen",
+];
+
+/// What a word after the name of a model may be, if it is not a number.
+const RELEASES: [&str; 7] = ["latest", "preview", "exp", "experimental", "beta", "default", "v1"];
+
+/// Returns the published window of a model, in tokens; `None` for a name that is not in the table.
+pub(super) fn published(name: &str) -> Option<u64> {
+    let name = name.to_ascii_lowercase();
+    let mut route: Vec<&str> = name.split('/').collect();
+    let mut model = route.pop()?;
+    while let Some((before, rest)) =
+        model.split_once('.').filter(|(b, _)| BEFORE_A_STOP.contains(b))
+    {
+        route.push(before);
+        model = rest;
+    }
+    if route.iter().any(|part| OTHER_WINDOWS.contains(part)) {
+        return None;
+    }
+    let vendor = route.last().filter(|part| part.starts_with("meta")).map(|_| "meta/");
+    let model = without_tag(model)?.replace("llama-", "llama");
+    let words: Vec<&str> = vendor.into_iter().chain(model.split(SEPARATORS)).collect();
+    let matches = ROWS.iter().filter_map(|(row, tokens)| {
+        let row: Vec<&str> = row.split(' ').collect();
+        let rest = following(&row, &words)?;
+        is_release(rest).then_some((rest.len(), *tokens))
+    });
+    matches.min_by_key(|(rest, _)| *rest).map(|(_, tokens)| tokens)
+}
+
+const SEPARATORS: [char; 5] = ['-', '.', '_', '@', ':'];
+
+/// The name of a model without the owner of a fine-tuned one (`ft:gpt-...:owner`). A colon that
+/// something else than a number follows is the tag of a local server (`llama3.1:8b`), or a variant of a
+/// gateway (`:free`, `:200k`) with a window of its own.
+fn without_tag(model: &str) -> Option<&str> {
+    if let Some(tuned) = model.strip_prefix("ft:") {
+        return tuned.split(':').next();
+    }
+    let tag = model.split_once(':').map_or("", |(_, tag)| tag);
+    tag.bytes().all(|byte| byte.is_ascii_digit()).then_some(model)
+}
+
+/// The words after those of a row; `None` if the row is of another model.
+fn following<'w, 'n>(row: &[&str], words: &'w [&'n str]) -> Option<&'w [&'n str]> {
+    let Some((first, row)) = row.split_first() else { return Some(words) };
+    let (pattern, optional) = first.strip_suffix('?').map_or((*first, false), |p| (p, true));
+    let here = words.split_first().filter(|(word, _)| pattern.split('|').any(|p| p == **word));
+    let taken = here.and_then(|(_, rest)| following(row, rest));
+    taken.or_else(|| optional.then(|| following(row, words)).flatten())
+}
+
+/// Whether words say only which release of a model it is. A number of one or two digits may be a
+/// version of its own, so it counts only as a part of a date, or after `v1`.
+fn is_release(words: &[&str]) -> bool {
+    let mut dated = false;
+    words.iter().all(|word| {
+        let number = word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty();
+        let fits = if number { dated || word.len() > 2 } else { RELEASES.contains(word) };
+        dated |= number || matches!(*word, "preview" | "v1");
+        fits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_the_window_that_their_vendor_published() {
+        let rows = [
+            ("claude-sonnet-5-5", 1_000_000),
+            ("claude-3-opus-20240229", 200_000),
+            ("claude-opus-4-1@20250805", 200_000),
+            ("vertex_ai/claude-mythos-preview", 1_000_000),
+            ("gpt-6.2-sol", 1_050_000),
+            ("us.openai.gpt-6.1-terra", 1_050_000),
+            ("gpt-5.6", 1_050_000),
+            ("gpt-5.6-cyber", 400_000),
+            ("gpt-5.4-2026-03-05", 1_050_000),
+            ("gpt-5.4-mini", 400_000),
+            ("azure/gpt-5-mini-2025-08-07", 400_000),
+            ("gpt-5.1-codex-max", 400_000),
+            ("gpt-5.3-codex", 400_000),
+            ("gpt-5.3-codex-spark", 128_000),
+            ("ft:gpt-4.1-mini-2025-04-14:acme::id", 1_047_576),
+            ("gpt-4o-mini", 128_000),
+            ("gpt-4-turbo-2024-04-09", 128_000),
+            ("o1-pro", 200_000),
+            ("o3-deep-research-2025-06-26", 200_000),
+            ("gemini-2.0-flash-001", 1_048_576),
+            ("gemini-2.5-flash-preview-09-2025", 1_048_576),
+            ("google/gemini-2.5-pro-preview-05-06", 1_048_576),
+            ("gemini-2.5-flash-lite", 1_048_576),
+            ("gemini-3.1-pro-preview", 1_048_576),
+            ("gemini-flash-latest", 1_000_000),
+            ("mistral/mistral-large-latest", 262_144),
+            ("mistral.mistral-large-2407-v1:0", 128_000),
+            ("mistral-medium-3.5", 262_144),
+            ("mistral-medium-3-5", 262_144),
+            ("mistralai/mistral-small-2603", 256_000),
+            ("magistral-medium-latest", 128_000),
+            ("codestral-2508", 128_000),
+            ("devstral-2512", 256_000),
+            ("devstral-medium-2507", 128_000),
+            ("ministral-8b-2512", 262_144),
+            ("deepseek/deepseek-chat", 128_000),
+            ("deepseek-reasoner", 128_000),
+            ("deepseek-v4-pro", 1_000_000),
+            ("qwen3-max-2026-01-23", 262_144),
+            ("qwen/qwen3-coder-plus", 1_000_000),
+            ("Qwen/Qwen3-Coder-480B-A35B-Instruct", 262_144),
+            ("qwen-plus-latest", 131_072),
+            ("qwen3.7-max", 1_000_000),
+            ("meta-llama/Llama-3.3-70B-Instruct", 128_000),
+            ("meta-llama/Meta-Llama-3-8B-Instruct", 8_192),
+            ("us.meta.llama3-1-70b-instruct-v1:0", 128_000),
+            ("meta.llama3-2-90b-instruct-v1:0", 128_000),
+            ("meta_llama/Llama-4-Maverick-17B-128E-Instruct-FP8", 128_000),
+            ("xai/grok-4-0709", 256_000),
+            ("grok-4-1-fast-non-reasoning", 2_000_000),
+            ("x-ai/grok-4.1-fast", 2_000_000),
+            ("grok-4.20-0309-reasoning", 1_000_000),
+            ("grok-4.7", 500_000),
+            ("grok-3-mini-fast-latest", 131_072),
+            ("grok-code-fast-1-0825", 256_000),
+        ];
+        for (name, tokens) in rows {
+            assert_eq!(published(name), Some(tokens), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_may_be_anything_has_no_window() {
+        let names = [
+            // Local servers run with a window of their own.
+            "llama3.1:8b-instruct-q4_K_M",
+            "qwen2.5-coder:7b",
+            "qwen3:4b",
+            "gpt-oss:20b",
+            "deepseek-v3.2:cloud",
+            "mistral-large:latest",
+            "ollama/gpt-oss-20b",
+            "hosted_vllm/meta-llama/Llama-3.3-70B-Instruct",
+            "lmstudio/qwen3-max",
+            // As Ollama and others take them without a tag.
+            "llama3.1",
+            "llama4",
+            "meta-llama-3.1-8b-instruct",
+            "meta/llama-3.3-70b",
+            "openai/gpt-oss-20b",
+            "mistralai/devstral-small-2507",
+            "mistral-large",
+            "mistral",
+            "qwen3",
+            "codestral",
+            "Llama-3.3-70B-Instruct-GGUF",
+            "llama-3.1-8b-instruct-q4_k_m",
+            "Meta-Llama-3.1-8B-Instruct-AWQ",
+            // Gateways that allow less, or variants of them.
+            "github_copilot/gpt-5.6-sol",
+            "chatgpt/gpt-5.5",
+            "cerebras/llama-3.3-70b-instruct",
+            "meta-llama/llama-3.3-70b-instruct:free",
+            "anthropic.claude-3-sonnet-20240229-v1:0:28k",
+            "llama-3.3-70b-versatile",
+            // What the table does not know, however much it looks like what it knows.
+            "claude-opus-6",
+            "claude-haiku-5",
+            "claude-opus-4-9",
+            "gpt-6.3-sol",
+            "gpt-7",
+            "gpt-5.7",
+            "gpt-5.1-chat-latest",
+            "gpt-4o-realtime-preview",
+            "gpt-4.5-preview",
+            "o5",
+            "gemini-4-argon",
+            "gemini-2.5-flash-image",
+            "gemini-2.5-pro-preview-tts",
+            "grok-4.35",
+            "grok-5",
+            "deepseek-v5",
+            "deepseek-r1-distill-qwen-7b",
+            "mistral-large-5",
+            "qwen4-max",
+            "my-gpt-5-clone",
+            "gpt-5-35",
+            "gpt",
+            "",
+            "/",
+            ":",
+            "ft:",
+        ];
+        for name in names {
+            assert_eq!(published(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_row_names_a_model_of_its_own() {
+        for (row, tokens) in ROWS {
+            let words = row.split(' ').filter(|word| !word.ends_with('?'));
+            let first: Vec<&str> = words.filter_map(|word| word.split('|').next()).collect();
+            let name = first.join("-").replace("meta/-", "meta-llama/");
+            assert_eq!(published(&name), Some(*tokens), "{row}: {name}");
+        }
+    }
+}

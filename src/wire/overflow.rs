@@ -1,0 +1,126 @@
+//! The numbers in the words of an overflow: the window, the prompt, and the answer's reserve.
+//!
+//! Most providers hold the prompt and what the request reserves for its answer against the window
+//! together. Some state both, some one of them and the sum, some the sum alone. All words are in
+//! lower case.
+
+/// The window in tokens.
+pub(super) fn limit(words: &str) -> Option<u64> {
+    const BEFORE: [&str; 15] = [
+        "maximum context length is ",
+        "maximum model length of ",
+        "maximum prompt length is ",
+        "maximum context length of ",
+        "maximum number of tokens allowed (",
+        "available context size (",
+        "model token limit: ",
+        "exceeds the limit of ",
+        "context window of ",
+        "context length of only ",
+        "context length of ",
+        "(tpm): limit ",
+        "n_ctx: ",
+        "`max_new_tokens` must be <= ",
+        "> ",
+    ];
+    const AFTER: [&str; 2] = [" maximum context length", " maximum"];
+    let before = BEFORE.iter().find_map(|start| number(after(words, start)?));
+    before.or_else(|| AFTER.iter().find_map(|end| last_number(words, end)))
+}
+
+/// The prompt: what the words say of it alone, or what is left of the sum, or the sum. A bound is
+/// not its length: vLLM stops counting where the window ends.
+pub(super) fn found(words: &str) -> Option<u64> {
+    const BOUNDS: [&str; 2] = ["contains at least ", "is the upper bound for "];
+    const AFTER: [&str; 3] =
+        [" input tokens", " tokens from the input messages", " `inputs` tokens and"];
+    if BOUNDS.iter().any(|bound| words.contains(bound)) {
+        return None;
+    }
+    let alone = AFTER.iter().find_map(|end| last_number(words, end));
+    alone.or_else(|| number(terms(words)?.0)).or_else(|| {
+        let sum = sum(words)?;
+        output(words).map_or(Some(sum), |output| sum.checked_sub(output))
+    })
+}
+
+/// What was reserved for the answer.
+pub(super) fn output(words: &str) -> Option<u64> {
+    const AFTER: [&str; 4] = [
+        " in the completion",
+        " in the output",
+        " tokens for the completion",
+        " output tokens and your prompt contains",
+    ];
+    const BEFORE: [&str; 2] = ["`inputs` tokens and ", "max_completion_tokens' is too large: "];
+    let reserved = AFTER.iter().find_map(|end| last_number(words, end));
+    let reserved = reserved.or_else(|| number(terms(words)?.1));
+    reserved.or_else(|| BEFORE.iter().find_map(|start| number(after(words, start)?)))
+}
+
+/// Prompt and reserve as Anthropic and its resellers write them: `188240 + 21333 > 200000`.
+fn terms(words: &str) -> Option<(&str, &str)> {
+    after(words, "exceed context limit: ")?.split_once('+')
+}
+
+/// What was counted, where the words do not say of what.
+fn sum(words: &str) -> Option<u64> {
+    const BEFORE: [&str; 15] = [
+        "prompt is too long: ",
+        "prompt (length ",
+        "input token count (",
+        "prompt token count of ",
+        "you requested about ",
+        "you requested ",
+        "messages resulted in ",
+        "request contains ",
+        "prompt contains ",
+        "requested tokens (",
+        "the request (",
+        "request (",
+        ", requested ",
+        "(requested: ",
+        "n_keep: ",
+    ];
+    BEFORE.iter().find_map(|start| {
+        let rest = after(words, start)?;
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '_');
+        // Of the answer alone, and of another unit.
+        let other = [" output tokens", " characters"].iter().any(|other| unit.starts_with(other));
+        number(rest).filter(|_| !other)
+    })
+}
+
+/// The text after the first of these words.
+pub(super) fn after<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    text.split_once(words).map(|(_, rest)| rest)
+}
+
+/// Reads the number that a text begins with. Digits may be grouped.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim_start();
+    let end =
+        text.find(|c: char| !c.is_ascii_digit() && c != ',' && c != '_').unwrap_or(text.len());
+    let digits: String = text.get(..end)?.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// Reads the number right before the first of these words.
+fn last_number(text: &str, words: &str) -> Option<u64> {
+    let (before, _) = text.split_once(words)?;
+    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != ',' && c != '_');
+    number(before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_may_be_grouped() {
+        assert_eq!(number("200,000 tokens"), Some(200_000));
+        assert_eq!(number("99999999999999999999999"), None);
+        assert_eq!(last_number("with 32768 maximum", " maximum"), Some(32_768));
+        assert_eq!(last_number("é maximum", " maximum"), None);
+    }
+}
