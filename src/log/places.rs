@@ -65,12 +65,12 @@ impl Places {
 
 /// Hashes with two secret numbers: a product and a sum in 128 bits, of which the upper half is
 /// taken, and its bits mixed. Whoever chooses the names cannot know which of them meet, as with the
-/// hasher of the standard library, at a seventh of its 150 instructions; a name is looked up twice
-/// for each user message.
+/// hasher of the standard library, at a small part of its 150 instructions; a name is looked up
+/// twice for each user message.
 ///
 /// Without the mixing any two names would meet just as seldom, but all of a pattern together: what a
 /// table looks at are the lower bits, and numbers in steps go round in those in steps too, so that
-/// one factor in thirty puts hundreds of them on top of one another. Mixing loses no bit, so two
+/// four factors in a hundred put hundreds of them on top of one another. Mixing loses no bit, so two
 /// names are as independent after it as before.
 #[derive(Clone, Copy, Debug)]
 struct Secret {
