@@ -84,6 +84,10 @@ pub mod store;
 pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+// Tests that are shared with the folder `tests` name the crate as it does.
+#[cfg(test)]
+extern crate self as threadfold;
 pub mod tokens;
 pub mod turn;
 pub mod wire;

@@ -9,6 +9,10 @@ mod compact;
 mod identity;
 #[path = "fuzz_cases/log_read.rs"]
 mod log_read;
+#[path = "support/odd.rs"]
+mod odd;
+#[path = "fuzz_cases/prose.rs"]
+mod prose;
 #[path = "fuzz_cases/stream.rs"]
 mod stream;
 #[path = "fuzz_cases/wire_decode.rs"]
@@ -84,6 +88,32 @@ fn bodies_of_every_dialect() {
         let bytes = if number % 4 > 0 { mutated(&mut random, &BODIES) } else { noise(&mut random) };
         wire_decode::check(&codecs, &bytes);
     }
+}
+
+#[test]
+fn prose_of_any_kind() {
+    let own =
+        "- `/a.rs`: read 18446744073709551615\n(18446744073709551615 more left out)\n".to_owned();
+    let nested = odd::PAIRS.iter().map(|pair| odd::nested(*pair, 3));
+    let repeated = odd::HOSTILE.iter().chain(odd::SCRIPTS).map(|part| odd::repeated(part, 2));
+    let parts: Vec<String> = nested.chain(repeated).chain([own]).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    for number in 0..400 {
+        let bytes = if number % 8 > 0 { joined(&mut random, &parts) } else { noise(&mut random) };
+        prose::check(&bytes);
+    }
+}
+
+/// Some of these parts, a few of them changed.
+fn joined(random: &mut Xoshiro256PlusPlus, parts: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for _ in 0..random.next_u64() % 24 {
+        let part = parts.get((random.next_u64() % parts.len() as u64) as usize).unwrap();
+        let changed = random.next_u64().is_multiple_of(4);
+        bytes.extend(if changed { mutated(random, &[part]) } else { part.as_bytes().to_vec() });
+    }
+    bytes
 }
 
 /// The streams of the cases, behind a byte that says how they are divided.

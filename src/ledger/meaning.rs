@@ -1,5 +1,7 @@
 //! What a rule is about, as far as its words tell.
 
+use crate::message::steps;
+
 /// Words that say nothing of what a rule is about.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
     shouldn't shall do not don't dont only again anymore you may can cannot can't no longer then and but well oh instead \
@@ -26,7 +28,8 @@ const REFUSALS: &str = " not instead rather over ";
 
 /// The words of a sentence, in lower case.
 pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
-    let words = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
+    let words = steps::through(sentence)
+        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
     words.filter(|word| !word.is_empty()).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
@@ -90,16 +93,13 @@ impl Choice {
 
 /// Whether a list of words between blanks holds a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
-    let mut rest = list;
-    while let Some(at) = rest.find(word) {
-        let before = rest.get(..at).is_some_and(|before| before.ends_with(' '));
-        let behind = rest.get(at + word.len()..).unwrap_or_default();
-        if before && behind.starts_with(' ') {
-            return !word.is_empty();
-        }
-        rest = behind;
-    }
-    false
+    let mut places = steps::through(list).match_indices(word);
+    !word.is_empty()
+        && places.any(|(at, word)| {
+            let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
+            let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
+            before && after
+        })
 }
 
 /// The words that tell what a sentence is about, in the singular.
@@ -168,4 +168,16 @@ fn limit(words: &[String]) -> Option<Vec<String>> {
         }
     }
     found.then(|| topic(&masked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_holds_its_words_and_no_empty_one() {
+        for (word, expected) in [("for", true), ("after", true), ("", false), ("fo", false)] {
+            assert_eq!(listed(MARKS, word), expected, "{word:?}");
+        }
+    }
 }

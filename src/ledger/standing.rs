@@ -1,6 +1,7 @@
 //! Whether a sentence is a rule that holds for the rest of a thread.
 
 use super::meaning::{listed, words};
+use crate::message::steps;
 
 /// Words that may stand before what a sentence asks.
 const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
@@ -69,7 +70,7 @@ pub(super) fn may_ask(sentence: &str) -> bool {
 
 fn is_code(sentence: &str) -> bool {
     let begins = |byte| matches!(byte, b'}' | b')' | b'<' | b'=' | b'&' | b'(' | b':');
-    sentence.bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
+    steps::through(sentence).bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
 }
 
 /// Whether somebody else is said to have said something before the sentence asks for anything.
@@ -96,7 +97,7 @@ pub(super) fn is_standing(sentence: &str) -> bool {
 
 /// The parts of a sentence, without what may stand before what they ask.
 fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
-    let parts = sentence.split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
+    let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
     parts.flat_map(|part| part.split(" - ")).map(|part| {
         let words = words(part).take(200);
         words.skip_while(|word| listed(FILLERS, word)).collect()

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use crate::message::{ContentBlock, Message};
+use crate::message::{ContentBlock, Message, steps};
 
 /// Returns the user's own texts in a message.
 pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
@@ -15,7 +15,7 @@ pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
 fn own(text: &str) -> Cow<'_, str> {
     // As nearly all that people type: a third of what reading it for rules costs.
     let plain = |line: &str| fence(line).is_none() && !is_foreign(line);
-    if !text.contains('<') && text.split_inclusive('\n').all(plain) {
+    if !steps::through(text).contains('<') && text.split_inclusive('\n').all(plain) {
         return text.into();
     }
     let closings = closings(text);
@@ -23,7 +23,8 @@ fn own(text: &str) -> Cow<'_, str> {
     while !rest.is_empty() {
         // Looked for once a line, because a line may hold many tags.
         if at >= line_end {
-            line_end = rest.find('\n').map_or(text.len(), |end| at + end + 1);
+            let next = steps::up_to(rest, rest.find('\n'));
+            line_end = next.map_or(text.len(), |end| at + end + 1);
         }
         let line = rest.get(..line_end - at).unwrap_or(rest);
         let taken = match fence(line) {
@@ -64,7 +65,7 @@ fn fence(line: &str) -> Option<&str> {
 fn fenced(text: &str, mark: &str) -> usize {
     let mut length = 0;
     for line in text.split_inclusive('\n') {
-        length += line.len();
+        length += steps::through(line).len();
         let trimmed = line.trim();
         if trimmed.starts_with(mark) && trimmed.trim_start_matches(['`', '~']).is_empty() {
             break;
@@ -84,7 +85,7 @@ fn is_foreign(line: &str) -> bool {
 
 /// Where each tag is closed for the last time.
 fn closings(text: &str) -> HashMap<&str, usize> {
-    let closed = text.match_indices("</").filter_map(|(at, mark)| {
+    let closed = steps::through(text).match_indices("</").filter_map(|(at, mark)| {
         let rest = behind(text, at + mark.len());
         let name = name(rest)?;
         behind(rest, name.len()).trim_start().starts_with('>').then_some((name, at))
@@ -104,6 +105,7 @@ fn between_tags(
         let name = name(behind(line, from + 1))?;
         closings.get(name).filter(|last| **last > at + from).map(|_| (from, name))
     });
+    steps::up_to(line, opens.map(|(from, _)| from));
     let (from, name) = opens?;
     let closing = format!("</{name}");
     let body = behind(rest, from);
@@ -111,6 +113,7 @@ fn between_tags(
     let ends = body
         .match_indices(&closing)
         .find(|(found, closing)| behind(body, found + closing.len()).trim_start().starts_with('>'));
+    steps::up_to(body, ends.map(|(found, _)| found));
     let (found, closing) = ends?;
     let tail = behind(body, found + closing.len());
     let end = tail.find('>').map_or(tail.len(), |end| end + 1);

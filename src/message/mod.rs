@@ -49,6 +49,7 @@ pub(crate) mod redact;
 mod request;
 mod shared;
 mod sketch;
+pub(crate) mod steps;
 mod stored;
 mod text;
 mod thread_id;

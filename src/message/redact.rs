@@ -17,6 +17,7 @@ use super::{
     json::Json,
     media::{Document, Image, MediaSource},
     message::Message,
+    steps,
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolInput, ToolUse},
 };
@@ -89,7 +90,7 @@ impl CompactionReason {
 
 /// Returns the text without what the redactor takes out; the same handle where nothing goes.
 pub(crate) fn redacted_text(text: &Text, redactor: &dyn Redactor) -> Text {
-    match redactor.redact(text) {
+    match redactor.redact(steps::through(text)) {
         same if *same == **text => text.clone(),
         other => other.into_owned().into(),
     }
@@ -204,7 +205,7 @@ fn redacted_json(json: &Json, redactor: &dyn Redactor) -> Json {
 /// Returns whether anything was taken out. The depth is that of JSON that was read, at most 128.
 fn redact_value(value: &mut Value, redactor: &dyn Redactor) -> bool {
     let redact = |text: &mut String| {
-        let left = redactor.redact(text);
+        let left = redactor.redact(steps::through(text));
         let changed = *left != **text;
         if changed {
             *text = left.into_owned();

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::message::steps;
+
 /// How many bytes of a word count. What is longer is no word that anybody types.
 const WORD: usize = 64;
 
@@ -14,7 +16,7 @@ pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut small = String::new();
     let mut tell = |range: Range<usize>, most: usize| {
         small.clear();
-        let found = text.get(range.clone()).unwrap_or_default();
+        let found = steps::through(text.get(range.clone()).unwrap_or_default());
         if found.is_ascii() {
             small.push_str(found.get(..most).unwrap_or(found));
             small.make_ascii_lowercase();
@@ -49,7 +51,7 @@ pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
 
 fn next_word(text: &str, at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
-    rest.find(is_letter).map(|found| at + found)
+    steps::up_to(rest, rest.find(is_letter)).map(|found| at + found)
 }
 
 fn is_letter(letter: char) -> bool {

@@ -38,30 +38,15 @@ use crate::message::Message;
 /// ```
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], options: &AuditOptions) -> Retention {
-    let gathered = gathered(before, after, options);
-    searched(&gathered, before.len(), after, options).retention()
-}
-
-/// The facts of what was removed.
-fn gathered(before: &[Message], after: &[Message], options: &AuditOptions) -> Gathered {
     let mut gathered = Gathered::default();
     for index in removed(before, after) {
         if let Some(message) = before.get(index) {
             gathered.read(index, message, options);
         }
     }
-    gathered
-}
-
-fn searched<'a>(
-    gathered: &'a Gathered,
-    messages: usize,
-    after: &[Message],
-    options: &'a AuditOptions,
-) -> Search<'a> {
-    let mut search = Search::new(gathered, messages, options);
+    let mut search = Search::new(&gathered, before.len(), options);
     after.iter().for_each(|message| search.read(message));
-    search
+    search.retention()
 }
 
 /// The indices of the messages that do not stand after.
@@ -86,21 +71,21 @@ fn removed(before: &[Message], after: &[Message]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::steps;
 
     /// A thread of so many facts, and one that says half of them.
-    fn steps(count: usize) -> u64 {
+    fn steps_of(count: usize) -> u64 {
         let rule =
             |n: usize| format!("Never open drawer {n} of the shelf. See src/d{n}/a.rs, `a b`.\n");
         let before: String = (0..count).map(rule).collect();
         let after: String = (0..count / 2).map(|n| rule(n * 2)).collect();
         let (before, after) = ([Message::user(before)], [Message::assistant(after)]);
-        let options = AuditOptions::default();
-        searched(&gathered(&before, &after, &options), 1, &after, &options).steps()
+        steps::steps(u64::MAX, || drop(audit(&before, &after, &AuditOptions::default())))
     }
 
     #[test]
     fn the_work_of_the_search_grows_as_the_texts_do() {
-        let (small, large) = (steps(200), steps(1_600));
+        let (small, large) = (steps_of(200), steps_of(1_600));
         assert!(large <= small * 9, "{small} steps, then {large}");
         assert!(small >= 1_000, "{small} steps are too few to tell");
     }

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::token::{Token, canonical, tokens};
+use crate::message::steps;
 
 /// Finds phrases in texts.
 #[derive(Debug)]
@@ -18,8 +19,6 @@ pub(super) struct Automaton {
     /// How many tokens each phrase has.
     lengths: Vec<usize>,
     buffer: String,
-    /// Steps taken, for a test that counts them.
-    pub(super) steps: u64,
 }
 
 /// A word, and whether it is glued to the one before.
@@ -46,7 +45,6 @@ impl Automaton {
             nodes: vec![Node::default()],
             lengths: Vec::new(),
             buffer: String::new(),
-            steps: 0,
         }
     }
 
@@ -90,7 +88,7 @@ impl Automaton {
         let mut queue = VecDeque::from([ROOT]);
         while let Some(node) = queue.pop_front() {
             for (step, child) in children.remove(&node).unwrap_or_default() {
-                let fail = if node == ROOT { ROOT } else { self.follow(self.fail(node), step).0 };
+                let fail = if node == ROOT { ROOT } else { self.follow(self.fail(node), step) };
                 let ends = self.nodes.get(fail as usize).is_some_and(|at| !at.phrases.is_empty());
                 let further = self.nodes.get(fail as usize).map_or(ROOT, |at| at.shorter);
                 if let Some(child) = self.nodes.get_mut(child as usize) {
@@ -104,19 +102,15 @@ impl Automaton {
     /// The node behind a token.
     pub(super) fn step(&mut self, node: u32, token: &Token<'_>) -> u32 {
         let word = canonical(token.text, self.folds_case, &mut self.buffer);
-        let (next, steps) = match self.words.get(word) {
-            Some(word) => self.follow(node, (*word, token.glued)),
-            None => (ROOT, 1),
-        };
-        self.steps += steps;
-        next
+        let word = self.words.get(word);
+        word.map_or(ROOT, |word| self.follow(node, (*word, token.glued)))
     }
 
     /// Tells of every phrase that ends at this node: its number, and of how many tokens it is.
-    pub(super) fn ending(&mut self, mut node: u32, mut found: impl FnMut(usize, usize)) {
+    pub(super) fn ending(&self, mut node: u32, mut found: impl FnMut(usize, usize)) {
         while node != ROOT {
             let Some(at) = self.nodes.get(node as usize) else { break };
-            self.steps += 1;
+            steps::round();
             for phrase in &at.phrases {
                 found(*phrase, self.lengths.get(*phrase).copied().unwrap_or_default());
             }
@@ -124,17 +118,17 @@ impl Automaton {
         }
     }
 
-    /// The node behind a step, and how many links it took.
-    fn follow(&self, mut node: u32, step: Step) -> (u32, u64) {
-        let mut steps = 1;
+    /// The node behind a step.
+    fn follow(&self, mut node: u32, step: Step) -> u32 {
         while node != ROOT {
+            steps::round();
             if let Some(next) = self.next.get(&(node, step)) {
-                return (*next, steps);
+                return *next;
             }
-            (node, steps) = (self.fail(node), steps + 1);
+            node = self.fail(node);
         }
         // What stands before the first token of a phrase is nobody's business here.
-        (self.first.get(step.0 as usize).copied().unwrap_or(ROOT), steps)
+        self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
     }
 
     fn fail(&self, node: u32) -> u32 {

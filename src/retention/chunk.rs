@@ -4,6 +4,7 @@ use super::{
     scan,
     token::{is_quotation_mark, is_word},
 };
+use crate::message::steps;
 
 /// How far a word is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,11 +36,12 @@ pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     // Most words are of ASCII, where bytes can be asked, which are faster told apart.
     let ascii = word.is_ascii();
     let find = move |text: &str, border: bool| {
-        if ascii {
+        let found = if ascii {
             text.bytes().position(|byte| scan::is_border(byte) == border)
         } else {
             text.find(|c| is_border(c) == border)
-        }
+        };
+        steps::up_to(text, found)
     };
     std::iter::from_fn(move || {
         let start = find(rest, false)?;

@@ -1,6 +1,7 @@
 //! Command lines: in fences of a shell, and behind a prompt.
 
 use super::{class::FactClass, scan::is_listed};
+use crate::message::steps;
 
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
 
@@ -16,7 +17,7 @@ pub(super) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let (mut fenced, mut shell) = (false, false);
     // What ends the text that a command is given, and whether the last line goes on.
     let (mut until, mut goes_on) = ("", false);
-    for line in text.lines() {
+    for line in steps::through(text).lines() {
         let line = line.trim();
         if let Some(info) = line.strip_prefix("```") {
             fenced = !fenced;

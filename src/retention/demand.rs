@@ -1,6 +1,7 @@
 //! Sentences of the user that demand, forbid or prefer.
 
 use super::{class::FactClass, scan::one_line, wish::Words};
+use crate::message::steps;
 
 /// Signs of code and markup, in which words demand nothing.
 const CODE: [&str; 9] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>"];
@@ -20,7 +21,7 @@ pub(super) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 /// The paragraphs outside of fences, each on one line. An item of a list is one.
 pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
-    for line in text.lines() {
+    for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
         let item = item(line);
@@ -65,7 +66,11 @@ pub(crate) fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         // The bytes of three signs, and those that three wide ones begin with.
         let may_end = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | 0xe3 | 0xef);
-        while let Some(next) = paragraph.as_bytes().get(at..)?.iter().position(may_end) {
+        let next = |at: usize| {
+            let rest = paragraph.get(at..)?;
+            steps::up_to(rest, rest.as_bytes().iter().position(may_end))
+        };
+        while let Some(next) = next(at) {
             at += next;
             let sign = paragraph.get(at..)?.chars().next()?;
             let wide = matches!(sign, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
@@ -87,7 +92,7 @@ pub(crate) fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
 
 /// Whether the point behind a text belongs to its last word.
 fn abbreviates(text: &str) -> bool {
-    let last = text.rsplit([' ', '(']).next().unwrap_or_default();
+    let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     ["e.g", "i.e", "vs", "cf", "approx", "no"].iter().any(|word| word.eq_ignore_ascii_case(last))
 }
 

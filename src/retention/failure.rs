@@ -4,6 +4,7 @@ use super::{
     class::FactClass,
     scan::{self, Signs, Word, is_listed},
 };
+use crate::message::steps;
 
 /// How lines begin that tell of a failure.
 const OPENINGS: [&str; 10] = [
@@ -21,7 +22,7 @@ const OPENINGS: [&str; 10] = [
 
 /// Tells of the failures in a text: lines, and codes wherever they stand.
 pub(super) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    for line in text.lines() {
+    for line in steps::through(text).lines() {
         let line = line
             .trim_start_matches(|c: char| {
                 c.is_whitespace() || matches!(c, '-' | '*' | '>' | '\u{2022}')

@@ -21,7 +21,7 @@ use super::{
     task::tasks,
     words::words,
 };
-use crate::message::Message;
+use crate::message::{Message, steps};
 
 /// What was found, by class and by what is compared.
 #[derive(Clone, Debug, Default)]
@@ -205,7 +205,7 @@ fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 fn checkpoints(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     const WORD: &str = "heckpoint";
     // `contains` is many times faster than `match_indices`.
-    let named = text.contains(WORD).then_some(text);
+    let named = steps::through(text).contains(WORD).then_some(text);
     for (at, word) in named.iter().flat_map(|text| text.match_indices(WORD)) {
         let rest = text.get(at + word.len()..).unwrap_or_default();
         let name = rest.trim_start_matches([' ', ':', '`', '"']);

@@ -102,12 +102,6 @@ impl Phrases {
     pub(super) fn was_read(&self, number: usize) -> bool {
         self.read.contains(&number)
     }
-
-    /// How many steps it took.
-    #[cfg(test)]
-    pub(super) fn steps(&self) -> u64 {
-        self.exact.automaton.steps + self.folded.automaton.steps
-    }
 }
 
 /// What is looked for: without the sign at the end of a sentence, without the `v` of a version.

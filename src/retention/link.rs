@@ -1,10 +1,11 @@
 //! Addresses in a text.
 
 use super::class::FactClass;
+use crate::message::steps;
 
 /// Tells of the addresses in a word, and returns what stands before the first of them.
 pub(super) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) -> &'a str {
-    let Some(at) = word.find("://") else {
+    let Some(at) = steps::through(word).find("://") else {
         if let Some(host) = local(word) {
             note(FactClass::Url, host);
         }

@@ -5,6 +5,7 @@ use super::{
     class::FactClass,
     scan::{is_listed, is_listed_in_any_case},
 };
+use crate::message::steps;
 
 /// Tells of the hash that a word is: a UUID, a digest, a commit.
 pub(super) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
@@ -87,10 +88,12 @@ const UNITS: [&str; 80] = [
 /// Tells of the numbers with a unit in a text.
 pub(super) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let bytes = text.as_bytes();
+    let next = |at: usize| {
+        let rest = text.get(at..)?;
+        steps::up_to(rest, rest.as_bytes().iter().position(u8::is_ascii_digit))
+    };
     let mut at = 0;
-    while let Some(found) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(u8::is_ascii_digit))
-    {
+    while let Some(found) = next(at) {
         let start = at + found;
         let end = start + number_length(bytes.get(start..).unwrap_or_default());
         at = end;

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use super::fact::Speaker;
-use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput};
+use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
 
 /// As what a text is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,8 @@ fn of_user(text: &str, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     while let Some((at, name)) = next_machine_tag(rest) {
         let closing = format!("</{name}>");
         // Without an end, nobody can tell what is whose.
-        let Some(length) = rest.get(at..).and_then(|rest| rest.find(&closing)) else { break };
+        let found = rest.get(at..).and_then(|rest| steps::up_to(rest, rest.find(&closing)));
+        let Some(length) = found else { break };
         let end = at + length + closing.len();
         tell(Speaker::User, Kind::Said, rest.get(..at).unwrap_or_default());
         tell(Speaker::Tool, Kind::Output, rest.get(at..end).unwrap_or_default());
@@ -101,21 +102,27 @@ fn of_user(text: &str, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     tell(Speaker::User, Kind::Said, rest);
 }
 
-/// The next tag of a machine: where it begins, and its name.
+/// The next tag of a machine that begins a line or what is left of one: where, and its name.
 fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
     let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let tag = line.trim_start();
-        let name = tag.strip_prefix('<').and_then(|tag| tag.split_once('>')).map(|(name, _)| name);
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        let name = name.filter(|name| name.len() < 40 && name.chars().all(plain));
-        let name = name.filter(|name| MACHINE.iter().any(|word| name.contains(word)));
-        if let Some(name) = name {
-            return Some((at + line.len() - tag.len(), name));
+    loop {
+        // The end of a line is looked for where no tag begins it: there may be many tags on one.
+        let tag = text.get(at..)?.trim_start();
+        let start = text.len() - tag.len();
+        if let Some(name) = tag.strip_prefix('<').and_then(machine) {
+            return Some((start, name));
         }
-        at += line.len();
+        at = start + steps::up_to(tag, tag.find('\n'))? + 1;
     }
-    None
+}
+
+/// The name of the machine whose tag a text goes on with.
+fn machine(text: &str) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let end = steps::up_to(text, text.find(|c| !plain(c)))?;
+    let (name, rest) = text.split_at_checked(end)?;
+    let known = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
+    (known && rest.starts_with('>')).then_some(name)
 }
 
 /// What is in a result: texts and documents. Nothing in it is said by anybody else.
@@ -241,7 +248,7 @@ fn command_line(items: &[Value]) -> String {
 
 /// Returns a text without the sequences by which terminals colour it.
 fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains('\u{1b}') {
+    if !steps::through(text).contains('\u{1b}') {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,7 @@
 //! Texts between quotation marks.
 
 use super::class::FactClass;
+use crate::message::steps;
 
 /// The marks: what opens, and what closes.
 const PAIRS: [(char, char); 5] = [
@@ -17,7 +18,7 @@ const LONGEST: usize = 160;
 /// Tells of the quoted texts on the lines of a text, outside of fences.
 pub(super) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut fenced = false;
-    for line in text.lines() {
+    for line in steps::through(text).lines() {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
         // Nearly all lines have none of the marks, and bytes are told apart faster than characters.

@@ -5,6 +5,8 @@
 
 use std::{borrow::Cow, str::SplitWhitespace};
 
+use crate::message::steps;
+
 /// A word, as white space parts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
@@ -146,7 +148,7 @@ impl<'a> Words<'a> {
             length += 1;
         }
         self.at = start + length;
-        let text = self.text.get(start..self.at)?;
+        let text = steps::through(self.text.get(start..self.at)?);
         Some((text, if text.ends_with(['.', ':', '-']) { but_ending(text, signs) } else { signs }))
     }
 }
@@ -161,7 +163,7 @@ fn but_ending(text: &str, signs: Signs) -> Signs {
 /// Returns a text with one space for all white space between its words.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     let mut before = b' ';
-    let plain = text.bytes().all(|byte| {
+    let plain = steps::through(text).bytes().all(|byte| {
         let last = std::mem::replace(&mut before, byte);
         byte.is_ascii_graphic() || (byte == b' ' && last != b' ')
     });

@@ -132,12 +132,6 @@ impl<'a> Search<'a> {
         }
         of_files.into_values()
     }
-
-    /// How many steps it took.
-    #[cfg(test)]
-    pub(super) fn steps(&self) -> u64 {
-        self.phrases.steps()
-    }
 }
 
 /// Numbers the phrases of these. Paths and addresses without a space are found by their spelling.

@@ -1,6 +1,7 @@
 //! What is still to be done.
 
 use super::demand;
+use crate::message::steps;
 
 /// What a text says of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub(super) struct Task<'a> {
 pub(super) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
     let marks = MARKS.iter().any(|mark| text.contains(mark));
     let marked = move |line| if marks { marked(line) } else { None };
-    text.lines().filter_map(move |line| boxed(line.trim()).or_else(|| marked(line)))
+    steps::through(text).lines().filter_map(move |line| boxed(line.trim()).or_else(|| marked(line)))
 }
 
 const MARKS: [&str; 2] = ["TODO", "FIXME"];

@@ -3,6 +3,8 @@
 //! White space only says whether a token is glued to the one before. Quotation marks, backticks and
 //! double asterisks say nothing, so that quoting a thing differently changes nothing.
 
+use crate::message::steps;
+
 /// A word, a number or a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
@@ -36,6 +38,7 @@ impl<'a> Iterator for Tokens<'a> {
             let rest = self.text.get(start..)?;
             let first = rest.chars().next()?;
             let length = self.length(rest, first);
+            steps::up_to(rest, Some(length));
             self.at = start + length;
             self.before = Some(first);
             if first.is_whitespace() {

@@ -1,6 +1,7 @@
 //! Whether the words of a sentence demand something.
 
 use super::scan::is_listed;
+use crate::message::steps;
 
 /// Words that demand, wherever they stand.
 #[rustfmt::skip]
@@ -65,7 +66,8 @@ impl Words {
         self.ends.clear();
         self.line.push(' ');
         let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
-        for word in sentence.split(apart).filter(|word| !word.is_empty()).take(200) {
+        for word in steps::through(sentence).split(apart).filter(|word| !word.is_empty()).take(200)
+        {
             if word.is_ascii() {
                 let start = self.line.len();
                 self.line.push_str(word);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::message::{ContentBlock, Message, Role, ToolUse};
+use crate::message::{ContentBlock, Message, Role, ToolUse, steps};
 
 /// What was found in a thread, each list in the order of the thread and without repetitions.
 #[derive(Debug, Default)]
@@ -133,13 +133,15 @@ impl Gathered {
     }
 
     fn read_output(&mut self, text: &str) {
-        for line in text.lines().filter(|line| line.len() < 300 && is_error(line)) {
+        for line in steps::through(text).lines().filter(|line| line.len() < 300 && is_error(line)) {
             self.errors.note(line.trim());
         }
     }
 
     fn find_paths(&mut self, text: &str, written: bool) {
-        for word in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c)) {
+        for word in
+            steps::through(text).split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c))
+        {
             let word = word.trim_end_matches(['.', ':', '!', '?']);
             if is_path(word) {
                 let order = self.files.len();
@@ -209,13 +211,14 @@ fn telling(sentences: &[String], words_of_thread: &HashMap<String, usize>) -> Ve
 }
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines().map(|line| line.trim_start_matches(['#', '-', '*', '>', ' ']));
+    let lines = steps::through(text).lines();
+    let lines = lines.map(|line| line.trim_start_matches(['#', '-', '*', '>', ' ']));
     let parts = lines.flat_map(|line| line.split_inclusive(". "));
     parts.map(str::trim).filter(|sentence| sentence.chars().any(char::is_alphabetic))
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words = steps::through(text).split(|c: char| !c.is_alphanumeric() && c != '_');
     words.filter(|word| word.chars().count() > 3).map(str::to_lowercase)
 }
 

@@ -29,3 +29,6 @@ pub use failing_store::FailingStore;
 pub use hostile::{HostileModel, Misbehaviour};
 pub use scripted::{Answer, ScriptedModel};
 pub use sleeper::WakefulSleeper;
+
+#[cfg(test)]
+mod prose;

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::message::steps;
+
 /// What is taken out of a thread, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -141,14 +143,16 @@ impl List<File> {
     fn merge(&mut self) {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut merged: Vec<(usize, File)> = Vec::new();
-        for (order, file) in std::mem::take(&mut self.items).into_iter().enumerate() {
-            let place = *places.entry(file.path.clone()).or_insert(merged.len());
-            match merged.get_mut(place) {
-                Some((last, known)) => {
-                    *last = order;
-                    file.tools.into_iter().for_each(|(tool, count)| known.add(tool, count));
-                }
-                None => merged.push((order, file)),
+        for (order, File { path, tools }) in std::mem::take(&mut self.items).into_iter().enumerate()
+        {
+            let place = *places.entry(path.clone()).or_insert(merged.len());
+            if place == merged.len() {
+                merged.push((order, File { path, tools: Vec::new() }));
+            }
+            if let Some((last, known)) = merged.get_mut(place) {
+                *last = order;
+                // Also of the first: a digest that a model wrote may name any number.
+                tools.into_iter().for_each(|(tool, count)| known.add(tool, count));
             }
         }
         merged.sort_by_key(|(last, file)| (u64::MAX - file.count(), usize::MAX - last));
@@ -163,7 +167,8 @@ impl File {
     }
 
     fn add(&mut self, tool: String, count: u64) {
-        let known = self.tools.iter().position(|(name, _)| *name == tool);
+        let same = |(name, _): &(String, u64)| *steps::through(name) == tool;
+        let known = self.tools.iter().position(same);
         // A handful of tools says enough; the others count as one.
         let last = (self.tools.len() >= TOOLS).then_some(TOOLS - 1);
         let opens_others = self.tools.len() + 1 == TOOLS;

@@ -58,7 +58,8 @@ struct Walk {
 impl Walk {
     fn message(&mut self, message: &Message, stays: bool) {
         let summarises = message.content.iter().any(|block| summary(block).is_some());
-        self.facts.messages += usize::from(!summarises && !stays);
+        let counts = usize::from(!summarises && !stays);
+        self.facts.messages = self.facts.messages.saturating_add(counts);
         let texts = || message.content.iter().filter_map(ContentBlock::as_text);
         match message.role {
             // What stays need not be told.
@@ -208,4 +209,37 @@ fn tool_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let fits = (1..=64).contains(&name.len()) && name.chars().all(plain);
     if fits { name.to_owned() } else { "tool".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{message::steps, strategy::digest::write};
+
+    /// The facts of a summary that a model wrote as a digest is written, and of one more message.
+    fn of_digest(body: &str) -> Facts {
+        let text = format!("{}\n\n{body}", write::opening(usize::MAX, true));
+        let digest = Message::summary(Role::User, Summary::new(text));
+        gather(&[digest, Message::assistant("Done.")], |_| false)
+    }
+
+    #[test]
+    fn a_digest_that_claims_all_that_can_be_counted_is_counted_no_further() {
+        let most = write::note(u64::MAX, "more");
+        let facts = of_digest(&format!("## {}\n\n{most}{most}", write::LATER));
+        assert_eq!((facts.messages, facts.later.left_out), (usize::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn files_with_many_tools_are_put_together_in_work_that_grows_as_they_do() {
+        let of = |count: usize| {
+            let tools: Vec<String> = (0..count).map(|tool| format!("tool{tool} 1")).collect();
+            let line = format!("- `/a.rs`: {}\n", tools.join(", "));
+            let body = format!("## {}\n\n{line}{line}", write::FILES);
+            let work = || assert_eq!(of_digest(&body).files.items.len(), 1);
+            steps::steps(u64::MAX, work)
+        };
+        let (small, large) = (of(100), of(800));
+        assert!(large <= small * 9, "{small} steps, then {large}");
+    }
 }

@@ -8,6 +8,7 @@ use super::{
     facts::{Command, Facts, File, List, Quote},
     write,
 };
+use crate::message::steps;
 
 /// Returns what a digest holds, or `None` if the text is no digest.
 pub(super) fn read(text: &str) -> Option<Facts> {
@@ -18,7 +19,7 @@ pub(super) fn read(text: &str) -> Option<Facts> {
     }
     let mut facts = Facts { messages: count, ..Facts::default() };
     let (mut title, mut root) = ("", "");
-    for line in body.split('\n') {
+    for line in steps::through(body).split('\n') {
         match line.strip_prefix("## ") {
             Some(next) => title = next,
             None if title == write::FILES && root.is_empty() => {
@@ -69,7 +70,10 @@ impl<T> List<T> {
     fn take(&mut self, line: &str, item: impl Fn(&str) -> Option<T>) {
         match line.strip_prefix("- ") {
             Some(text) => self.items.extend(item(text)),
-            None => self.left_out += left_out(line, "more").unwrap_or_default(),
+            None => {
+                let count = left_out(line, "more").unwrap_or_default();
+                self.left_out = self.left_out.saturating_add(count);
+            }
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Plain scanning of texts: lines, sentences that demand, paths, failures. No patterns, no model.
 
+use crate::message::steps;
+
 /// Returns a text on one line of at most so many characters: white space in one, no escape
 /// sequences of terminals, no backticks, which would end the quote that it stands in.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
+    steps::through(text);
     let mut space = false;
     let mut chars = text.chars();
     while let Some(next) = chars.next() {
@@ -70,7 +73,7 @@ const CODE: [&str; 12] = ["{", "}", ";", "</", "==", "=>", "->", "::", "|", "()"
 /// fences, and what looks like code, does not count.
 pub(super) fn rules(text: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
-    let outside = text.lines().filter(move |line| {
+    let outside = steps::through(text).lines().filter(move |line| {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
         !fenced && !fence
@@ -83,7 +86,8 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line;
     std::iter::from_fn(move || {
         let ends = |pair: &[u8]| matches!(pair, [b'.' | b'!' | b'?', b' ']);
-        let end = rest.as_bytes().windows(2).position(ends).map_or(rest.len(), |at| at + 2);
+        let end = steps::up_to(rest, rest.as_bytes().windows(2).position(ends));
+        let end = end.map_or(rest.len(), |at| at + 2);
         let (sentence, after) = rest.split_at_checked(end).filter(|_| end > 0)?;
         rest = after;
         Some(sentence.trim())
@@ -97,7 +101,8 @@ fn is_rule(sentence: &str) -> bool {
         return false;
     }
     let plain = !CODE.iter().any(|sign| sentence.contains(sign));
-    let words = sentence.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
+    let words =
+        steps::through(sentence).split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
     let words = words.map(|word| word.to_ascii_lowercase().replace('’', "'"));
     let (mut before, mut two_before) = (String::new(), String::new());
     let mut demands = words.filter(|word| !word.is_empty()).map(|word| {
@@ -158,7 +163,8 @@ pub(super) fn is_path_in(field: &str, value: &str) -> bool {
 
 /// Returns the paths in a command.
 pub(super) fn paths_in(command: &str) -> impl Iterator<Item = &str> {
-    let words = command.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|;&=,$*".contains(c));
+    let words = steps::through(command)
+        .split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|;&=,$*".contains(c));
     words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| is_path(word))
 }
 
@@ -182,7 +188,7 @@ const FAILURES: [&str; 12] = [
 pub(super) fn failure(text: &str) -> Option<&str> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let start = uncoloured(line);
+        let start = uncoloured(steps::through(line));
         let named = start.split_whitespace().next().unwrap_or_default();
         let raised = named.ends_with("Error:") || named.ends_with("Exception:");
         if raised || FAILURES.iter().any(|words| start.starts_with(words)) {
@@ -208,7 +214,7 @@ fn uncoloured(line: &str) -> &str {
 pub(super) fn first_lines(text: &str, count: usize) -> &str {
     let text = text.trim_start();
     let end = text.match_indices('\n').nth(count.saturating_sub(1)).map(|(at, _)| at);
-    text.get(..end.unwrap_or(text.len())).unwrap_or_default().trim_end()
+    text.get(..steps::up_to(text, end).unwrap_or(text.len())).unwrap_or_default().trim_end()
 }
 
 /// Returns the commands in the fenced blocks of a shell, each as it stands.
@@ -217,9 +223,10 @@ pub(super) fn shell_blocks(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
-            let at = rest.find("```")?;
+            let at = steps::up_to(rest, rest.find("```"))?;
             let (info, body) = rest.get(at + 3..)?.split_once('\n')?;
-            let end = body.find("```").unwrap_or(body.len());
+            steps::through(info);
+            let end = steps::up_to(body, body.find("```")).unwrap_or(body.len());
             rest = body.get(end..)?.trim_start_matches('`');
             let block = body.get(..end)?.trim();
             if SHELLS.contains(&info.trim()) && !block.is_empty() {

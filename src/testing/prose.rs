@@ -1,0 +1,136 @@
+//! Tests that count what reading prose costs: it ends, and in work that grows as the text does.
+
+#[path = "../../tests/support/language.rs"]
+mod language;
+#[path = "../../tests/support/odd.rs"]
+mod odd;
+#[path = "../../tests/fuzz_cases/prose.rs"]
+#[expect(dead_code, reason = "what is fuzzed is not counted")]
+mod readers;
+#[path = "../../tests/support/tries.rs"]
+mod tries;
+
+use std::{collections::BTreeSet, env, fs, path::PathBuf};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::message::steps::{round, steps};
+use readers::READERS;
+use tries::tries;
+
+/// The most steps for each byte of a text, and for what is read beside it. Most is for facts: the
+/// text is said four times, and everything is looked for four times in it.
+const MOST: (u64, u64) = (500, 100_000);
+
+/// How many more steps than twice as many twice the text may take.
+const SPARE: u64 = 20_000;
+
+/// How many bytes of each end of a recorded text are read to every word, and of how many texts.
+const CUT: (usize, usize) = (160, 60);
+
+/// The steps of a reader over a text.
+fn steps_of(read: fn(&str), text: &str) -> u64 {
+    steps(text.len() as u64 * MOST.0 + MOST.1, || read(text))
+}
+
+/// Checks that a reader takes no more than twice the steps for twice the text.
+fn check_growth(name: &str, read: fn(&str), small: &str, large: &str) {
+    let (few, many) = (steps_of(read, small), steps_of(read, large));
+    let start: String = small.chars().take(60).collect();
+    assert!(many <= few * 22 / 10 + SPARE, "{name}: {few} steps, then {many}, for {start:?}...");
+}
+
+#[test]
+fn every_reader_counts_its_steps() {
+    for (name, read) in READERS {
+        let uncounted = name == "recall" && !cfg!(feature = "recall");
+        let text = "Use 2 tabs, never spaces. ".repeat(40);
+        assert!(steps_of(read, &text) >= 200 || uncounted, "{name}");
+    }
+}
+
+#[test]
+fn work_over_its_limit_fails() {
+    let work = || (0..2_000).for_each(|_| round());
+    assert!(std::panic::catch_unwind(|| steps(1_000, work)).is_err());
+    assert_eq!(steps(3_000, work), 2_000);
+}
+
+#[test]
+fn hostile_texts_take_work_that_grows_as_they_do() {
+    for (name, read) in READERS {
+        for part in odd::HOSTILE {
+            let count = 2_000 / part.len();
+            let text = |count| odd::repeated(part, count);
+            check_growth(name, read, &text(count), &text(2 * count));
+        }
+        for pair in odd::PAIRS {
+            let count = 2_000 / (pair.0.len() + pair.1.len());
+            let text = |count| odd::nested(*pair, count);
+            check_growth(name, read, &text(count), &text(2 * count));
+        }
+    }
+}
+
+#[test]
+fn recorded_texts_end_wherever_they_are_cut() {
+    let texts = recorded();
+    let every = texts.len().div_ceil(CUT.1).max(1);
+    for (_, read) in READERS {
+        for text in &texts {
+            steps_of(read, text);
+        }
+        for piece in texts.iter().step_by(every).flat_map(|text| pieces(text)) {
+            steps_of(read, piece);
+        }
+    }
+}
+
+/// What a text begins with, up to each of the words of its head, and what it ends with.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let gaps = || text.match_indices(char::is_whitespace).map(|(at, _)| at);
+    let heads = gaps().take_while(|at| *at <= CUT.0).filter_map(|at| text.get(..at));
+    let tails = gaps().filter(|at| at + CUT.0 >= text.len()).filter_map(|at| text.get(at..));
+    heads.chain(tails)
+}
+
+/// The texts in recorded requests; none, and a line that says so, where there are no records.
+fn recorded() -> Vec<String> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
+    let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
+    let (mut paths, mut texts) = (vec![root.clone()], BTreeSet::new());
+    while let Some(path) = paths.pop() {
+        let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+        paths.extend(entries.map(|entry| entry.path()));
+        let record = fs::read_to_string(path).unwrap_or_default();
+        collect(&serde_json::from_str(&record).unwrap_or_default(), &mut texts);
+    }
+    if texts.is_empty() {
+        println!("skipped: no transcripts in {}", root.display());
+    }
+    texts.into_iter().collect()
+}
+
+/// Adds the texts of more than one word.
+fn collect(value: &Value, texts: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) if text.contains(' ') => drop(texts.insert(text.clone())),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|value| collect(value, texts)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(tries(40))]
+
+    #[test]
+    fn any_text_takes_work_that_grows_as_it_does(text in language::text()) {
+        let small = text.repeat(1 + 1_000 / text.len().max(1));
+        for (name, read) in READERS {
+            steps_of(read, &text);
+            check_growth(name, read, &small, &small.repeat(2));
+        }
+    }
+}
