@@ -217,7 +217,7 @@ fn a_call_for_a_shorter_summary_that_fails_is_no_end() {
     for kind in [
         ModelErrorKind::Authentication,
         ModelErrorKind::Other,
-        ModelErrorKind::Overflow { limit: None, found: None },
+        ModelErrorKind::Overflow { limit: None, found: None, output: None },
     ] {
         let mut run = run();
         answer(&mut run, |asked| match asked.condenses {
@@ -362,7 +362,7 @@ fn a_stored_run_with_counters_of_any_size_goes_on() {
     let mut rounds = 0;
     while let RunStep::Call { request, .. } = run.step() {
         let opens = request.messages.len() == 1;
-        let overflow = fails(ModelErrorKind::Overflow { limit: None, found: None });
+        let overflow = fails(ModelErrorKind::Overflow { limit: None, found: None, output: None });
         match (rounds, opens) {
             (3, _) => run.handle_error(overflow).unwrap(),
             (_, true) => run.handle_turn(append("More.")).unwrap(),
@@ -409,7 +409,7 @@ fn misbehave(way: u8, asked: &Asked<'_>) -> Result<Turn, ModelError> {
         2 => stops(StopReason::Refusal),
         3 => stops(StopReason::MaxTokens),
         4 => Err(fails(ModelErrorKind::Other)),
-        5 => Err(fails(ModelErrorKind::Overflow { limit: None, found: None })),
+        5 => Err(fails(ModelErrorKind::Overflow { limit: None, found: None, output: None })),
         6 => Ok(append(&"x".repeat(3_000))),
         7 => Err(fails(ModelErrorKind::Refused)),
         _ => Ok(diligent(asked)),
