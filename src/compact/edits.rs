@@ -285,7 +285,9 @@ impl<'a> Sweep<'a> {
         let end = Position::before(self.messages.len());
         self.keep(kept_from..end);
         self.close(self.messages.len());
-        Plan::from_splices(self.messages.len(), self.splices).with_stripped(self.stripped)
+        Plan::from_splices(self.messages.len(), self.splices)
+            .with_stripped(self.stripped)
+            .with_reasoning_marked(self.messages)
     }
 
     /// Keeps a range of blocks, but for what is stripped.
@@ -315,9 +317,7 @@ impl<'a> Sweep<'a> {
             if blocks.is_empty() {
                 continue;
             }
-            // Reasoning that stays behind an edit was signed for another prefix: a part is marked.
-            let unmarked = !message.prefix_rewritten && self.reasons(message);
-            if blocks.len() == all && !unmarked {
+            if blocks.len() == all {
                 self.close(index);
                 self.next = index + 1;
             } else {
@@ -335,11 +335,6 @@ impl<'a> Sweep<'a> {
                 self.insert.push(Insert::Part { message: index, blocks: more });
             }
         }
-    }
-
-    fn reasons(&self, message: &Message) -> bool {
-        let known = message.sketch();
-        known.role() == Role::Assistant && known.has_reasoning()
     }
 
     fn strips(&self, index: usize, message: &Message, block: usize) -> bool {

@@ -1,4 +1,13 @@
-//! A plan that was prepared while the thread went on.
+//! Reasoning after a rewrite, and plans that were prepared while the thread went on.
+//!
+//! A model signs its reasoning for what stood before it. So whatever a plan changes, the messages
+//! after its first change that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
+//! providers that would refuse the reasoning leave it out. The marks are parts of the plan: a plan
+//! that was stored gives them again.
+//!
+//! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
+
+use std::ops::Range;
 
 use super::{
     blocks::Blocks,
@@ -8,9 +17,43 @@ use super::{
 use crate::message::Message;
 
 impl Plan {
-    /// Returns the plan for the thread that it was made for with more messages behind it: what came
-    /// since stays. Reasoning in it was signed for a thread that the plan rewrites, so the messages
-    /// that hold some are marked ([`prefix_rewritten`]). A plan that changes nothing marks nothing.
+    /// Returns the plan with all reasoning marked ([`prefix_rewritten`]) that stands after its first
+    /// change: in messages that stay, and in those that it puts in. A plan that changes nothing marks
+    /// nothing, and a marked plan is returned as it is.
+    ///
+    /// Plans of replacements, of edits and of trimming are marked already, and a proposal is when it
+    /// is [settled](crate::strategy::Snapshot::settle).
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Role, compact::Splice, message::Thinking};
+    ///
+    /// let thought = Thinking::new("They greeted me.", Some("signature".into()));
+    /// let answer = Message::new(Role::Assistant, vec![thought.into()]);
+    /// let thread = [Message::user("Hi."), answer];
+    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+    /// assert!(!plan.after(&thread)?[0].prefix_rewritten);
+    /// assert!(plan.with_reasoning_marked(&thread).after(&thread)?[0].prefix_rewritten);
+    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// ```
+    ///
+    /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
+    pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
+        if self.is_empty() || !messages.iter().skip(self.first_touched()).any(Message::is_signed) {
+            return self.map_splices(Splice::marked);
+        }
+        let mut splices = Vec::with_capacity(self.splices().len());
+        let mut next = self.first_touched();
+        for splice in self.splices() {
+            splices.extend(marks(messages, next..splice.at.start));
+            splices.push(splice.clone().marked());
+            next = splice.at.end;
+        }
+        splices.extend(marks(messages, next..messages.len()));
+        Self::from_splices(self.messages_before(), splices).with_stripped(self.blocks_stripped())
+    }
+
+    /// Returns the plan for the thread that it was made for with more messages after it, which stay,
+    /// with their [reasoning marked](Self::with_reasoning_marked).
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -23,20 +66,36 @@ impl Plan {
     /// assert_eq!(thread[1], Message::user("and now?"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
     pub fn extended(&self, messages: &[Message]) -> Self {
-        let since = messages.iter().enumerate().skip(self.messages_before());
-        let signed = since.filter(|(_, message)| !self.is_empty() && message.is_signed());
-        let marked = signed.map(|(index, message)| {
-            let blocks = Blocks::first_of(message.content.len());
-            let part = Insert::Part { message: index, blocks };
-            Splice { at: index..index + 1, insert: part.into() }
-        });
-        let splices = self.splices().iter().cloned().chain(marked).collect();
         let before = messages.len().max(self.messages_before());
-        Self::from_splices(before, splices).with_stripped(self.blocks_stripped())
+        Self::from_splices(before, self.splices().to_vec())
+            .with_stripped(self.blocks_stripped())
+            .with_reasoning_marked(messages)
     }
+}
+
+impl Splice {
+    /// A part is marked when it is built; here the messages are that come.
+    fn marked(mut self) -> Self {
+        for insert in self.insert.iter_mut() {
+            match insert {
+                Insert::Message { message } if message.is_signed() => {
+                    *message = message.clone().rewritten();
+                }
+                Insert::Message { .. } | Insert::Part { .. } => {}
+            }
+        }
+        self
+    }
+}
+
+/// The splices that mark the messages of a range that stay and hold reasoning.
+fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Splice> {
+    let stays = messages.iter().enumerate().take(range.end).skip(range.start);
+    stays.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
+        let blocks = Blocks::first_of(message.content.len());
+        Splice { at: index..index + 1, insert: Insert::Part { message: index, blocks }.into() }
+    })
 }
 
 #[cfg(test)]

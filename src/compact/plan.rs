@@ -172,6 +172,10 @@ impl Plan {
         })
     }
 
+    pub(super) fn map_splices(self, change: impl FnMut(Splice) -> Splice) -> Self {
+        Self { splices: self.splices.into_iter().map(change).collect(), ..self }
+    }
+
     /// Returns the plan with another text in the last summary that it puts in.
     pub(crate) fn with_last_summary(mut self, text: Text) -> Self {
         let inserts = self.splices.iter_mut().flat_map(|splice| &mut splice.insert);

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     apply,
-    blocks::Blocks,
     insert::Insert,
     plan::{Plan, Splice},
 };
@@ -113,7 +112,9 @@ pub(crate) fn trim_after(
     }
     sweep.pass(next..messages.len());
     let Sweep { splices, results, bytes_removed, .. } = sweep;
-    let plan = Plan::from_splices(messages.len(), splices).with_stripped(plan.blocks_stripped());
+    let plan = Plan::from_splices(messages.len(), splices)
+        .with_stripped(plan.blocks_stripped())
+        .with_reasoning_marked(messages);
     Trimmed { plan, results, bytes_removed }
 }
 
@@ -136,25 +137,19 @@ impl Sweep<'_> {
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
         let least = self.options.min_bytes;
-        for (index, message) in range.zip(ahead(messages, |known| may_work_on(known, least))) {
+        for (index, message) in range.zip(ahead(messages, |known| may_be_long(known, least))) {
             self.take_up(index, message);
         }
     }
 
     fn take_up(&mut self, index: usize, message: &Message) {
-        let trimmed = self.trimmed(index, message);
-        let insert = match trimmed {
-            Some(message) => Insert::Message { message },
-            None if !self.splices.is_empty() && message.is_signed() => {
-                Insert::Part { message: index, blocks: Blocks::first_of(message.content.len()) }
-            }
-            None => return,
-        };
+        let Some(message) = self.trimmed(index, message) else { return };
+        let insert = Insert::Message { message };
         if self.splices.is_empty() {
-            // From here on nearly every message that may be worked on has a splice.
+            // From here on nearly every message that may be long has a splice.
             let least = self.options.min_bytes;
             let rest = self.messages.iter().skip(index).map(Message::sketch);
-            self.splices.reserve(rest.filter(|known| may_work_on(*known, least)).count());
+            self.splices.reserve(rest.filter(|known| may_be_long(*known, least)).count());
         }
         self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
     }
@@ -205,11 +200,6 @@ impl Sweep<'_> {
             extra: result.extra.clone(),
         })
     }
-}
-
-/// Whether a message may be trimmed, or marked behind one that was.
-fn may_work_on(known: Sketch, bytes: usize) -> bool {
-    known.has_reasoning() || may_be_long(known, bytes)
 }
 
 /// Whether a message may hold a result with a text of so many bytes, as far as its handle knows.

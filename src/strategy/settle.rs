@@ -33,6 +33,9 @@ impl Snapshot {
     /// count, and where they do not fit, its summary gives way by up to a half. Rules that were
     /// taken back are not put back and are not missed.
     ///
+    /// However the plan was made, reasoning after its first change is
+    /// [marked](Plan::with_reasoning_marked).
+    ///
     /// A plan without a summary is measured and left as it is, but that rules which it takes away come
     /// in their place, as a summary of nothing else. So is one that was measured before.
     ///
@@ -59,6 +62,8 @@ impl Snapshot {
     ///
     /// [`Rejection`], as [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
+        let plan = proposal.plan.with_reasoning_marked(self.messages());
+        let proposal = Proposal { plan, ..proposal };
         let after = self.accept(&proposal.plan, brief)?;
         let Some(policy) = &brief.retention else {
             return Ok(Settled { proposal, shortfall: None });
@@ -146,4 +151,47 @@ fn last_summary(plan: &Plan) -> Option<&Text> {
         if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
     });
     summaries.last()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compact::{Insert, Splice},
+        message::{Role, Thinking},
+    };
+
+    fn thoughtful(text: &str) -> Message {
+        let thought = Thinking::new("Hm.", Some("sig".into()));
+        Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(text)])
+    }
+
+    fn marks(plan: &Plan, thread: &[Message]) -> Vec<bool> {
+        plan.after(thread).unwrap().iter().map(|message| message.prefix_rewritten).collect()
+    }
+
+    #[test]
+    fn reasoning_after_the_first_change_is_marked_however_the_plan_was_made() {
+        let said = || Message::user("Something of some length, so that it pays to take it out.");
+        let thread =
+            vec![said(), thoughtful("one"), said(), thoughtful("two"), Message::user("Go on.")];
+        let snapshot = Snapshot::new(thread.clone());
+        // A host's own plan, that also puts in an old answer as a message of its own.
+        let again = Insert::Message { message: thoughtful("again") };
+        let splices = vec![
+            Splice { at: 2..3, insert: Vec::new().into() },
+            Splice { at: 4..4, insert: again.into() },
+        ];
+        let plan = Plan::from_splices(5, splices);
+        assert_eq!(marks(&plan, &thread), [false; 5]);
+        let settled = snapshot.settle(Proposal::new(plan), &Brief::default()).unwrap();
+        let plan = settled.proposal.plan.clone();
+        assert_eq!(marks(&plan, &thread), [false, false, true, true, false]);
+        // The marks are in the stored plan, and settling again finds nothing to mark.
+        let stored = serde_json::to_string(&plan).unwrap();
+        let read: Plan = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read.after(&thread).unwrap(), plan.after(&thread).unwrap());
+        let again = snapshot.settle(settled.proposal, &Brief::default()).unwrap();
+        assert_eq!(again.proposal.plan, plan);
+    }
 }

@@ -21,19 +21,24 @@ pub(crate) fn compact(
     let loop_from = open_loop.unwrap_or(thread.len());
     let mut built: Vec<Message> = thread[..first].to_vec();
     let mut waiting = ranges.iter().peekable();
+    // The first message that another one stands in the place of, or before.
+    let mut changed: Option<usize> = None;
     for (index, message) in thread.iter().enumerate().skip(first) {
         let mut part: Vec<ContentBlock> = Vec::new();
         let mut own: Vec<usize> = Vec::new();
+        let start = built.len();
         for (block, content) in message.content.iter().enumerate() {
             let at = Position { message: index, block };
             while let Some((_, insert)) = waiting.next_if(|(range, _)| range.end <= at) {
                 if !insert.is_empty() {
+                    changed.get_or_insert(start);
                     close(message, &mut part, &mut built, &mut own);
                 }
                 built.extend(insert.iter().cloned());
             }
             let taken = waiting.peek().filter(|(range, _)| range.contains(&at));
             if let Some((_, insert)) = taken {
+                changed.get_or_insert(start);
                 // What comes goes where the range begins; what stood before it is complete. Where
                 // nothing comes, the message goes on behind the range.
                 if !insert.is_empty() {
@@ -41,6 +46,8 @@ pub(crate) fn compact(
                 }
             } else if !stripped(message.role, content, strip, index < loop_from) {
                 part.push(content.clone());
+            } else {
+                changed.get_or_insert(start);
             }
         }
         close(message, &mut part, &mut built, &mut own);
@@ -52,10 +59,16 @@ pub(crate) fn compact(
         }
         let end = Position { message: index, block: message.content.len() };
         while let Some((_, insert)) = waiting.next_if(|(range, _)| range.end <= end) {
+            if !insert.is_empty() {
+                changed.get_or_insert(built.len());
+            }
             built.extend(insert.iter().cloned());
         }
     }
     waiting.for_each(|(_, insert)| built.extend(insert.iter().cloned()));
+    for message in built.iter_mut().skip(changed.unwrap_or(usize::MAX)) {
+        message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
+    }
     built
 }
 
@@ -76,7 +89,6 @@ fn close(
     }
     let mut message = source.clone();
     message.make_mut().content = std::mem::take(part);
-    message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
     own.push(built.len());
     built.push(message);
 }
