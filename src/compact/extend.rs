@@ -38,18 +38,21 @@ impl Plan {
     ///
     /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
     pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
-        if self.is_empty() || !messages.iter().skip(self.first_touched()).any(Message::is_signed) {
-            return self.map_splices(Splice::marked);
+        // A part is marked when it is built.
+        let plan = self.with_new_messages(mark);
+        let first = plan.first_touched();
+        if plan.is_empty() || !messages.iter().skip(first).any(Message::is_signed) {
+            return plan;
         }
-        let mut splices = Vec::with_capacity(self.splices().len());
-        let mut next = self.first_touched();
-        for splice in self.splices() {
+        let mut splices = Vec::with_capacity(plan.splices().len());
+        let mut next = first;
+        for splice in plan.splices() {
             splices.extend(marks(messages, next..splice.at.start));
-            splices.push(splice.clone().marked());
+            splices.push(splice.clone());
             next = splice.at.end;
         }
         splices.extend(marks(messages, next..messages.len()));
-        Self::from_splices(self.messages_before(), splices).with_stripped(self.blocks_stripped())
+        Self::from_splices(plan.messages_before(), splices).with_stripped(plan.blocks_stripped())
     }
 
     /// Returns the plan for the thread that it was made for with more messages after it, which stay,
@@ -74,18 +77,9 @@ impl Plan {
     }
 }
 
-impl Splice {
-    /// A part is marked when it is built; here the messages are that come.
-    fn marked(mut self) -> Self {
-        for insert in self.insert.iter_mut() {
-            match insert {
-                Insert::Message { message } if message.is_signed() => {
-                    *message = message.clone().rewritten();
-                }
-                Insert::Message { .. } | Insert::Part { .. } => {}
-            }
-        }
-        self
+fn mark(message: &mut Message) {
+    if message.is_signed() {
+        *message = message.clone().rewritten();
     }
 }
 

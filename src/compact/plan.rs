@@ -172,8 +172,15 @@ impl Plan {
         })
     }
 
-    pub(super) fn map_splices(self, change: impl FnMut(Splice) -> Splice) -> Self {
-        Self { splices: self.splices.into_iter().map(change).collect(), ..self }
+    /// Returns the plan with its new messages changed.
+    pub(crate) fn with_new_messages(mut self, mut change: impl FnMut(&mut Message)) -> Self {
+        for insert in self.splices.iter_mut().flat_map(|splice| splice.insert.iter_mut()) {
+            match insert {
+                Insert::Message { message } => change(message),
+                Insert::Part { .. } => {}
+            }
+        }
+        self
     }
 
     /// Returns the plan with another text in the last summary that it puts in.

@@ -61,7 +61,7 @@ impl FromStr for CheckpointId {
 
 impl CheckpointId {
     /// The id as a number of four bytes, for where room is short.
-    pub(super) fn packed(self) -> u32 {
+    pub(crate) fn packed(self) -> u32 {
         let digit = |sign: u8| match sign {
             b'a'..=b'z' => sign - b'a',
             _ => sign.saturating_sub(b'0').saturating_add(26),

@@ -35,6 +35,7 @@ mod registry;
 mod rules;
 mod settle;
 mod snapshot;
+mod stamps;
 mod summarize;
 mod tagged;
 mod tail;

@@ -73,14 +73,15 @@ impl Snapshot {
             return proposal;
         }
         let unsaid = unsaid(self.rules().active(), after, self.system());
-        let list =
-            ledger::titled(&unsaid, self.room(after, brief).min(RULES_TOKENS), self.counter());
+        let room = self.room(after, brief).saturating_sub(self.stamp_tokens());
+        let list = ledger::titled(&unsaid, room.min(RULES_TOKENS), self.counter());
         if list.is_empty() {
             return proposal;
         }
         let summary = Summary { compaction: brief.compaction, ..Summary::new(list) };
         let message = Message::summary(Role::User, summary);
-        match proposal.plan.clone().with_message_in_gap(message) {
+        let plan = proposal.plan.clone().with_message_in_gap(message);
+        match plan.map(|plan| self.stamped(plan, brief)) {
             Some(plan) if self.accept(&plan, brief).is_ok() => Proposal { plan, ..proposal },
             Some(_) | None => proposal,
         }

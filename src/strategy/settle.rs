@@ -34,7 +34,8 @@ impl Snapshot {
     /// taken back are not put back and are not missed.
     ///
     /// However the plan was made, reasoning after its first change is
-    /// [marked](Plan::with_reasoning_marked).
+    /// [marked](Plan::with_reasoning_marked), and where the thread has checkpoints every summary that
+    /// comes as a message of the user ends with a fresh one. Settling again changes neither.
     ///
     /// A plan without a summary is measured and left as it is, but that rules which it takes away come
     /// in their place, as a summary of nothing else. So is one that was measured before.
@@ -62,7 +63,7 @@ impl Snapshot {
     ///
     /// [`Rejection`], as [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
-        let plan = proposal.plan.with_reasoning_marked(self.messages());
+        let plan = self.stamped(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let proposal = Proposal { plan, ..proposal };
         let after = self.accept(&proposal.plan, brief)?;
         let Some(policy) = &brief.retention else {

@@ -128,7 +128,8 @@ impl Summarize {
 
     fn cut(&self, thread: &Snapshot, brief: &Brief) -> Result<usize, StrategyError> {
         // What comes in the place of the old part has to fit beside the tail.
-        let comes = [self.summary_tokens, self.user_tokens, brief.reserve()];
+        let stamp = thread.stamp_tokens();
+        let comes = [self.summary_tokens, self.user_tokens, brief.reserve(), stamp];
         let comes = comes.into_iter().fold(0, u64::saturating_add);
         let target = brief.target.map(|target| target.saturating_sub(comes).max(target / 4));
         let cut =

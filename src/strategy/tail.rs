@@ -51,7 +51,8 @@ fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
 
 /// Returns what the user typed in these messages and should stay word for word, as ranges of
 /// blocks in order: the last `count` messages, as far as they have at most `tokens` together. The
-/// last one of the whole thread is among them whatever its size.
+/// last one of the whole thread is among them whatever its size. The checkpoint at the end of such a
+/// message stays with it.
 pub(super) fn typed(
     snapshot: &Snapshot,
     before: usize,
@@ -75,9 +76,13 @@ pub(super) fn typed(
     let range = |message: usize, block: usize| {
         Position { message, block }..Position { message, block: block + 1 }
     };
-    kept.into_iter()
-        .flat_map(|(index, message)| message.typed_blocks().map(move |block| range(index, block)))
-        .collect()
+    let stays = |(index, message): (usize, &Message)| {
+        let last = message.content.len().saturating_sub(1);
+        let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
+        let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
+        blocks.map(|block| range(index, block)).collect::<Vec<_>>()
+    };
+    kept.into_iter().flat_map(stays).collect()
 }
 
 /// Refuses an edit that takes less than what comes in its place is likely to cost. Where the thread
@@ -141,4 +146,31 @@ pub(super) fn take_all_but(
     }
     edits.push(Edit { range: from..Position::before(cut), insert });
     edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        log,
+        message::{CheckpointIds, SystemReminder},
+        strategy::{CompactionStrategy, KeepRecent, Step},
+    };
+
+    #[test]
+    fn a_message_that_is_kept_keeps_its_checkpoint() {
+        let mut asked = Message::user("Where is the parser?");
+        asked.change(|parts| parts.content.push(SystemReminder::new("Be brief.").into()));
+        let answers = (0..4).map(|number| Message::assistant(format!("I look for it: {number}")));
+        let thread: Vec<Message> = std::iter::once(asked).chain(answers).collect();
+        let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+        let snapshot = Snapshot::new(thread.clone());
+        let strategy = KeepRecent { messages: 1, ..KeepRecent::default() };
+        let attempt = strategy.begin(&snapshot, &Brief::default());
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        let after = proposal.plan.after(&thread).unwrap();
+        let [text, _, checkpoint] = thread[0].content.as_slice() else { panic!("{thread:?}") };
+        assert_eq!(after[0].content, [text.clone(), checkpoint.clone()]);
+        assert_eq!(after.len(), 2);
+    }
 }

@@ -137,8 +137,8 @@ impl Digest {
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
         let target = target.map(|target| {
-            let comes = self.digest_tokens.min(target / 3).saturating_add(last);
-            target.saturating_sub(comes.saturating_add(reserve))
+            let comes = [self.digest_tokens.min(target / 3), last, reserve, thread.stamp_tokens()];
+            target.saturating_sub(comes.into_iter().fold(0, u64::saturating_add))
         });
         tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())
     }
@@ -214,7 +214,8 @@ impl Work<'_> {
                 let summary = Summary { compaction, ..Summary::new(digest) };
                 let insert = vec![Message::summary(Role::User, summary)];
                 let edits = tail::take_all_but(kept.to_vec(), cut, insert);
-                Plan::from_edits(messages, edits, &CompactOptions::default())?
+                let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
+                self.thread.stamped(plan, self.brief)
             }
             // Reasoning goes with every edit, and so it does where nothing is cut off.
             None => {

@@ -112,7 +112,8 @@ impl FoldBatches {
         let mut order: Vec<(f64, usize)> =
             scores.into_iter().enumerate().map(|(index, score)| (score, index)).collect();
         order.sort_by(|(left, _), (right, _)| left.total_cmp(right));
-        let mut after = thread.counter().messages(thread.messages());
+        let before = thread.counter().messages(thread.messages());
+        let mut after = before.saturating_add(thread.stamp_tokens());
         let mut goes = vec![false; split.stretches.len()];
         let (mut messages, mut tokens, mut earlier) = (0, 0, 0);
         for (_, index) in order {

@@ -1,0 +1,121 @@
+//! A checkpoint after every summary, so that an agent can name ranges from there on.
+
+use super::{brief::Brief, snapshot::Snapshot};
+use crate::{
+    compact::Plan,
+    message::{CheckpointId, CheckpointIds, ContentBlock, Message, Role},
+};
+
+impl Snapshot {
+    /// Returns the plan with a fresh checkpoint as the last block of every summary that it puts in
+    /// as a message of the user. A summary that ends with a checkpoint is left as it is, and so are
+    /// all where the thread has no checkpoints: its host does not stamp.
+    ///
+    /// The ids are drawn of the number of the compaction and of the thread, so the same plan gets the
+    /// same ones, and none is in the thread already.
+    pub(super) fn stamped(&self, plan: Plan, brief: &Brief) -> Plan {
+        let Some(last) = self.messages().iter().rev().find_map(last_checkpoint) else {
+            return plan;
+        };
+        let number = brief.compaction.map_or(u64::MAX, |id| id.0);
+        let seed = [number, self.messages().len() as u64, u64::from(last.packed())];
+        let mut ids = CheckpointIds::new(seed.into_iter().fold(0, mixed));
+        let made = plan.new_messages().flat_map(Message::checkpoints).map(|(id, _)| id);
+        let mut taken: Vec<_> = made.collect();
+        plan.with_new_messages(|message| {
+            if message.role != Role::User || !message.is_summary() || ends_with_checkpoint(message)
+            {
+                return;
+            }
+            let in_thread = |id| {
+                let mut ids = self.messages().iter().flat_map(Message::checkpoints);
+                ids.any(|(other, _)| other == id)
+            };
+            let id = ids.draw(|id| taken.contains(&id) || in_thread(id));
+            taken.push(id);
+            message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+        })
+    }
+
+    /// The tokens of the checkpoint that a summary will end with.
+    pub(super) fn stamp_tokens(&self) -> u64 {
+        let id = self.messages().iter().rev().find_map(last_checkpoint);
+        id.map_or(0, |id| self.counter().block(&ContentBlock::checkpoint(id)))
+    }
+}
+
+fn last_checkpoint(message: &Message) -> Option<CheckpointId> {
+    message.checkpoints().last().map(|(id, _)| id)
+}
+
+fn ends_with_checkpoint(message: &Message) -> bool {
+    matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)))
+}
+
+/// Seeds of neighbours must not be neighbours: a session may number its own sources from 1.
+fn mixed(seed: u64, part: u64) -> u64 {
+    (seed ^ part)
+        .wrapping_add(0x9E37_79B9_7F4A_7C15)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+        .rotate_left(29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compact::{Insert, Splice},
+        log,
+        message::{CompactionId, Summary},
+        strategy::Proposal,
+    };
+
+    fn thread() -> Vec<Message> {
+        let said =
+            |number: usize| Message::user(format!("{number} {}", "Of some length. ".repeat(9)));
+        (0..6).map(said).collect()
+    }
+
+    fn plan() -> Plan {
+        let summary = |role| {
+            let message = Message::summary(role, Summary::new("They talked."));
+            Insert::Message { message }
+        };
+        let roles = [Role::User, Role::User, Role::Assistant];
+        let insert = roles.map(summary).to_vec().into();
+        Plan::from_splices(6, vec![Splice { at: 0..5, insert }])
+    }
+
+    fn settled(thread: &[Message], plan: Plan, number: u64) -> Plan {
+        let brief = Brief { compaction: Some(CompactionId(number)), ..Brief::default() };
+        let snapshot = Snapshot::new(thread.to_vec());
+        snapshot.settle(Proposal::new(plan), &brief).unwrap().proposal.plan
+    }
+
+    #[test]
+    fn every_summary_of_a_stamped_thread_ends_with_a_checkpoint_of_its_own() {
+        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let plan = settled(&thread, plan(), 0);
+        let after = plan.after(&thread).unwrap();
+        let ends = after.iter().map(last_checkpoint).collect::<Vec<_>>();
+        let [Some(one), Some(two), None, Some(kept)] = ends[..] else { panic!("{after:?}") };
+        assert!(ends_with_checkpoint(&after[0]) && ends_with_checkpoint(&after[1]));
+        assert_ne!(one, two);
+        let old: Vec<_> = thread.iter().filter_map(last_checkpoint).collect();
+        assert!(!old.contains(&one) && !old.contains(&two) && old.contains(&kept));
+    }
+
+    #[test]
+    fn the_same_plan_is_stamped_in_the_same_way_and_only_once() {
+        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let once = settled(&thread, plan(), 0);
+        assert_eq!(settled(&thread, plan(), 0), once);
+        assert_eq!(settled(&thread, once.clone(), 0), once);
+        assert_ne!(settled(&thread, plan(), 1), once);
+    }
+
+    #[test]
+    fn a_thread_without_checkpoints_gets_none() {
+        assert_eq!(settled(&thread(), plan(), 0), plan());
+    }
+}
