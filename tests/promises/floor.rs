@@ -110,26 +110,28 @@ fn every_registered_strategy_compacts_one_large_result_on_demand() {
 }
 
 #[test]
-fn a_request_is_refused_only_where_what_stays_does_not_fit() {
+fn however_many_results_come_at_once_a_request_goes_out_where_their_calls_fit() {
     const SMALL: u64 = 4_000;
-    for count in [1, 5, 10, 20, 30, 40, 80, 160] {
-        let names: Vec<String> = (0..count).map(|call| format!("call_{call}")).collect();
-        let provider = Provider::new(move |_, place| match place {
-            0 => calls(&names.iter().map(|id| (id.as_str(), "read", "{}")).collect::<Vec<_>>()),
-            _ => Message::assistant("I read it."),
-        });
+    for count in [1, 5, 10, 20, 40, 80, 160] {
+        let provider = obedient(count);
         let mut session =
             provider.session(Some(SMALL), |builder| builder.tool(Arc::new(Read(1_000))));
-        match say(&mut session, "Read it.") {
-            Ok(reply) => assert_eq!(reply.text, "I read it.", "{count} results"),
-            Err(SessionError::CannotFit { floor, limit, .. }) => {
-                assert!(floor > limit, "{count} results: {floor} fit {limit}");
-                assert!(count > 5, "{count} results fit when they are trimmed");
-            }
-            Err(error) => panic!("{count} results: {error}"),
-        }
+        let said = say(&mut session, "Read it.").map(|reply| reply.text);
+        assert!(matches!(said.as_deref(), Ok("Fine.")), "{count} results: {said:?}");
         assert_eq!(provider.fault(SMALL), None, "{count} results");
     }
+}
+
+#[test]
+fn a_request_is_refused_where_system_prompt_and_typed_text_do_not_fit() {
+    let provider = obedient(1);
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    say(&mut session, "Hi.").unwrap();
+    let refused = say(&mut session, lines(WINDOW + 1_000)).unwrap_err();
+    let SessionError::CannotFit { floor, limit, .. } = refused else { panic!("{refused}") };
+    assert!(limit <= WINDOW && floor > limit, "{refused}");
+    assert_eq!(say(&mut session, "Shorter, then.").unwrap().text, "Fine.");
+    assert_eq!(provider.fault(WINDOW), None);
 }
 
 #[test]

@@ -47,6 +47,8 @@ fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches(
     assert_eq!(unknown(&told), 1, "{:?}", notices(&told));
     assert!((1..=3).contains(&provider.refused()), "{} refusals", provider.refused());
     assert!(reasons(&told).len() > 3, "{:?}", reasons(&told));
+    let usage = session.token_usage();
+    assert!(usage.percent_used > 0.0 && usage.percent_used <= 100.0, "{usage:?}");
     assert_eq!(untold(&told), Vec::<String>::new());
 }
 
