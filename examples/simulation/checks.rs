@@ -61,8 +61,11 @@ impl Checks {
             return Some(Fault::new(Kind::TooLong, format!("{what}, {most} may go out")));
         }
         let violation = legality::violations(&request.messages).into_iter().next();
-        let illegal = |violation| format!("{violation}; {count} messages");
-        violation.map(|violation| Fault::new(Kind::Illegal, illegal(violation)))
+        let illegal = violation.map(|violation| violation.to_string()).or_else(|| {
+            let open = request.messages.last()?.tool_uses().next()?;
+            Some(format!("call {} at the end has no result", open.id))
+        });
+        illegal.map(|what| Fault::new(Kind::Illegal, format!("{what}; {count} messages")))
     }
 
     /// The first message of the round in which the thread grew, if all before is what it was.

@@ -110,7 +110,10 @@ impl Wild {
         let state = self.state();
         let floor = state.overhead + newest + state.answer + MARGIN;
         let counted = if state.miscounted { floor * 2 } else { floor };
-        !state.lied && counted <= state.stated.unwrap_or(u64::MAX).min(self.world.window)
+        // Before the first request it is not known what stands around.
+        state.overhead > 0
+            && !state.lied
+            && counted <= state.stated.unwrap_or(u64::MAX).min(self.world.window)
     }
 
     /// What was seen since this was asked last.

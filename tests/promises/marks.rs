@@ -10,36 +10,35 @@ use threadfold::{
     CheckpointId, CompactionStrategy, ContentBlock, Message, Plan, Request, Role, StrategyRegistry,
     Turn, WireFormat,
     auto::{AutoPolicy, Threshold},
-    compact::{Insert, Splice},
-    message::{CompactionReason, ModelError, Summary, Thinking, ToolUse},
+    compact::{Insert, Inserts, Splice},
+    message::{CompactionReason, Messages, ModelError, Summary, Thinking, ToolUse},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     wire::{AnthropicMessages, EncodeOptions, ModelTraits},
 };
 
 use crate::{
     bench::{events, say},
-    provider::{Provider, lines, reasons},
+    provider::{Provider, Read, lines, reading_rounds, reasons},
 };
 
 const WINDOW: u64 = 20_000;
 
 /// A strategy of a host, as the guide shows one: its plan is made of splices.
 #[derive(Debug)]
-struct FirstGoes(usize);
+struct Splices(fn(&Messages) -> Vec<Splice>);
 
 #[derive(Debug)]
 struct Proposed(Proposal);
 
-impl CompactionStrategy for FirstGoes {
+impl CompactionStrategy for Splices {
     fn name(&self) -> &str {
-        "first-goes"
+        "splices"
     }
 
     fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
-        let message = Message::summary(Role::User, Summary::new("They talked."));
-        let insert = Insert::Message { message }.into();
-        let splices = vec![Splice { at: 0..self.0, insert }];
-        Box::new(Proposed(Proposal::new(Plan::from_splices(thread.messages().len(), splices))))
+        let messages = thread.messages();
+        let plan = Plan::from_splices(messages.len(), (self.0)(messages));
+        Box::new(Proposed(Proposal::new(plan)))
     }
 }
 
@@ -58,8 +57,12 @@ fn reasoning_behind_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound()
             Thinking::new(format!("Hm, {place}."), Some(format!("signature-{place}").into()));
         Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(lines(500))])
     });
+    let first_two_go = |_: &Messages| {
+        let message = Message::summary(Role::User, Summary::new("They talked."));
+        vec![Splice { at: 0..2, insert: Insert::Message { message }.into() }]
+    };
     let mut session =
-        provider.session(Some(WINDOW), |builder| builder.strategy(Arc::new(FirstGoes(2))));
+        provider.session(Some(WINDOW), |builder| builder.strategy(Arc::new(Splices(first_two_go))));
     for text in ["One?", "Two?", "Three?"] {
         say(&mut session, text).unwrap();
     }
@@ -77,6 +80,22 @@ fn reasoning_behind_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound()
     assert!(bound(&sent).contains("They talked."));
     assert!(!bound(&sent).contains("signature-"), "{}", bound(&sent));
     assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
+}
+
+#[test]
+fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
+    let last_results_go = |messages: &Messages| {
+        let place = messages.iter().rposition(|message| message.tool_results().next().is_some());
+        let splice = |place| Splice { at: place..place + 1, insert: Inserts::default() };
+        place.map(splice).into_iter().collect()
+    };
+    let provider = Provider::new(|_, place| reading_rounds(place, 6));
+    let mut session = provider.session(Some(WINDOW), |builder| {
+        let strategy = Arc::new(Splices(last_results_go));
+        builder.strategy(strategy).policy(early()).tool(Arc::new(Read(2_000)))
+    });
+    assert_eq!(say(&mut session, "Read it all.").unwrap().text, "I read it.");
+    assert_eq!(provider.fault(WINDOW), None);
 }
 
 /// The request as a provider gets it that binds reasoning to everything before it.

@@ -108,9 +108,11 @@ impl Provider {
         self.requests().iter().enumerate().find_map(|(place, request)| {
             let violation = legality::violations(&request.messages).into_iter().next();
             let illegal = violation.map(|violation| format!("request {place}: {violation}"));
+            let last = request.messages.last().and_then(|message| message.tool_uses().next());
+            let open = last.map(|call| format!("request {place}: call {} is open", call.id));
             let size = tokens(request) + request.max_output.unwrap_or(0);
             let long = (size > window).then(|| format!("request {place} has {size} tokens"));
-            illegal.or(long)
+            illegal.or(open).or(long)
         })
     }
 
