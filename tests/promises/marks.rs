@@ -51,7 +51,7 @@ impl Attempt for Proposed {
 }
 
 #[test]
-fn reasoning_behind_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() {
+fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() {
     let provider = Provider::new(|_, place| {
         let thought =
             Thinking::new(format!("Hm, {place}."), Some(format!("signature-{place}").into()));

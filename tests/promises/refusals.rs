@@ -50,7 +50,7 @@ fn what_a_provider_reserves_for_the_answer_is_learnt_from_its_refusal() {
 }
 
 #[test]
-fn an_answer_that_the_window_cut_is_asked_for_again_behind_a_compaction() {
+fn an_answer_that_the_window_cut_is_asked_for_again_after_a_compaction() {
     let cut = Message::assistant("Half an");
     let cut = Turn::new(cut, StopReason::ContextWindowExceeded, None);
     let past: Vec<Answer> = (0..4).map(|_| Answer::from(lines(2_000))).collect();
