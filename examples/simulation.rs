@@ -1,17 +1,20 @@
 //! An agent works at random against a session, for as long as you like, and nothing may go wrong.
 //!
 //! ```text
-//! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K]
+//! cargo run -q --release --example simulation -- [--turns N] [--seed S] [--seeds K] [--strategy NAME]
 //! ```
 //!
-//! Each seed is a life of its own, of so many turns in a window of 32,000 tokens. The model calls
-//! tools of any size, answers with nothing, breaks off, counts nonsense; the store fails; the person
-//! drops streams, aborts, compacts, takes compactions back, and starts the session again. Every
-//! request is looked at: it fits, it is legal, both codecs write it without a repair, and it is the
-//! thread that the store holds. The first violation of a seed ends it and is told, and the exit
-//! code is 1.
+//! Every strategy stands alone once in every window, known and unknown, with providers that count
+//! truly, twofold, or not at all; so does one that always fails and one that proposes nonsense. That
+//! is about so many turns in all with each seed. The model calls tools of any size, answers with
+//! nothing, breaks off, counts nonsense; the store fails; the person drops streams, aborts, compacts,
+//! takes compactions back, and starts the session again. In calm worlds an agent only works, fast and
+//! for long, and its compactions have to come from the soft trigger. Every request is looked at: it
+//! fits, it is legal, both codecs write it without a repair, and it is the thread that the store
+//! holds. The first violation of a session ends it and is told, and the exit code is 1.
 
 use std::{
+    collections::BTreeMap,
     error::Error,
     io,
     process::ExitCode,
@@ -20,7 +23,7 @@ use std::{
 };
 
 use lexopt::{Arg, Parser, ValueExt};
-use simulation::{Tally, Violation, WINDOW, run_all};
+use simulation::{Kind, Tally, Violation, run_all};
 use terminal::{Style, thousands};
 
 #[path = "simulation/mod.rs"]
@@ -43,20 +46,19 @@ struct Options {
     turns: u64,
     seed: u64,
     seeds: u64,
+    strategy: Option<String>,
 }
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut options = Self { turns: 500, seed: 0, seeds: 4 };
+        let mut options = Self { turns: 10_000, seed: 0, seeds: 1, strategy: None };
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("turns") => options.turns = parser.value()?.parse()?,
-                Arg::Long("seed") => {
-                    options.seed = parser.value()?.parse()?;
-                    options.seeds = 1;
-                }
+                Arg::Long("seed") => options.seed = parser.value()?.parse()?,
                 Arg::Long("seeds") => options.seeds = parser.value()?.parse()?,
+                Arg::Long("strategy") => options.strategy = Some(parser.value()?.string()?),
                 Arg::Long(_) | Arg::Short(_) | Arg::Value(_) => {
                     return Err(argument.unexpected().into());
                 }
@@ -66,46 +68,95 @@ impl Options {
     }
 }
 
+/// What came of a strategy.
+#[derive(Default)]
+struct Came {
+    sessions: u64,
+    tally: Tally,
+    violations: Vec<Violation>,
+}
+
 /// Runs the seeds, shows what happened, and returns what should not have.
 fn simulate(options: &Options) -> Vec<Violation> {
     let style = Style::of(&io::stdout());
-    let Options { turns, seed, seeds } = *options;
-    println!("{}", style.heading("An agent at random in a small window"));
-    println!(
-        "{} turns with each of {} seeds from {seed} on; the window holds {} tokens.\n",
-        thousands(turns),
-        thousands(seeds),
-        thousands(WINDOW)
-    );
+    println!("{}", style.heading("An agent at random under every strategy"));
     let begun = Instant::now();
-    let (all, violations) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
-    run_all(seed..seed.saturating_add(seeds), turns, |_, ran| match ran {
-        Ok(tally) => all.lock().into_iter().for_each(|mut all| *all += tally.clone()),
-        Err(violation) => {
-            println!("{} {violation}", style.red("violation"));
-            violations.lock().into_iter().for_each(|mut all| all.push(violation.clone()));
-        }
+    let came: Mutex<BTreeMap<String, Came>> = Mutex::default();
+    for seed in (options.seed..).take(options.seeds as usize) {
+        let wanted = |name: &str| options.strategy.as_ref().is_none_or(|wanted| wanted == name);
+        run_all(seed, options.turns, wanted, |world, tally, violation| {
+            // Nobody panics with it in hand.
+            let Ok(mut came) = came.lock() else { return };
+            let came = came.entry(world.strategy.clone()).or_default();
+            came.sessions += 1;
+            came.tally += tally;
+            came.violations.extend(violation);
+        });
+    }
+    let came = came.into_inner().unwrap_or_default();
+    let all = came.values().fold(Tally::default(), |mut all, came| {
+        all += came.tally.clone();
+        all
     });
-    // Nobody panics with them in hand.
-    let all = all.into_inner().unwrap_or_default();
-    let violations = violations.into_inner().unwrap_or_default();
+    table(style, &came);
     show(style, &all, begun.elapsed());
-    close(style, &violations, seeds);
+    let violations: Vec<Violation> = came.into_values().flat_map(|came| came.violations).collect();
+    close(style, &violations);
     violations
+}
+
+/// A line for each strategy: what it did, how often the soft trigger was in time in calm sessions,
+/// and how many sessions came to grief.
+fn table(style: Style, came: &BTreeMap<String, Came>) {
+    let head = [
+        "sessions",
+        "turns",
+        "requests",
+        "summaries",
+        "compacted",
+        "failed",
+        "soft %",
+        "locked",
+        "too long",
+        "illegal",
+        "untold",
+        "log",
+        "other",
+    ];
+    let head: Vec<String> = head.iter().map(|name| format!("{name:>9}")).collect();
+    println!("{}", style.bold(format!("{:<18}{}", "strategy", head.join(" "))));
+    for (strategy, Came { sessions, tally, violations }) in came {
+        let of = |kind| violations.iter().filter(|it| it.fault.kind == kind).count() as u64;
+        let did = [
+            *sessions,
+            tally.turns,
+            tally.requests,
+            tally.summaries,
+            tally.compactions.values().sum(),
+            tally.failed,
+        ];
+        let kinds =
+            [Kind::Locked, Kind::TooLong, Kind::Illegal, Kind::Told, Kind::Log, Kind::Other];
+        let numbers = |numbers: &[u64]| -> String {
+            numbers.iter().map(|number| format!(" {:>9}", thousands(*number))).collect()
+        };
+        let soft = tally.soft_percent().map_or("-".to_owned(), |percent| percent.to_string());
+        let broken = numbers(&kinds.map(of));
+        let broken = if violations.is_empty() { broken } else { style.red(broken) };
+        println!("{strategy:<17}{} {soft:>9}{broken}", numbers(&did));
+    }
+    println!();
 }
 
 fn show(style: Style, all: &Tally, elapsed: Duration) {
     let row = |name: &str, count: u64, about: &str| {
         let row = format!("  {name:<22} {:>12}", thousands(count));
-        println!(
-            "{row}{}",
-            if about.is_empty() { String::new() } else { style.dim(format!("   {about}")) }
-        );
+        let about = if about.is_empty() { about.to_owned() } else { format!("   {about}") };
+        println!("{row}{}", style.dim(about));
     };
     row("turns", all.turns, "");
     row("requests", all.requests, &format!("{} at most in one turn", all.max_requests));
     row("  for summaries", all.summaries, &format!("{} at most for one", all.max_summaries));
-    println!("  {:<22} {}", "fullest request", style.meter(all.fullest, WINDOW));
     println!();
     row("compactions", all.compactions.values().sum(), "");
     for (reason, count) in &all.compactions {
@@ -116,7 +167,8 @@ fn show(style: Style, all: &Tally, elapsed: Duration) {
     row("  taken back", all.undone, "the last one each time");
     println!();
     row("model failed", all.model_failures, "errors, streams that broke off");
-    row("store failed", all.store_failures, "before, within or behind a write");
+    row("model refused", all.overflows, "longer than a window that nobody named");
+    row("store failed", all.store_failures, "before, within or after a write");
     row("refused", all.refused, "too long, whatever would be compacted");
     row("streams dropped", all.dropped, "at any await");
     row("turns aborted", all.aborted, "");
@@ -127,13 +179,17 @@ fn show(style: Style, all: &Tally, elapsed: Duration) {
     println!("  {:<22} {:>10.1} s", "time", elapsed.as_secs_f64());
 }
 
-fn close(style: Style, violations: &[Violation], seeds: u64) {
+fn close(style: Style, violations: &[Violation]) {
     println!();
+    for violation in violations {
+        println!("{} {violation}", style.red("violation"));
+    }
     match violations.len() {
         0 => println!(
-            "  {} every request fitted, was legal, and was the thread that the store held.",
+            "  {} no session locked up; every request fitted, was legal, and was the thread that the \
+             store held.",
             style.green("✓")
         ),
-        count => println!("  {} {count} of {seeds} seeds came upon a violation.", style.red("✗")),
+        count => println!("  {} {count} sessions came upon a violation.", style.red("✗")),
     }
 }

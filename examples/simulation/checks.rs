@@ -9,6 +9,8 @@ use threadfold::{
     wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
 };
 
+use super::fault::{Fault, Kind};
+
 /// One request of so many is encoded as it is. A build with optimisations can afford all of them.
 const AS_IT_IS: usize = if cfg!(debug_assertions) { 128 } else { 1 };
 
@@ -25,11 +27,11 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    /// What is wrong with a request of the conversation.
-    pub(super) fn conversation(&mut self, request: &Request, window: u64) -> Option<String> {
+    /// What is wrong with a request of the conversation, where so many tokens may go out.
+    pub(super) fn conversation(&mut self, request: &Request, most: u64) -> Option<Fault> {
         let from = self.grew_from(&request.messages);
         self.last = request.messages.clone();
-        let fault = Self::question(request, window).or_else(|| repeated(&request.messages));
+        let fault = Self::question(request, most).or_else(|| repeated(&request.messages));
         fault.or_else(|| match from {
             _ if self.is_looked_at_closely() => encoded(request),
             Some(from) => encoded(&tail(request, from)),
@@ -38,8 +40,8 @@ impl Checks {
     }
 
     /// What is wrong with a request for a summary.
-    pub(super) fn summary(&mut self, request: &Request, window: u64) -> Option<String> {
-        Self::question(request, window).or_else(|| match self.is_looked_at_closely() {
+    pub(super) fn summary(&mut self, request: &Request, most: u64) -> Option<Fault> {
+        Self::question(request, most).or_else(|| match self.is_looked_at_closely() {
             true => encoded(request),
             false => encoded(&outline(request)),
         })
@@ -50,15 +52,20 @@ impl Checks {
         self.asked.is_multiple_of(AS_IT_IS)
     }
 
-    fn question(request: &Request, window: u64) -> Option<String> {
+    fn question(request: &Request, most: u64) -> Option<Fault> {
         let tokens = ByteEstimate::TRIGGER.request(request);
         let (count, output) = (request.messages.len(), request.max_output);
         // A provider wants room for the answer too, where the request says how long it may be.
-        if tokens.saturating_add(output.unwrap_or(0)) > window {
-            return Some(format!("{tokens} tokens, {count} messages, {output:?} for the answer"));
+        if tokens.saturating_add(output.unwrap_or(0)) > most {
+            let what = format!("{tokens} tokens in {count} messages, {output:?} for the answer");
+            return Some(Fault::new(Kind::TooLong, format!("{what}, {most} may go out")));
         }
         let violation = legality::violations(&request.messages).into_iter().next();
-        violation.map(|violation| format!("illegal: {violation}; {count} messages"))
+        let illegal = violation.map(|violation| violation.to_string()).or_else(|| {
+            let open = request.messages.last()?.tool_uses().next()?;
+            Some(format!("call {} at the end has no result", open.id))
+        });
+        illegal.map(|what| Fault::new(Kind::Illegal, format!("{what}; {count} messages")))
     }
 
     /// The first message of the round in which the thread grew, if all before is what it was.
@@ -116,22 +123,23 @@ fn beginning(text: &Text) -> Text {
 }
 
 /// A checkpoint that stands twice in the thread: none of the two can be named.
-fn repeated(messages: &[Message]) -> Option<String> {
+fn repeated(messages: &[Message]) -> Option<Fault> {
     let mut seen = HashSet::new();
     messages.iter().flat_map(|message| &message.content).find_map(|block| {
         let ContentBlock::Checkpoint(checkpoint) = block else { return None };
         let twice = !seen.insert(checkpoint.id);
-        twice.then(|| format!("checkpoint {} stands twice", checkpoint.id))
+        twice.then(|| format!("checkpoint {} stands twice", checkpoint.id).into())
     })
 }
 
 /// What either codec has to repair.
-fn encoded(request: &Request) -> Option<String> {
+fn encoded(request: &Request) -> Option<Fault> {
     let codecs: [&dyn WireFormat; 2] = [&AnthropicMessages, &OpenAiChat];
     codecs.into_iter().find_map(|codec| {
         let encoded = codec.encode(request, &EncodeOptions::default());
         let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it));
-        bad.map(|adjustment| format!("{} had to repair it: {adjustment}", codec.name()))
+        let repaired = |adjustment| format!("{} had to repair it: {adjustment}", codec.name());
+        bad.map(|adjustment| Fault::new(Kind::Illegal, repaired(adjustment)))
     })
 }
 

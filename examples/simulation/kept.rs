@@ -24,6 +24,8 @@ const AS_BYTES: u64 = 16;
 #[derive(Debug)]
 pub(super) struct Kept {
     numbers: Arc<Numbers>,
+    /// Whether it fails now and then.
+    fails: bool,
     held: Mutex<Held>,
 }
 
@@ -36,8 +38,8 @@ struct Held {
 }
 
 impl Kept {
-    pub(super) fn new(numbers: Arc<Numbers>) -> Self {
-        Self { numbers, held: Mutex::default() }
+    pub(super) fn new(numbers: Arc<Numbers>, fails: bool) -> Self {
+        Self { numbers, fails, held: Mutex::default() }
     }
 
     /// How many events are stored.
@@ -119,7 +121,7 @@ impl ThreadStore for Kept {
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
         self.numbers.nap().await;
-        let most = if self.numbers.once_in(FAILS) {
+        let most = if self.fails && self.numbers.once_in(FAILS) {
             Some(self.numbers.below(events.len() as u64 + 1) as usize)
         } else {
             None
@@ -140,7 +142,7 @@ impl ThreadStore for Kept {
 
     async fn load_from(&self, _: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         self.numbers.nap().await;
-        if self.numbers.once_in(20) {
+        if self.fails && self.numbers.once_in(20) {
             return Err(self.fail());
         }
         let held = self.held();

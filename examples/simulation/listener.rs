@@ -2,6 +2,7 @@
 //! so that one that nobody would ever wake is found.
 
 use std::{
+    collections::HashSet,
     pin::pin,
     sync::{
         Arc,
@@ -12,14 +13,16 @@ use std::{
 
 use futures::Stream;
 use threadfold::{
+    Message, TokenCounter,
     drive::CompactionError,
     message::{CompactionId, CompactionReason},
     session::{CompactionEvent, SessionError, SessionEvent, SessionHandle},
     store::StoreError,
+    tokens::ByteEstimate,
 };
 
 use super::{
-    WINDOW,
+    fault::{Fault, Kind},
     host::MAX_ROUNDS,
     kept::Kept,
     numbers::Numbers,
@@ -30,8 +33,11 @@ use super::{
 /// No stream takes so many polls.
 const MAX_POLLS: u64 = 200_000;
 
-/// No compaction asks for so many summaries.
-const MAX_SUMMARIES: u64 = 40;
+/// No compaction asks for so many summaries, of a result of ten windows neither.
+const MAX_SUMMARIES: u64 = 2_000;
+
+/// The reason of a compaction that the soft trigger asked for.
+const SOFT: &str = "threshold";
 
 /// Hears what a session tells, and knows what it may not tell.
 #[derive(Debug)]
@@ -42,8 +48,12 @@ pub(super) struct Listener {
     pub(super) tally: Tally,
     /// The compaction that began and has no end yet, in whichever stream.
     pub(super) open: Option<(CompactionId, &'static str)>,
+    /// The compactions that came to an end.
+    over: HashSet<CompactionId>,
     /// The words of the last refusal.
     pub(super) refusal: String,
+    /// Tokens of what was typed last.
+    newest: u64,
     /// Requests since the turn began.
     requests: u64,
     /// Requests for summaries since the last compaction began.
@@ -67,19 +77,32 @@ pub(super) enum Heard {
 
 impl Listener {
     pub(super) fn new(numbers: Arc<Numbers>, store: Arc<Kept>, model: Arc<Wild>) -> Self {
-        let tally = Tally::default();
-        let refusal = String::new();
-        Self { numbers, store, model, tally, open: None, refusal, requests: 0, summaries: 0 }
+        Self {
+            numbers,
+            store,
+            model,
+            tally: Tally::default(),
+            open: None,
+            over: HashSet::new(),
+            refusal: String::new(),
+            newest: 0,
+            requests: 0,
+            summaries: 0,
+        }
     }
 
-    /// Listens to the end, or until it has had enough; then the stream is dropped.
+    /// Listens to the end of a turn for this message, or until it has had enough; then the stream is
+    /// dropped. Somebody who is calm hears everything.
     pub(super) fn listen(
         &mut self,
+        typed: &Message,
+        calm: bool,
         events: impl Stream<Item = Result<SessionEvent, SessionError>>,
         handle: &SessionHandle,
-    ) -> Result<Heard, String> {
-        let patience = self.numbers.once_in(8).then(|| self.numbers.steep(600));
-        let abort_at = self.numbers.once_in(15).then(|| self.numbers.steep(200));
+    ) -> Result<Heard, Fault> {
+        let patience = (!calm && self.numbers.once_in(8)).then(|| self.numbers.steep(600));
+        let abort_at = (!calm && self.numbers.once_in(15)).then(|| self.numbers.steep(200));
+        self.newest = ByteEstimate::TRIGGER.message(typed);
         let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
         (self.requests, self.summaries) = (0, 0);
         self.model.begin();
@@ -94,14 +117,16 @@ impl Listener {
                 Poll::Pending => continue,
                 Poll::Ready(None) => return self.ended(heard),
                 Poll::Ready(Some(_)) if heard != Heard::Done => {
-                    return Err("something came behind the end".into());
+                    return Err("something came after the end".into());
                 }
-                Poll::Ready(Some(event)) => heard = self.hear(event)?,
+                Poll::Ready(Some(event)) => heard = self.hear(event, calm)?,
             }
             count += 1;
-            self.interfere(handle, heard == Heard::Done && abort_at == Some(count));
+            if !calm {
+                self.interfere(handle, heard == Heard::Done && abort_at == Some(count));
+            }
         }
-        Err(format!("a stream without an end, after {count} events"))
+        Err(format!("a stream without an end, after {count} events").into())
     }
 
     fn interfere(&mut self, handle: &SessionHandle, abort: bool) {
@@ -113,31 +138,34 @@ impl Listener {
         }
     }
 
-    fn ended(&self, heard: Heard) -> Result<Heard, String> {
+    fn ended(&self, heard: Heard) -> Result<Heard, Fault> {
         match self.open {
-            Some((id, _)) if heard != Heard::Aborted => Err(format!("{id} began and has no end")),
+            Some((id, _)) if heard != Heard::Aborted => {
+                Err(Fault::new(Kind::Told, format!("{id} began and has no end")))
+            }
             Some(_) | None => Ok(heard),
         }
     }
 
     /// Looks at what the model and the store have seen.
-    pub(super) fn look(&mut self) -> Result<(), String> {
+    pub(super) fn look(&mut self) -> Result<(), Fault> {
         let seen = self.model.take_seen();
         self.tally.requests += seen.requests;
         self.tally.summaries += seen.summaries;
-        self.tally.fullest = self.tally.fullest.max(seen.fullest);
+        self.tally.overflows += seen.overflows;
         self.requests += seen.requests;
         self.summaries += seen.summaries;
         self.tally.max_requests = self.tally.max_requests.max(self.requests);
         self.tally.max_summaries = self.tally.max_summaries.max(self.summaries);
-        if let Some(fault) = seen.fault.or_else(|| self.store.fault()) {
+        let stored = || self.store.fault().map(|what| Fault::new(Kind::Log, what));
+        if let Some(fault) = seen.fault.or_else(stored) {
             return Err(fault);
         }
         if self.requests > u64::from(MAX_ROUNDS) * MAX_SENDS {
-            return Err(format!("{} requests in one turn", self.requests));
+            return Err(format!("{} requests in one turn", self.requests).into());
         }
         if self.summaries > MAX_SUMMARIES {
-            return Err(format!("{} requests for one summary", self.summaries));
+            return Err(format!("{} requests for one summary", self.summaries).into());
         }
         Ok(())
     }
@@ -147,12 +175,18 @@ impl Listener {
         self.requests
     }
 
-    fn hear(&mut self, event: Result<SessionEvent, SessionError>) -> Result<Heard, String> {
+    fn hear(
+        &mut self,
+        event: Result<SessionEvent, SessionError>,
+        calm: bool,
+    ) -> Result<Heard, Fault> {
         match event {
-            Ok(SessionEvent::Compaction(event)) => self.hear_compaction(event)?,
-            Ok(SessionEvent::QueuedMessage { .. }) => {
+            Ok(SessionEvent::Compaction(event)) => self.hear_compaction(event, calm)?,
+            Ok(SessionEvent::QueuedMessage { text }) => {
                 self.tally.queued += 1;
                 self.requests = 0;
+                self.newest = ByteEstimate::TRIGGER.message(&Message::user(text));
+                self.model.begin();
             }
             Ok(SessionEvent::Aborted) => {
                 self.tally.aborted += 1;
@@ -164,50 +198,56 @@ impl Listener {
         Ok(Heard::Done)
     }
 
-    fn hear_compaction(&mut self, event: CompactionEvent) -> Result<(), String> {
+    fn hear_compaction(&mut self, event: CompactionEvent, calm: bool) -> Result<(), Fault> {
+        let told = |what: String| Err(Fault::new(Kind::Told, what));
         if let CompactionEvent::Started { id, reason, .. } = &event {
             self.summaries = 0;
             return match self.open.replace((*id, reason_name(reason))) {
-                Some((before, _)) => Err(format!("{id} begins before {before} has an end")),
+                Some((before, _)) => told(format!("{id} begins before {before} has an end")),
+                None if self.over.contains(id) => told(format!("{id} begins after its end")),
                 None => Ok(()),
             };
         }
         let Some((id, reason)) = self.open.filter(|(id, _)| *id == event.id()) else {
-            return Err(format!("{:?} is open, but: {event:?}", self.open));
+            return told(format!("{:?} is open, but: {event:?}", self.open));
         };
         if event.is_end() {
             self.open = None;
+            self.over.insert(id);
         }
         match event {
             CompactionEvent::Completed { .. } => {
                 *self.tally.compactions.entry(reason).or_default() += 1;
+                self.tally.calm += u64::from(calm);
+                self.tally.calm_soft += u64::from(calm && reason == SOFT);
             }
             CompactionEvent::Failed { .. } => self.tally.failed += 1,
             CompactionEvent::Cancelled { .. } => self.tally.cancelled += 1,
             CompactionEvent::Progress { .. } | CompactionEvent::SummaryDelta { .. } => {}
-            CompactionEvent::Started { .. } | _ => return Err(format!("{id} begins again")),
+            CompactionEvent::Started { .. } | _ => return told(format!("{id} begins again")),
         }
         Ok(())
     }
 
-    fn hear_error(&mut self, error: SessionError) -> Result<Heard, String> {
-        let words = error.to_string();
-        match error {
-            SessionError::Model(_) | SessionError::Compaction(CompactionError::Strategy(_)) => {
-                self.tally.model_failures += 1;
-                Ok(Heard::Failed)
+    fn hear_error(&mut self, error: SessionError) -> Result<Heard, Fault> {
+        self.refusal = error.to_string();
+        let heard = match &error {
+            SessionError::Model(error) if !error.is_overflow() => Heard::Failed,
+            SessionError::Store(StoreError::Medium { .. }) => return Ok(Heard::Failed),
+            SessionError::CannotFit { .. }
+            | SessionError::Model(_)
+            | SessionError::Compaction(CompactionError::Strategy(_)) => Heard::Refused,
+            _ => return Err(format!("an error that cannot be: {}", self.refusal).into()),
+        };
+        match heard {
+            Heard::Refused if self.model.must_fit(self.newest) => {
+                let what = format!("{} tokens were typed: {}", self.newest, self.refusal);
+                return Err(Fault::new(Kind::Locked, what));
             }
-            SessionError::Store(StoreError::Medium { .. }) => Ok(Heard::Failed),
-            // A round of tools may be larger than the window by itself; else something was tried.
-            SessionError::CannotFit { floor, limit, tokens, tried, .. }
-                if tokens > limit && limit <= WINDOW && (floor > limit || tried.is_some()) =>
-            {
-                self.tally.refused += 1;
-                self.refusal = words;
-                Ok(Heard::Refused)
-            }
-            _ => Err(format!("an error that cannot be: {words}")),
+            Heard::Refused => self.tally.refused += 1,
+            _ => self.tally.model_failures += 1,
         }
+        Ok(heard)
     }
 }
 
@@ -234,7 +274,7 @@ impl Wake for Woken {
 
 fn reason_name(reason: &CompactionReason) -> &'static str {
     match reason {
-        CompactionReason::Threshold => "threshold",
+        CompactionReason::Threshold => SOFT,
         CompactionReason::Overflow => "overflow",
         CompactionReason::Manual { .. } => "by a person",
         CompactionReason::AgentTool => "by the agent",

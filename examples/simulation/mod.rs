@@ -1,13 +1,17 @@
-//! An agent that works at random in a small window: tools of any size, several at a time, answers
-//! that no model should give, stores and streams that break off, and a person who interferes.
+//! An agent that works at random: tools of any size, several at a time, answers that no model should
+//! give, stores and streams that break off, and a person who interferes. In every [`World`] another
+//! strategy stands alone, another window is known or not, and the provider counts otherwise.
 //!
-//! Whatever happens, no request is too long or illegal, every request is the thread that the store
-//! holds, and every turn ends. The example `simulation` and the test of that name run it.
+//! Whatever happens, no session locks up, no request is too long or illegal, every request is the
+//! thread that the store holds, every compaction begins once and ends once, and every turn ends. The
+//! example `simulation` and the test of that name run it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for one kind of block or error")]
 
 mod checks;
+mod fault;
 mod host;
+mod hosts;
 mod kept;
 mod listener;
 mod numbers;
@@ -15,53 +19,56 @@ mod replay;
 mod tally;
 mod tool;
 mod wild;
+mod world;
 
-use std::{fmt, ops::Range, sync::Mutex, thread};
+use std::{sync::Mutex, thread};
 
+use fault::Fault;
+pub(crate) use fault::{Kind, Violation};
 use host::Host;
 pub(crate) use tally::Tally;
+pub(crate) use world::World;
 
-/// What the window of the simulated model holds, in tokens.
-pub(crate) const WINDOW: u64 = 32_000;
-
-/// Works so many turns, and returns what happened.
-pub(crate) fn run(seed: u64, turns: u64) -> Result<Tally, Violation> {
-    let violation = |turn: u64| move |what: String| Violation { seed, turn, what };
-    let mut host = Host::new(seed).map_err(violation(0))?;
+/// Works so many turns in a world. What happened before a violation is told too.
+pub(crate) fn run(world: &World, seed: u64, turns: u64) -> (Tally, Option<Violation>) {
+    let violation =
+        |turn, fault: Fault| Some(Violation { world: world.clone(), seed, turn, fault });
+    let mut host = match Host::new(world, seed) {
+        Ok(host) => host,
+        Err(fault) => return (Tally::default(), violation(0, fault)),
+    };
     for turn in 0..turns {
-        host.turn(turn).map_err(violation(turn))?;
+        if let Err(fault) = host.turn(turn) {
+            return (host.tally(), violation(turn, fault));
+        }
     }
-    host.finish().map_err(violation(turns))
+    let ended = host.finish();
+    (host.tally(), ended.err().and_then(|fault| violation(turns, fault)))
 }
 
-/// Works so many turns with each of these seeds, several at a time, and tells of each that is done.
-/// One that came upon a violation stops there.
+/// Works in all worlds of the strategies that are wanted, several at a time, and tells of each that
+/// is done. All worlds together have about so many turns. One that came upon a violation stops there.
 pub(crate) fn run_all(
-    seeds: Range<u64>,
+    seed: u64,
     turns: u64,
-    done: impl Fn(u64, Result<Tally, Violation>) + Sync,
+    wanted: impl Fn(&str) -> bool,
+    done: impl Fn(&World, Tally, Option<Violation>) + Sync,
 ) {
-    let next = Mutex::new(seeds);
+    let worlds = World::all();
+    let all: u64 = worlds.iter().map(|(_, turns)| turns).sum();
+    let lives = worlds.iter().enumerate().map(|(place, (world, share))| {
+        let seed = seed.wrapping_mul(worlds.len() as u64) + place as u64;
+        (world, seed, (share * turns).div_ceil(all))
+    });
+    let lives: Vec<_> = lives.filter(|(world, ..)| wanted(&world.strategy)).collect();
+    let next = Mutex::new(lives.into_iter());
     let work = || {
-        // Nobody panics with the seeds in hand.
-        while let Some(seed) = next.lock().ok().and_then(|mut seeds| seeds.next()) {
-            done(seed, run(seed, turns));
+        // Nobody panics with the lives in hand.
+        while let Some((world, seed, turns)) = next.lock().ok().and_then(|mut lives| lives.next()) {
+            let (tally, violation) = run(world, seed, turns);
+            done(world, tally, violation);
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-}
-
-/// Something that must not happen, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
-    pub(crate) seed: u64,
-    pub(crate) turn: u64,
-    pub(crate) what: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}, turn {}: {}", self.seed, self.turn, self.what)
-    }
 }

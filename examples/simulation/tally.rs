@@ -10,14 +10,16 @@ pub(crate) struct Tally {
     pub(crate) requests: u64,
     /// Requests for summaries.
     pub(crate) summaries: u64,
-    /// The estimated tokens of the fullest request of either kind.
-    pub(crate) fullest: u64,
     /// The most requests that one turn took.
     pub(crate) max_requests: u64,
     /// The most requests for summaries that one compaction took.
     pub(crate) max_summaries: u64,
     /// Compactions that were carried out, by reason.
     pub(crate) compactions: BTreeMap<&'static str, u64>,
+    /// Automatic compactions of calm sessions that the soft trigger asked for.
+    pub(crate) calm_soft: u64,
+    /// All automatic compactions of calm sessions.
+    pub(crate) calm: u64,
     /// Compactions that came to nothing.
     pub(crate) failed: u64,
     /// Compactions whose stream was dropped.
@@ -26,6 +28,8 @@ pub(crate) struct Tally {
     pub(crate) undone: u64,
     /// Turns that the model failed.
     pub(crate) model_failures: u64,
+    /// Requests that a provider refused, because they were longer than its window.
+    pub(crate) overflows: u64,
     /// Times that the store failed.
     pub(crate) store_failures: u64,
     /// Turns that were refused because they cannot fit.
@@ -42,22 +46,31 @@ pub(crate) struct Tally {
     pub(crate) events: u64,
 }
 
+impl Tally {
+    /// How many compactions of calm sessions came from the soft trigger, in percent; `None` where
+    /// there were none.
+    pub(crate) fn soft_percent(&self) -> Option<u64> {
+        (self.calm_soft * 100).checked_div(self.calm)
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
-        let Self { turns, requests, summaries, fullest, max_requests, max_summaries, .. } = other;
-        self.turns += turns;
-        self.requests += requests;
-        self.summaries += summaries;
-        self.fullest = self.fullest.max(fullest);
-        self.max_requests = self.max_requests.max(max_requests);
-        self.max_summaries = self.max_summaries.max(max_summaries);
+        self.turns += other.turns;
+        self.requests += other.requests;
+        self.summaries += other.summaries;
+        self.max_requests = self.max_requests.max(other.max_requests);
+        self.max_summaries = self.max_summaries.max(other.max_summaries);
         for (reason, count) in other.compactions {
             *self.compactions.entry(reason).or_default() += count;
         }
+        self.calm_soft += other.calm_soft;
+        self.calm += other.calm;
         self.failed += other.failed;
         self.cancelled += other.cancelled;
         self.undone += other.undone;
         self.model_failures += other.model_failures;
+        self.overflows += other.overflows;
         self.store_failures += other.store_failures;
         self.refused += other.refused;
         self.dropped += other.dropped;

@@ -8,24 +8,35 @@ use std::{
 };
 
 use futures::{
-    StreamExt,
+    FutureExt, StreamExt,
     stream::{self, BoxStream},
 };
 use serde_json::json;
 use threadfold::{
     ContentBlock, Message, Model, Request, Role, TokenCounter, Turn, Usage, async_trait,
     message::{
-        Delta, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking, ToolInput,
-        ToolResult, ToolUse,
+        Delta, Messages, ModelErrorKind, ServerToolResult, ServerToolUse, StopReason, Thinking,
+        ToolInput, ToolResult, ToolUse,
     },
     model::{self, ModelError},
+    testing::ExtractiveModel,
     tokens::ByteEstimate,
+    wire::classify_error,
 };
 
-use super::{checks::Checks, kept::Kept, numbers::Numbers};
+use super::{
+    checks::Checks,
+    fault::{Fault, Kind},
+    kept::Kept,
+    numbers::Numbers,
+    world::{Reports, World},
+};
 
 /// What an answer is, before somebody counted its tokens.
-type Said = Result<(Message, StopReason), ModelErrorKind>;
+type Said = Result<(Message, StopReason), ModelError>;
+
+/// Tokens that are no reason to refuse a request whose rest fits: marks, and what is left of results.
+const MARGIN: u64 = 150;
 
 /// So often one request may be sent to a provider that refuses it.
 pub(super) const MAX_SENDS: u64 = 3;
@@ -35,7 +46,7 @@ pub(super) const MAX_SENDS: u64 = 3;
 pub(super) struct Wild {
     numbers: Arc<Numbers>,
     store: Arc<Kept>,
-    window: u64,
+    world: World,
     state: Mutex<State>,
 }
 
@@ -46,10 +57,10 @@ pub(super) struct Seen {
     pub(super) requests: u64,
     /// Requests for summaries.
     pub(super) summaries: u64,
-    /// The estimated tokens of the fullest request.
-    pub(super) fullest: u64,
+    /// Requests that were refused because they are longer than the window.
+    pub(super) overflows: u64,
     /// What was wrong with a request.
-    pub(super) fault: Option<String>,
+    pub(super) fault: Option<Fault>,
 }
 
 #[derive(Debug, Default)]
@@ -59,18 +70,50 @@ struct State {
     calls: u64,
     /// Answers in a row that said that the request was too long, in this turn.
     refused: u64,
+    /// Whether one of these was not true.
+    lied: bool,
+    /// The least window that a refusal stated.
+    stated: Option<u64>,
+    /// The shortest request of the conversation that was refused for its length, and was too long.
+    too_long: Option<u64>,
+    /// Whether it said that a request had another number of tokens than it has.
+    miscounted: bool,
+    /// Tokens of system prompt and tools.
+    overhead: u64,
+    /// Tokens of the last answer of this turn.
+    answer: u64,
     /// Tokens of all requests so far, for servers that count so.
     spent: u64,
 }
 
 impl Wild {
-    pub(super) fn new(numbers: Arc<Numbers>, store: Arc<Kept>, window: u64) -> Self {
-        Self { numbers, store, window, state: Mutex::default() }
+    pub(super) fn new(numbers: Arc<Numbers>, store: Arc<Kept>, world: World) -> Self {
+        Self { numbers, store, world, state: Mutex::default() }
     }
 
     /// A turn begins.
     pub(super) fn begin(&self) {
-        self.state().refused = 0;
+        let mut state = self.state();
+        (state.refused, state.lied, state.answer) = (0, false, 0);
+    }
+
+    /// Another session begins, which knows nothing of what the one before was told.
+    pub(super) fn forget(&self) {
+        let mut state = self.state();
+        (state.stated, state.too_long, state.miscounted) = (None, None, false);
+    }
+
+    /// Whether a session must get a request through that ends with so many tokens: what stands
+    /// around it, the calls that are open, and some room for what cannot be left out fit the window,
+    /// as far as the provider told the truth.
+    pub(super) fn must_fit(&self, newest: u64) -> bool {
+        let state = self.state();
+        let floor = state.overhead + newest + state.answer + MARGIN;
+        let counted = if state.miscounted { floor * 2 } else { floor };
+        // Before the first request it is not known what stands around.
+        state.overhead > 0
+            && !state.lied
+            && counted <= state.stated.unwrap_or(u64::MAX).min(self.world.window)
     }
 
     /// What was seen since this was asked last.
@@ -85,44 +128,95 @@ impl Wild {
     fn answer(&self, request: &Request) -> Result<Turn, ModelError> {
         let for_summary = request.max_output.is_some();
         self.look(request, for_summary);
-        let said = if for_summary { self.summary() } else { self.said(request) };
+        let said = match (self.refusal(request), for_summary, self.world.is_calm()) {
+            (Some(error), _, _) => Err(error),
+            (None, true, true) => return extract(request),
+            (None, true, false) => self.summary(),
+            (None, false, true) => self.work(),
+            (None, false, false) => self.said(request),
+        };
         if !for_summary {
-            self.count(matches!(said, Err(ModelErrorKind::Overflow { .. })));
+            self.count(&said);
         }
-        let (message, stop_reason) = said.map_err(|kind| ModelError::new(kind, "wild"))?;
+        let (message, stop_reason) = said?;
         let usage = self.usage(request, &message);
         Ok(Turn::new(message, stop_reason, usage))
     }
 
     fn look(&self, request: &Request, for_summary: bool) {
         let mut state = self.state();
-        let fault = match for_summary {
-            true => state.checks.summary(request, self.window),
-            false => state
-                .checks
-                .conversation(request, self.window)
-                .or_else(|| self.store.differs(&request.messages)),
+        // Where nobody named the window, the first refusal says what is too long. A session that was
+        // told wrong counts knows it less well.
+        let known = if state.miscounted { 2 } else { 1 };
+        let learnt = state.too_long.map_or(u64::MAX, |refused| (refused - 1) * known);
+        let fault = match (for_summary, self.world.named) {
+            (true, true) => state.checks.summary(request, self.world.window),
+            (true, false) => state.checks.summary(request, u64::MAX),
+            (false, true) => state.checks.conversation(request, self.world.window),
+            (false, false) => state.checks.conversation(request, learnt),
         };
-        state.seen.fault = state.seen.fault.take().or(fault);
+        let differs = || {
+            let differs = self.store.differs(&request.messages).filter(|_| !for_summary);
+            differs.map(|what| Fault::new(Kind::Log, what))
+        };
+        state.seen.fault = state.seen.fault.take().or(fault).or_else(differs);
         state.seen.requests += u64::from(!for_summary);
         state.seen.summaries += u64::from(for_summary);
-        state.seen.fullest = state.seen.fullest.max(ByteEstimate::TRIGGER.request(request));
+        if !for_summary {
+            let around = Request { messages: Messages::default(), ..request.clone() };
+            state.overhead = ByteEstimate::TRIGGER.request(&around);
+        }
+    }
+
+    /// What a provider says to a request that is longer than its window.
+    fn refusal(&self, request: &Request) -> Option<ModelError> {
+        let size = ByteEstimate::TRIGGER.request(request);
+        if size.saturating_add(request.max_output.unwrap_or(0)) <= self.world.window {
+            return None;
+        }
+        let mut state = self.state();
+        state.seen.overflows += 1;
+        if request.max_output.is_none() {
+            state.too_long = Some(state.too_long.map_or(size, |before| before.min(size)));
+        }
+        Some(too_long(None))
     }
 
     /// A request that was refused is compacted and sent again, and not for ever.
-    fn count(&self, refused: bool) {
+    fn count(&self, said: &Said) {
         let mut state = self.state();
-        state.refused = if refused { state.refused + 1 } else { 0 };
+        match said {
+            Err(error) if error.is_overflow() => state.refused += 1,
+            Err(_) => state.refused = 0,
+            Ok((message, _)) => {
+                (state.refused, state.answer) = (0, ByteEstimate::TRIGGER.message(message));
+            }
+        }
         if state.refused > MAX_SENDS {
             let fault = format!("a request that was refused {} times", state.refused);
-            state.seen.fault = state.seen.fault.take().or(Some(fault));
+            state.seen.fault = state.seen.fault.take().or(Some(fault.into()));
         }
+    }
+
+    /// What an agent says that works as it should.
+    fn work(&self) -> Said {
+        let numbers = &self.numbers;
+        if numbers.once_in(4) {
+            return Ok((Message::assistant(numbers.words(60)), StopReason::EndTurn));
+        }
+        let call = |_| {
+            let id = format!("c{}", self.next_call());
+            let size = numbers.below(self.world.bytes(6));
+            ToolUse::new(id, "write", json!({ "size": size })).into()
+        };
+        let calls = (0..=numbers.below(2)).map(call).collect();
+        Ok((Message::new(Role::Assistant, calls), StopReason::ToolUse))
     }
 
     fn summary(&self) -> Said {
         let text = |text: String, stop_reason| Ok((Message::assistant(text), stop_reason));
         match self.numbers.below(12) {
-            0 => Err(ModelErrorKind::Other),
+            0 => Err(ModelError::new(ModelErrorKind::Other, "wild")),
             1 => text(" ".into(), StopReason::EndTurn),
             // As long as a provider lets it be.
             2 => text(self.numbers.words(500), StopReason::EndTurn),
@@ -150,7 +244,10 @@ impl Wild {
             14 => (self.out_of_place(), StopReason::EndTurn),
             15 => (vec![ContentBlock::text(""), self.call("e")], StopReason::EndTurn),
             16 => (self.compact(request), StopReason::ToolUse),
-            17 => (vec![speak(9)], StopReason::ContextWindowExceeded),
+            17 => {
+                self.state().lied = true;
+                (vec![speak(9)], StopReason::ContextWindowExceeded)
+            }
             18..38 => (vec![speak(200)], StopReason::EndTurn),
             _ => (self.calls(), StopReason::ToolUse),
         };
@@ -158,17 +255,29 @@ impl Wild {
         Ok((Message::new(role, content), stop_reason))
     }
 
-    fn failure(&self) -> ModelErrorKind {
+    fn failure(&self) -> ModelError {
+        let window = self.world.window;
         match self.numbers.below(8) {
-            0 => ModelErrorKind::Retryable { after: Some(Duration::from_secs(9)) },
-            1..4 => ModelErrorKind::Overflow { limit: None, found: None, output: None },
-            4 => {
-                let limit = self.window - self.numbers.below(self.window / 4);
-                ModelErrorKind::Overflow { limit: Some(limit), found: Some(u64::MAX), output: None }
+            0 => {
+                let after = Some(Duration::from_secs(9));
+                ModelError::new(ModelErrorKind::Retryable { after }, "wild")
             }
-            5 => ModelErrorKind::Overflow { limit: Some(0), found: Some(0), output: None },
-            _ => ModelErrorKind::Other,
+            // Where nobody named the window, whatever is said of it is believed.
+            1..6 if !self.world.named => ModelError::new(ModelErrorKind::Other, "wild"),
+            1..4 => self.lie(None),
+            4 => self.lie(Some(window - self.numbers.below(window / 4))),
+            5 => self.lie(Some(0)),
+            _ => ModelError::new(ModelErrorKind::Other, "wild"),
         }
+    }
+
+    /// Says that a request is too long that is not.
+    fn lie(&self, limit: Option<u64>) -> ModelError {
+        let mut state = self.state();
+        state.lied = true;
+        let least = [state.stated, limit.filter(|limit| *limit > 0)].into_iter().flatten().min();
+        state.stated = least;
+        too_long(limit)
     }
 
     /// Some calls at once, mostly behind words, now and then behind a thought.
@@ -194,7 +303,11 @@ impl Wild {
             3 => "compact_context",
             _ => "write",
         };
-        let size = self.numbers.steep(30_000);
+        let size = match self.numbers.once_in(80) {
+            // Up to ten windows.
+            true => self.numbers.below(self.world.bytes(1_000)),
+            false => self.numbers.steep(self.world.bytes(100)),
+        };
         let input = match self.numbers.below(30) {
             0 => ToolInput::from_text("{\"size\": 4, "),
             1 => ToolInput::from(json!([size])),
@@ -266,13 +379,24 @@ impl Wild {
             state.spent = state.spent.saturating_add(input);
             state.spent
         };
-        match self.numbers.below(40) {
-            0..10 => None,
-            10 => Some(Usage::default()),
-            11 => Some(Usage::new(u64::MAX, u64::MAX)),
-            12 => Some(Usage::new(spent, output)),
-            13 => Some(Usage::new(1, 1)),
-            _ => Some(Usage::new(input, output)),
+        if !self.world.is_calm() && self.numbers.once_in(20) {
+            self.state().miscounted = true;
+            return match self.numbers.below(5) {
+                0 => None,
+                1 => Some(Usage::default()),
+                2 => Some(Usage::new(u64::MAX, u64::MAX)),
+                3 => Some(Usage::new(spent, output)),
+                _ => Some(Usage::new(1, 1)),
+            };
+        }
+        match self.world.reports {
+            Reports::Truth => Some(Usage::new(input, output)),
+            Reports::Zero => Some(Usage::default()),
+            Reports::Double => {
+                self.state().miscounted = true;
+                Some(Usage::new(input * 2, output * 2))
+            }
+            Reports::Nothing => None,
         }
     }
 }
@@ -305,6 +429,10 @@ impl Wild {
         };
         let texts = turn.message.content.iter().filter_map(ContentBlock::as_text).cloned();
         let mut pieces: Vec<_> = texts.map(|text| Ok(Delta::Text { text })).collect();
+        if self.world.is_calm() {
+            pieces.push(Ok(Delta::Turn { turn }));
+            return pieces;
+        }
         match self.numbers.below(60) {
             0 => {}
             1 => pieces.push(Err(ModelError::new(ModelErrorKind::Other, "reset by peer"))),
@@ -312,4 +440,19 @@ impl Wild {
         }
         pieces
     }
+}
+
+/// The summary of a model that sums up as it should.
+fn extract(request: &Request) -> Result<Turn, ModelError> {
+    let none = || Err(ModelError::new(ModelErrorKind::Other, "it waits for nobody"));
+    ExtractiveModel.complete(request.clone()).now_or_never().unwrap_or_else(none)
+}
+
+/// What a provider answers to a request that is too long, with its window where it says so.
+fn too_long(limit: Option<u64>) -> ModelError {
+    let words = match limit {
+        Some(limit) => format!("prompt is too long: {} tokens > {limit} maximum", u64::MAX),
+        None => "prompt is too long".to_owned(),
+    };
+    classify_error(400, json!({ "error": { "message": words } }).to_string().as_bytes())
 }

@@ -1,0 +1,99 @@
+//! Strategies of hosts that are of no use: one always fails, one always proposes nonsense.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use threadfold::{
+    CompactionStrategy, Message, Plan, Role, Turn,
+    compact::{Insert, Inserts, Splice},
+    message::{Messages, ModelError, ModelErrorKind, Summary},
+    strategy::{Attempt, Brief, Proposal, Snapshot, Step, StrategyError},
+};
+
+/// Fails, whatever it is asked to compact.
+#[derive(Debug)]
+pub(crate) struct AlwaysFails;
+
+/// Proposes plans that make no sense, another kind each time.
+#[derive(Debug, Default)]
+pub(crate) struct Nonsense(AtomicU64);
+
+/// An attempt that has come to its end.
+#[derive(Debug)]
+struct Ended(Result<Proposal, StrategyError>);
+
+impl CompactionStrategy for AlwaysFails {
+    fn name(&self) -> &str {
+        "always-fails"
+    }
+
+    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        let error = ModelError::new(ModelErrorKind::Other, "the strategy is broken");
+        Box::new(Ended(Err(StrategyError::Model(Box::new(error)))))
+    }
+}
+
+impl CompactionStrategy for Nonsense {
+    fn name(&self) -> &str {
+        "nonsense"
+    }
+
+    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        let kind = self.0.fetch_add(1, Ordering::Relaxed);
+        Box::new(Ended(Ok(Proposal::new(nonsense(kind, thread.messages())))))
+    }
+}
+
+impl Attempt for Ended {
+    fn step(&self) -> Step<'_> {
+        match &self.0 {
+            Ok(proposal) => Step::Proposed(proposal),
+            Err(error) => Step::Failed(error),
+        }
+    }
+
+    fn handle(&mut self, _: Result<Turn, ModelError>) {}
+}
+
+fn nonsense(kind: u64, thread: &Messages) -> Plan {
+    let len = thread.len();
+    let plan = |splices| Plan::from_splices(len, splices);
+    let none = Inserts::default;
+    match kind % 10 {
+        // Changes nothing.
+        0 => plan(Vec::new()),
+        // Out of range.
+        1 => plan(vec![Splice { at: len..len + 5, insert: none() }]),
+        // Of another thread.
+        2 => Plan::from_splices(len + 7, Vec::new()),
+        // Out of order.
+        3 => plan(vec![Splice { at: 2..4, insert: none() }, Splice { at: 0..3, insert: none() }]),
+        // Keeps blocks that are not there.
+        4 => {
+            let insert = Insert::Part { message: 0, blocks: [999].into() }.into();
+            plan(vec![Splice { at: 0..1, insert }])
+        }
+        // Drops everything.
+        5 => plan(vec![Splice { at: 0..len, insert: none() }]),
+        // Sums up everything in a blank.
+        6 => plan(vec![Splice { at: 0..len, insert: summary(" ") }]),
+        // Grows the thread.
+        7 => plan(vec![Splice { at: 0..0, insert: summary(&"And so on. ".repeat(300)) }]),
+        // Drops a call and keeps its result.
+        8 => plan(without(thread, |message| message.tool_uses().next().is_some())),
+        // Drops a result and keeps its call.
+        _ => plan(without(thread, |message| message.tool_results().next().is_some())),
+    }
+}
+
+fn summary(text: &str) -> Inserts {
+    Insert::Message { message: Message::summary(Role::User, Summary::new(text)) }.into()
+}
+
+/// Drops the last message that is such a one.
+fn without(thread: &Messages, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
+    let place = thread.iter().rposition(is_one);
+    place
+        .map(|place| Splice { at: place..place + 1, insert: Inserts::default() })
+        .into_iter()
+        .collect()
+}
