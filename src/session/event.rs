@@ -105,8 +105,8 @@ pub(super) fn notice_line(notice: &Notice) -> String {
         Notice::Paused { failures, until } => {
             format!("Automatic compaction rests until {until}, after {failures} failures in a row.")
         }
-        Notice::UnknownWindow => "Nobody knows the window of this model, so nothing is compacted \
-            ahead of need until the provider refuses a request. Name it: Session::builder(..).window(..)."
+        Notice::UnknownWindow => "The window of this model is not known, so nothing is compacted ahead \
+            of need until the provider refuses a request. Name it with Session::builder(..).window(..)."
             .to_owned(),
     }
 }
