@@ -152,6 +152,9 @@ impl Host {
     fn resume(&mut self) -> Result<(), Fault> {
         self.session = session(&self.world, self.seed, &self.listener, &self.clock)?;
         self.listener.open = None;
+        // What the store never got is as if it had not been.
+        let log = self.session.log();
+        self.listener.over.retain(|id| log.is_ended(*id));
         self.listener.model.forget();
         self.listener.tally.resumed += 1;
         self.look()

@@ -49,7 +49,7 @@ pub(super) struct Listener {
     /// The compaction that began and has no end yet, in whichever stream.
     pub(super) open: Option<(CompactionId, &'static str)>,
     /// The compactions that came to an end.
-    over: HashSet<CompactionId>,
+    pub(super) over: HashSet<CompactionId>,
     /// The words of the last refusal.
     pub(super) refusal: String,
     /// Tokens of what was typed last.

@@ -76,6 +76,8 @@ struct State {
     stated: Option<u64>,
     /// The shortest request of the conversation that was refused for its length, and was too long.
     too_long: Option<u64>,
+    /// Such a request whose refusal the session may not have heard, because its stream was dropped.
+    unheard: Option<u64>,
     /// Whether it said that a request had another number of tokens than it has.
     miscounted: bool,
     /// Tokens of system prompt and tools.
@@ -95,6 +97,7 @@ impl Wild {
     pub(super) fn begin(&self) {
         let mut state = self.state();
         (state.refused, state.lied, state.answer) = (0, false, 0);
+        state.unheard = None;
     }
 
     /// Another session begins, which knows nothing of what the one before was told.
@@ -145,6 +148,9 @@ impl Wild {
 
     fn look(&self, request: &Request, for_summary: bool) {
         let mut state = self.state();
+        // It asks again, so it heard.
+        let heard = state.unheard.take();
+        state.too_long = [state.too_long, heard].into_iter().flatten().min();
         // Where nobody named the window, the first refusal says what is too long. A session that was
         // told wrong counts knows it less well.
         let known = if state.miscounted { 2 } else { 1 };
@@ -177,7 +183,7 @@ impl Wild {
         let mut state = self.state();
         state.seen.overflows += 1;
         if request.max_output.is_none() {
-            state.too_long = Some(state.too_long.map_or(size, |before| before.min(size)));
+            state.unheard = Some(size);
         }
         Some(too_long(None))
     }

@@ -1,6 +1,7 @@
 //! The machine that says when: the soft trigger, and the hard check before every request.
 
 use super::{
+    learned::Learned,
     policy::{AutoPolicy, Goal, PolicyError},
     pressure::Pressure,
     trigger::{Level, Reading, Signal, Trigger},
@@ -18,6 +19,8 @@ pub struct AutoCompactor {
     breaker: Breaker,
     request: NextRequest,
     learned: Learned,
+    /// Whether the host was told that nobody knows the window.
+    announced: bool,
     /// The window of the last request, to notice a smaller model.
     window: Option<ContextWindow>,
 }
@@ -38,19 +41,6 @@ enum NextRequest {
     Due { forced: u32, refused: u32 },
     /// It went out after that, and nothing was heard of it yet.
     Sent { forced: u32, refused: u32 },
-}
-
-/// What providers stated in refusals, and whether the host was told that nobody knows the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Learned {
-    /// The most tokens that fit, for the model whose window the host thinks is `of`.
-    limit: Option<u64>,
-    /// Tokens that the provider reserves for the answer.
-    output: Option<u64>,
-    of: Option<ContextWindow>,
-    /// What the provider had counted before the refusal.
-    counted: Option<u64>,
-    announced: bool,
 }
 
 /// What the machine is told.
@@ -173,6 +163,7 @@ impl AutoCompactor {
             breaker: Breaker::new(options),
             request: NextRequest::Due { forced: 0, refused: 0 },
             learned: Learned::default(),
+            announced: false,
             window: None,
         })
     }
@@ -203,9 +194,7 @@ impl AutoCompactor {
     /// ```
     #[must_use]
     pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
-        let stated = self.learned.limit.filter(|_| self.learned.of == thought);
-        let thought = thought.filter(|window| window.tokens() > 0);
-        [thought, stated.map(ContextWindow::new)].into_iter().flatten().min()
+        self.learned.window(thought)
     }
 
     /// Takes what happened and says what to do, if anything. [`Output::Compact`] is answered with
@@ -236,7 +225,7 @@ impl AutoCompactor {
                 Some(self.overflowed(pressure, limit, output))
             }
             Input::Requested { focus, pressure } => {
-                let pressure = self.known(pressure);
+                let pressure = self.learned.known(pressure);
                 let room = self.policy.room(&pressure);
                 let target = room.map(|room| self.policy.goal(&pressure, room).target);
                 let reason = CompactionReason::Manual { focus };
@@ -254,9 +243,9 @@ impl AutoCompactor {
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
-        self.unlearn(&pressure);
+        self.learned.answered(&pressure);
         let thought = pressure.window;
-        let pressure = self.known(pressure);
+        let pressure = self.learned.known(pressure);
         let (forced, refused) = match self.request {
             // The request before this one was answered, so there is progress.
             NextRequest::Sent { .. } => (0, 0),
@@ -265,7 +254,7 @@ impl AutoCompactor {
         let reason = |usual| if switched { CompactionReason::ModelSwitch } else { usual };
         let Some(limit) = self.policy.room(&pressure) else {
             self.request = NextRequest::Sent { forced, refused };
-            let announced = std::mem::replace(&mut self.learned.announced, true);
+            let announced = std::mem::replace(&mut self.announced, true);
             return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
         };
         let fits = pressure.tokens() <= limit;
@@ -294,8 +283,8 @@ impl AutoCompactor {
         // A refusal that once stated less than the smallest request needs.
         let host = Pressure { window: thought, ..*pressure };
         let believed = thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX);
-        let stated = refused == 0 && pressure.floor() > limit && pressure.tokens() <= believed;
-        counted || stated
+        let stated = self.learned.is_stated() && refused == 0 && pressure.floor() > limit;
+        counted || (stated && pressure.tokens() <= believed)
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -305,8 +294,8 @@ impl AutoCompactor {
     }
 
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
-        self.unlearn(&pressure);
-        let pressure = self.known(pressure);
+        self.learned.answered(&pressure);
+        let pressure = self.learned.known(pressure);
         self.request = NextRequest::Due { forced: 0, refused: 0 };
         if self.policy.after_turn {
             return self.soft(now, &pressure, CompactionReason::Threshold);
@@ -323,34 +312,17 @@ impl AutoCompactor {
         limit: Option<u64>,
         output: Option<u64>,
     ) -> Output {
-        let before = self.known(pressure);
+        let before = self.learned.known(pressure);
         let too_long = before.tokens().saturating_sub(1);
-        let reserve = output.filter(|output| *output > 0).or(self.learned.output);
-        let stated = limit.filter(|limit| *limit > 0).or_else(|| {
-            before.window.is_none().then(|| too_long.saturating_add(self.policy.reserve(&before)))
-        });
-        let known = [before.window.map(ContextWindow::tokens), stated];
-        let least = stated.and(known.into_iter().flatten().min());
-        let learned = self.learned.limit.filter(|_| self.learned.of == pressure.window);
-        self.learned.limit = least.or(learned);
-        self.learned.output = reserve;
-        (self.learned.of, self.learned.counted) = (pressure.window, pressure.reported);
-        let pressure = self.known(pressure);
+        let at_most = too_long.saturating_add(self.policy.reserve(&before));
+        self.learned.refused(&pressure, limit, output, at_most);
+        let pressure = self.learned.known(pressure);
         // What was refused does not fit, whatever the window is thought to be.
         let limit = self.policy.room(&pressure).map_or(too_long, |room| room.min(too_long));
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
         self.hard(&pressure, limit, refused, CompactionReason::Overflow)
-    }
-
-    /// Forgets a stated limit that an answered request has shown to be wrong.
-    fn unlearn(&mut self, pressure: &Pressure) {
-        let answered =
-            self.known(*pressure).reported.filter(|_| pressure.reported != self.learned.counted);
-        if self.learned.limit.zip(answered).is_some_and(|(limit, answered)| answered > limit) {
-            self.learned.limit = None;
-        }
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.
@@ -429,12 +401,6 @@ impl AutoCompactor {
         let open = self.breaker.check(now).err()?;
         let (failures, until) = (open.failures, open.until);
         Some(Output::Notify(Notice::Paused { failures, until }))
-    }
-
-    /// The pressure with what refusals stated, and without a count that cannot be right.
-    fn known(&self, pressure: Pressure) -> Pressure {
-        let output = pressure.output.max(self.learned.output.unwrap_or(0));
-        Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
     }
 }
 

@@ -23,6 +23,7 @@
 //! ```
 
 mod compactor;
+mod learned;
 mod policy;
 mod pressure;
 mod trigger;

@@ -21,11 +21,12 @@ const MAX_MISSES: u32 = 2;
 /// | `Fired` | any other reading | `Fired` | |
 /// | `Fired` | failed | `Armed` | |
 /// | `Fired`, `Armed`, `Quiet` | compacted | `Quiet` | |
+/// | `Quiet`, not yet counted | not counted | `Quiet`, not yet counted | |
 /// | `Quiet`, not yet counted | over, counted, the first miss | `Quiet` from this size on | |
 /// | `Quiet`, not yet counted | over, counted, the second miss | `Suspended` | rest |
 /// | `Quiet`, not yet counted | under, counted | `Quiet` from this size on, no misses | |
-/// | `Quiet` | neither the cooldown passed nor the context grew by its share | `Quiet` | |
-/// | `Quiet` | one of the two | as `Armed` | as `Armed` |
+/// | `Quiet`, counted | neither the cooldown passed nor the context grew by its share | `Quiet` | |
+/// | `Quiet`, counted | one of the two | as `Armed` | as `Armed` |
 /// | `Overgrown` | hopeless | `Overgrown` | |
 /// | `Overgrown` | any other | as `Armed` | as `Armed` |
 /// | `Suspended` | under, counted | `Armed`, no misses | |
@@ -98,7 +99,8 @@ impl Trigger {
             (Self::Quiet { misses, at, from: None }, _) if counted => {
                 Self::judged(misses, at, reading)
             }
-            (Self::Quiet { at, from, .. }, _) if reading.is_quiet(at, from) => {
+            (Self::Quiet { from: None, .. }, _) => (self, Signal::Nothing),
+            (Self::Quiet { at, from: Some(from), .. }, _) if reading.is_quiet(at, from) => {
                 (self, Signal::Nothing)
             }
             (Self::Armed { misses } | Self::Quiet { misses, .. }, Level::Under)
@@ -155,8 +157,8 @@ impl Trigger {
 impl Reading {
     /// Whether a success at this time still keeps the trigger quiet. A clock that was set back ends
     /// it: better early than never.
-    fn is_quiet(&self, at: Timestamp, from: Option<u64>) -> bool {
+    fn is_quiet(&self, at: Timestamp, from: u64) -> bool {
         let cools = self.now >= at && self.now.0.saturating_sub(at.0) < self.cooldown_ms;
-        cools && from.is_none_or(|from| self.tokens < from.saturating_add(self.growth))
+        cools && self.tokens < from.saturating_add(self.growth)
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     log::Thread,
     message::{
         CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
-        SharedVec, Timestamp, ToolSpec,
+        SharedVec, Text, Timestamp, ToolSpec,
     },
     retention::{AuditOptions, Facts},
     tokens::{ByteEstimate, TokenCounter},
@@ -43,6 +43,13 @@ pub enum Rejection {
     Illegal {
         /// The first such thing.
         violation: Violation,
+    },
+    /// Other calls would be open at the end than are: results would be gone whose calls stay, or
+    /// calls that wait for their results.
+    #[error("the open calls would be others: {}", list(.ids))]
+    OpenCalls {
+        /// The calls that would be open and are not, or are and would not be.
+        ids: Vec<Text>,
     },
     /// Nothing would be left.
     #[error("nothing would be left of the thread")]
@@ -382,6 +389,12 @@ impl Snapshot {
         if let Some(violation) = self.new_violation(&after) {
             return Err(Rejection::Illegal { violation });
         }
+        let (open, left) = (legality::open_calls(&self.messages), legality::open_calls(&after));
+        if open != left {
+            let ids = open.iter().filter(|id| !left.contains(id));
+            let ids = ids.chain(left.iter().filter(|id| !open.contains(id))).cloned().collect();
+            return Err(Rejection::OpenCalls { ids });
+        }
         self.check_size(&after, brief)?;
         if brief.next_prompt.is_none() && !self.keeps_last_typed(&after) {
             return Err(Rejection::LosesLastUserMessage);
@@ -447,6 +460,10 @@ impl Snapshot {
 /// The blocks of a message that a person gave.
 fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
     message.typed_blocks().filter_map(|block| message.content.get(block))
+}
+
+fn list(ids: &[Text]) -> String {
+    ids.iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn has_blank_summary(message: &Message) -> bool {

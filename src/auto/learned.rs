@@ -1,0 +1,95 @@
+//! What a session learns from refusals about a window.
+
+use super::pressure::Pressure;
+use crate::message::ContextWindow;
+
+/// What refusals of one model showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Learned {
+    limit: Limit,
+    /// Tokens that the provider reserves for the answer, where it said.
+    output: Option<u64>,
+    /// The window that the host thinks the model has; another one is another model.
+    of: Option<ContextWindow>,
+    /// What the provider had counted before the refusal.
+    counted: Option<u64>,
+}
+
+/// The most tokens that fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Limit {
+    #[default]
+    Unknown,
+    /// A refusal stated it.
+    Stated(u64),
+    /// One less than the smallest size that was refused, where nobody knows the window.
+    Refused(u64),
+}
+
+impl Learned {
+    /// The window: what the host thinks, or what was learnt where that is less.
+    pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
+        let limit = self.limit.tokens().filter(|_| self.of == thought).map(ContextWindow::new);
+        let thought = thought.filter(|window| window.tokens() > 0);
+        [thought, limit].into_iter().flatten().min()
+    }
+
+    /// The pressure with what was learnt, and without a count that cannot be right.
+    pub(super) fn known(&self, pressure: Pressure) -> Pressure {
+        let output = pressure.output.max(self.output.unwrap_or(0));
+        Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
+    }
+
+    /// Whether a refusal stated the limit. Some state numbers that are not their window.
+    pub(super) fn is_stated(&self) -> bool {
+        matches!(self.limit, Limit::Stated(_))
+    }
+
+    /// Takes a refusal: the limit and the reserve that it stated, or the tokens that fit at most,
+    /// reserve included, by the size of what it refused.
+    pub(super) fn refused(
+        &mut self,
+        pressure: &Pressure,
+        stated: Option<u64>,
+        output: Option<u64>,
+        at_most: u64,
+    ) {
+        if self.of != pressure.window {
+            self.limit = Limit::Unknown;
+        }
+        let least = |limit: u64| {
+            let known = [pressure.window.map(ContextWindow::tokens), self.limit.tokens()];
+            known.into_iter().flatten().fold(limit, u64::min)
+        };
+        match (stated.filter(|limit| *limit > 0), self.limit) {
+            (Some(limit), _) => self.limit = Limit::Stated(least(limit)),
+            (None, Limit::Unknown | Limit::Refused(_)) if pressure.window.is_none() => {
+                self.limit = Limit::Refused(least(at_most));
+            }
+            (None, Limit::Unknown | Limit::Refused(_) | Limit::Stated(_)) => {}
+        }
+        self.output = output.filter(|output| *output > 0).or(self.output);
+        (self.of, self.counted) = (pressure.window, pressure.reported);
+    }
+
+    /// Forgets a stated limit that the provider's own count of an answered request contradicts. A size
+    /// that was refused stays: counts may be wrong, and the refusal was not.
+    pub(super) fn answered(&mut self, pressure: &Pressure) {
+        let is_new = pressure.reported != self.counted;
+        let answered = self.known(*pressure).reported.filter(|_| is_new);
+        if let (Limit::Stated(limit), Some(answered)) = (self.limit, answered)
+            && answered > limit
+        {
+            self.limit = Limit::Unknown;
+        }
+    }
+}
+
+impl Limit {
+    fn tokens(self) -> Option<u64> {
+        match self {
+            Self::Unknown => None,
+            Self::Stated(limit) | Self::Refused(limit) => Some(limit),
+        }
+    }
+}
