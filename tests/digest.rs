@@ -9,9 +9,14 @@ mod tries;
 
 use proptest::{option, prelude::*};
 use threadfold::{
-    CompactionStrategy, ContentBlock, Message, Plan, Role, legality,
-    message::{CompactionId, Json, Summary, SystemReminder, Thinking, ToolResult, ToolUse},
-    strategy::{Brief, Digest, Rejection, Snapshot, Step, StrategyError},
+    CompactionStrategy, ContentBlock, Message, Plan, Role,
+    compact::{TrimOptions, trim},
+    legality, log,
+    message::{
+        CheckpointIds, CompactionId, CompactionReason, Json, Summary, SystemReminder, Thinking,
+        ToolResult, ToolUse,
+    },
+    strategy::{Brief, Digest, Proposal, Rejection, Snapshot, Step, StrategyError},
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -262,7 +267,8 @@ fn what_cannot_be_done_is_said_with_numbers() {
 
 #[test]
 fn a_short_thread_is_left_alone() {
-    let error = begin(Digest::default(), &work()[..8], &Brief::default()).unwrap_err();
+    let unasked = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
+    let error = begin(Digest::default(), &work()[..8], &unasked).unwrap_err();
     let expected = "nothing to compact: the last 8 messages stay, and 8 are all that can be cut";
     assert_eq!(error.to_string(), expected);
     let talk: Vec<Message> = work().into_iter().skip(14).collect();
@@ -317,6 +323,29 @@ fn enough_to_take(thread: &[Message], target: Option<u64>) -> bool {
     !open && thread.len() > 9 && target > floor + end + 100
 }
 
+/// What no digest can take: what the user typed last, unless a prompt follows, what stands after the
+/// last cut with its results trimmed, and a line that says what went.
+fn floor(thread: &[Message], next: bool) -> u64 {
+    let loop_from = legality::open_loop(thread).unwrap_or(thread.len());
+    let mut bare = thread.to_vec();
+    for message in bare.iter_mut().take(loop_from).filter(|it| it.role == Role::Assistant) {
+        message.make_mut().content.retain(|block| !block.is_reasoning());
+    }
+    let end = legality::cut_points(&bare).last().copied().unwrap_or_default();
+    let end = &bare[end..];
+    let hard = TrimOptions {
+        lines: 1,
+        bytes: Some(100),
+        keep_recent: 0,
+        min_bytes: 0,
+        keep_errors: false,
+    };
+    let end = trim(end, &hard).plan.after(end).unwrap();
+    let typed = thread.iter().rev().find(|message| message.is_typed());
+    let stays = typed.filter(|typed| !next && !end.contains(typed));
+    count(&end) + stays.map_or(0, |message| ByteEstimate::TRIGGER.message(message)) + 60
+}
+
 proptest! {
     #![proptest_config(tries(400))]
 
@@ -341,11 +370,32 @@ proptest! {
     }
 
     #[test]
+    fn every_target_over_what_nothing_can_take_is_met(
+        thread in generate::legal_thread(1..24), extra in 0_u64..300, next in any::<bool>(),
+        stamped in any::<bool>(),
+    ) {
+        let thread = if stamped { log::stamp(thread, &mut CheckpointIds::new(5)) } else { thread };
+        let next_prompt = next.then(|| Message::user("And now?"));
+        let target = floor(&thread, next) + extra;
+        if count(&thread) <= target {
+            return Ok(());
+        }
+        let brief = Brief { next_prompt, ..towards(target) };
+        let snapshot = Snapshot::new(thread.clone());
+        let plan = begin(Digest::default(), &thread, &brief);
+        prop_assert!(plan.is_ok(), "{} messages, target {target}: {plan:?}", thread.len());
+        let settled = snapshot.settle(Proposal::new(plan.unwrap()), &brief);
+        prop_assert!(settled.is_ok(), "{:?}", settled);
+    }
+
+    #[test]
     fn a_digest_of_what_was_digested_is_nothing(
         thread in generate::legal_thread(0..30), percent in option::of(10_u64..100),
     ) {
         let target = percent.map(|percent| count(&thread) * percent / 100);
-        let brief = Brief { target, ..Brief::default() };
+        // A person who asks again after results were trimmed may have the rest digested.
+        let reason = CompactionReason::Threshold;
+        let brief = Brief { target, reason, ..Brief::default() };
         if let Ok(after) = digested(&thread, &brief) {
             let again = begin(Digest::default(), &after, &brief);
             let nothing = matches!(again, Err(StrategyError::NothingToCompact { .. }));

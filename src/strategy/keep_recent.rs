@@ -7,11 +7,14 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
-    tail,
+    tail::{self, Wish},
 };
-use crate::compact::{CompactOptions, Plan};
+use crate::compact::Plan;
 
 /// Keeps the end of the thread and what the user typed last, and drops the rest. Needs no model.
+///
+/// Where the target of the brief leaves no room for the end, fewer messages stay, and tool results in
+/// them are [trimmed](crate::compact::trim()) before the last turn goes.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -30,7 +33,7 @@ use crate::compact::{CompactOptions, Plan};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepRecent {
-    /// How many messages stay at least, if they fit. More stay where no cut is legal.
+    /// How many messages stay, if they fit the target. More stay where no cut is legal.
     pub messages: usize,
     /// The most tokens that the messages which stay may have; the target of the brief counts too.
     pub tokens: Option<u64>,
@@ -54,16 +57,21 @@ impl CompactionStrategy for KeepRecent {
 
 impl KeepRecent {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
-        let budget = [self.tokens, brief.target].into_iter().flatten().min();
-        // What the user typed last stays, so it is paid for first.
+        // What the user typed last stays, so it is paid for first. Nothing else is kept word for word.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
-        let reserved = last.map_or(0, |message| thread.counter().message(message));
-        let budget = budget.map(|budget| budget.saturating_sub(reserved));
-        let cut = tail::cut(thread, self.messages, budget)?;
-        // Nothing else is kept word for word.
-        let kept = tail::typed(thread, cut, 1, 0);
-        tail::check_worth(thread, brief, cut, &kept, 0)?;
-        let edits = tail::take_all_but(kept, cut, Vec::new());
-        Ok(Plan::from_edits(thread.messages(), edits, &CompactOptions::default())?)
+        let wish = Wish {
+            messages: self.messages,
+            tokens: self.tokens,
+            user: (1, 0),
+            comes: last.map_or(0, |message| thread.counter().message(message)),
+            yields_when_asked: false,
+        };
+        let stays = tail::stays(thread, brief, wish)?;
+        if let (None, Some(stay)) = (tail::over(thread, brief), stays.first()) {
+            tail::check_worth(thread, brief, stay.cut, &stay.typed, 0)?;
+        }
+        tail::first_within_target(thread, brief, &stays, |stay| {
+            stay.plan(thread, brief, Vec::new())
+        })
     }
 }

@@ -6,7 +6,8 @@
 //! is the old part as text, for a model that need not know the tools; never both, because that would
 //! send the longest part of the thread twice. An earlier summary stands in the old part like
 //! everything else there, with the batches that it does not show, so it is folded into the new one.
-//! The end of the thread stays as it is; of the summarised part, what the user typed last stays word
+//! What the window does not hold of the old part is asked about with its tool results trimmed.
+//! The end of the thread stays as it is, as far as the target has room; of the summarised part, what the user typed last stays word
 //! for word. The summary is a user message in its tag: no provider drops it, and the thread still
 //! begins with the user.
 
@@ -20,11 +21,11 @@ use super::{
     rules,
     snapshot::Snapshot,
     tagged::tagged,
-    tail, whole,
+    tail::{self, Stay, Wish},
+    whole,
 };
 use crate::{
-    compact::{CompactOptions, Plan},
-    message::{CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary},
+    message::{CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary, Text},
     render::{RenderOptions, render},
 };
 
@@ -51,7 +52,8 @@ const READER: &str = include_str!("prompts/summarize_text.md");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summarize {
-    /// How many messages stay at the end at least, if they fit. More stay where no cut is legal.
+    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal,
+    /// fewer where a person asks for a compaction and there is nothing else to sum up.
     pub messages: usize,
     /// The most tokens that these may have.
     pub tokens: Option<u64>,
@@ -95,7 +97,7 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let (cut, request) = match self.asks(thread, brief) {
+        let (stays, request) = match self.asks(thread, brief) {
             Ok(asks) => asks,
             Err(error) => return attempt::propose(Err(error)),
         };
@@ -103,73 +105,104 @@ impl CompactionStrategy for Summarize {
             RangeForm::Messages => ModelRole::Conversation,
             RangeForm::Text => ModelRole::Fast,
         };
-        let (strategy, thread, compaction) = (*self, thread.clone(), brief.compaction);
+        let (thread, brief) = (thread.clone(), brief.clone());
         attempt::ask_without_calls(model, request, move |turn| {
-            let summary = Summary { compaction, ..Summary::new(attempt::summary_of(&turn)?) };
-            strategy.plan(&thread, cut, summary)
+            let summary = message(&brief, attempt::summary_of(&turn)?);
+            let insert = || vec![summary.clone()];
+            tail::first_within_target(&thread, &brief, &stays, |stay| {
+                stay.plan(&thread, &brief, insert())
+            })
         })
     }
 }
 
 impl Summarize {
-    /// Where the old part ends, and the request that asks for its summary.
-    fn asks(&self, thread: &Snapshot, brief: &Brief) -> Result<(usize, Request), StrategyError> {
-        let cut = self.cut(thread, brief)?;
-        let request = match self.range {
-            RangeForm::Messages => self.request(thread, brief, cut),
-            RangeForm::Text => self.request_as_text(thread, brief, cut),
+    /// What may stay, all of it with the same cut, and the request for a summary of what stands
+    /// before that.
+    fn asks(
+        &self,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Result<(Vec<Stay>, Request), StrategyError> {
+        let stays = self.stays(thread, brief)?;
+        let cut = stays.first().map_or(0, |stay| stay.cut);
+        let head = thread.messages().get(..cut).unwrap_or_default();
+        let head: Vec<Message> = whole::messages(head).collect();
+        let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
+        let size = |request: &Request| {
+            thread.counter().request(request).saturating_add(self.summary_tokens)
         };
-        let tokens = thread.counter().request(&request).saturating_add(self.summary_tokens);
-        match thread.window().map(ContextWindow::tokens) {
-            Some(window) if tokens > window => Err(StrategyError::TooLong { tokens, window }),
-            Some(_) | None => Ok((cut, request)),
+        let request = self.request(thread, brief, head.clone());
+        let tokens = size(&request);
+        if tokens <= window {
+            return Ok((stays, request));
+        }
+        // What the tools gave is most of what does not fit; its first lines say the most of it.
+        let shown = tail::trimmed(&head).map(|head| self.request(thread, brief, head));
+        match shown.into_iter().find(|request| size(request) <= window) {
+            Some(request) => Ok((stays, request)),
+            None => Err(StrategyError::TooLong { tokens, window }),
         }
     }
 
-    fn cut(&self, thread: &Snapshot, brief: &Brief) -> Result<usize, StrategyError> {
-        // What comes in the place of the old part has to fit beside the tail.
-        let stamp = thread.stamp_tokens();
-        let comes = [self.summary_tokens, self.user_tokens, brief.reserve(), stamp];
-        let comes = comes.into_iter().fold(0, u64::saturating_add);
-        let target = brief.target.map(|target| target.saturating_sub(comes).max(target / 4));
-        let cut =
-            tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())?;
-        let kept = tail::typed(thread, cut, self.user_messages, self.user_tokens);
-        tail::check_worth(thread, brief, cut, &kept, MIN_TOKENS)?;
-        Ok(cut)
+    /// What may stay beside a summary: of what is worth a call, the first that the target is likely
+    /// to hold, and after it what may stay instead if the summary is longer.
+    fn stays(&self, thread: &Snapshot, brief: &Brief) -> Result<Vec<Stay>, StrategyError> {
+        let target = tail::over(thread, brief).unwrap_or(u64::MAX);
+        let user_tokens = self.user_tokens.min(target / 4);
+        let comes = [self.summary_tokens, user_tokens, brief.reserve(), thread.stamp_tokens()];
+        let wish = Wish {
+            messages: self.messages,
+            tokens: self.tokens,
+            user: (self.user_messages, user_tokens),
+            comes: comes.into_iter().fold(0, u64::saturating_add),
+            yields_when_asked: true,
+        };
+        let mut stays = tail::stays(thread, brief, wish)?;
+        let worth =
+            |stay: &Stay| tail::check_worth(thread, brief, stay.cut, &stay.typed, MIN_TOKENS);
+        if let (Some(first), false) = (stays.first(), stays.iter().any(|stay| worth(stay).is_ok()))
+        {
+            worth(first)?;
+        }
+        stays.retain(|stay| worth(stay).is_ok());
+        let expected = self.summary_tokens.min(target / 4);
+        let mut chosen = stays.len().saturating_sub(1);
+        for (index, stay) in stays.iter().enumerate() {
+            let frame = stay.plan(thread, brief, vec![message(brief, ".".into())])?;
+            if thread.tokens_after(&frame)?.saturating_add(expected) <= target {
+                chosen = index;
+                break;
+            }
+        }
+        let cut = stays.get(chosen).map_or(0, |stay| stay.cut);
+        Ok(stays.into_iter().skip(chosen).filter(|stay| stay.cut == cut).collect())
     }
 
-    fn request(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
-        let mut messages: Vec<Message> =
-            whole::messages(thread.messages().iter().take(cut)).collect();
-        messages.push(question(brief, thread));
-        Request {
-            system: thread.system().clone(),
-            tools: thread.tools().clone(),
+    fn request(&self, thread: &Snapshot, brief: &Brief, head: Vec<Message>) -> Request {
+        let question = question(brief, thread);
+        let asks = |messages: Vec<Message>| Request {
             max_output: Some(self.summary_tokens),
             cache: CacheMarks::Off,
             ..Request::new(messages)
+        };
+        match self.range {
+            RangeForm::Messages => {
+                let messages = head.into_iter().chain([question]).collect();
+                let (system, tools) = (thread.system().clone(), thread.tools().clone());
+                Request { system, tools, ..asks(messages) }
+            }
+            RangeForm::Text => {
+                let transcript = render(&head, &RenderOptions::default());
+                let transcript = Message::user(tagged("transcript", transcript.text()));
+                asks(vec![transcript, question]).with_system(READER.trim_end())
+            }
         }
     }
+}
 
-    fn request_as_text(&self, thread: &Snapshot, brief: &Brief, cut: usize) -> Request {
-        let range = thread.messages().get(..cut).unwrap_or_default();
-        let range: Vec<Message> = whole::messages(range).collect();
-        let transcript = render(&range, &RenderOptions::default());
-        let transcript = Message::user(tagged("transcript", transcript.text()));
-        Request {
-            max_output: Some(self.summary_tokens),
-            cache: CacheMarks::Off,
-            ..Request::new(vec![transcript, question(brief, thread)]).with_system(READER.trim_end())
-        }
-    }
-
-    fn plan(&self, thread: &Snapshot, cut: usize, summary: Summary) -> Result<Plan, StrategyError> {
-        let kept = tail::typed(thread, cut, self.user_messages, self.user_tokens);
-        let summary = Message::summary(Role::User, summary);
-        let edits = tail::take_all_but(kept, cut, vec![summary]);
-        Ok(Plan::from_edits(thread.messages(), edits, &CompactOptions::default())?)
-    }
+fn message(brief: &Brief, text: Text) -> Message {
+    Message::summary(Role::User, Summary { compaction: brief.compaction, ..Summary::new(text) })
 }
 
 /// The message that asks for the summary.
@@ -270,7 +303,8 @@ mod tests {
     #[test]
     fn a_short_thread_is_left_alone() {
         let short = Snapshot::new(thread().messages()[..8].to_vec());
-        let attempt = Summarize::default().begin(&short, &Brief::default());
+        let unasked = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
+        let attempt = Summarize::default().begin(&short, &unasked);
         assert!(matches!(attempt.step(), Step::Failed(StrategyError::NothingToCompact { .. })));
     }
 }

@@ -16,10 +16,10 @@ use crate::{
 /// Cuts long texts of tool results down to their first lines. Needs no model, and takes nothing
 /// else out of the thread: [`trim`](crate::compact::trim()) as a strategy.
 ///
-/// Where the brief has a target that these options miss, three harder ones are tried in turn: the
-/// half of the recent messages; the last two, with two lines of at most 400 bytes; none, with one
-/// line of at most 200. The first that meets the target is proposed, else the last. The message that
-/// the user typed last is never touched, results in it neither.
+/// Where the brief has a target that these options miss, harder ones are tried in turn: the half of
+/// the recent messages; the last two, with two lines of at most 400 bytes; none, with one line of at
+/// most 200; and one of at most 100, of errors too and of results in the message that the user typed
+/// last, which stays whole else. The first that meets the target is proposed, else the last.
 ///
 /// In serde it is the options themselves.
 ///
@@ -64,8 +64,8 @@ impl TrimToolResults {
         let last = messages.iter().rposition(Message::is_typed);
         let untouched = Plan::from_splices(messages.len(), Vec::new());
         let mut best: Option<Trimmed> = None;
-        for options in steps(self.options) {
-            let trimmed = trim_after(&untouched, messages, &options, last);
+        for (options, except) in steps(self.options, last) {
+            let trimmed = trim_after(&untouched, messages, &options, except);
             let after = thread.tokens_after(&trimmed.plan)?;
             let enough = brief.target.is_none_or(|target| after <= target);
             best = Some(trimmed);
@@ -91,8 +91,8 @@ impl TrimToolResults {
     }
 }
 
-/// The options, and harder ones.
-fn steps(options: TrimOptions) -> [TrimOptions; 4] {
+/// The options, and harder ones, each with the message that stays whole.
+fn steps(options: TrimOptions, last: Option<usize>) -> [(TrimOptions, Option<usize>); 5] {
     let harder = |lines: usize, bytes: usize, keep_recent: usize| TrimOptions {
         lines: options.lines.min(lines),
         bytes: Some(options.bytes.unwrap_or(bytes).min(bytes)),
@@ -100,5 +100,12 @@ fn steps(options: TrimOptions) -> [TrimOptions; 4] {
         ..options
     };
     let half = TrimOptions { keep_recent: options.keep_recent / 2, ..options };
-    [options, half, harder(2, 400, 2), harder(1, 200, 0)]
+    let hardest = TrimOptions { keep_errors: false, min_bytes: 0, ..harder(1, 100, 0) };
+    [
+        (options, last),
+        (half, last),
+        (harder(2, 400, 2), last),
+        (harder(1, 200, 0), last),
+        (hardest, None),
+    ]
 }

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{facts::Facts, gather, write};
 use crate::{
-    compact::{CompactOptions, Edit, Plan, Position, TrimOptions, trim_after},
+    compact::{Plan, Position},
     message::{ContentBlock, Message, Role, Summary},
     strategy::{
         attempt,
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
-        tail,
+        tail::{self, Stay, Wish},
     },
 };
 
@@ -34,8 +34,10 @@ const MIN_TOKENS: u64 = 100;
 /// [`Summarize`](super::super::Summarize). Where the target of the brief leaves no room for that,
 /// only the last message of the user is kept word for word; then the tool results in the end of the
 /// thread are [trimmed](crate::compact::trim()) in steps: to 40 lines of at most 4,000 bytes, 12 of
-/// 1,000, 3 of 300, 1 of 100, the last time those of errors too. Where the next prompt follows and
-/// nothing else helps, what the user typed before it goes as well.
+/// 1,000, 3 of 300, 1 of 100, the last time those of errors too; then only what no cut can take
+/// stays, trimmed in the same way. Where the next prompt follows and nothing else helps, what the user
+/// typed before it goes as well. So every target is met that leaves room for what the user typed last,
+/// for calls that are open and for one line.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -52,7 +54,7 @@ const MIN_TOKENS: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Digest {
-    /// How many messages stay at the end at least, if they fit. More stay where no cut is legal.
+    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal.
     pub messages: usize,
     /// The most tokens that these may have.
     pub tokens: Option<u64>,
@@ -89,68 +91,37 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
         let before = thread.counter().messages(thread.messages());
-        // A target that is met already asks for nothing.
-        let over = brief.target.filter(|target| before > *target);
         let work = Work { thread, brief, before, most: self.digest_tokens };
-        let bare = thread.without_reasoning();
-        let shortest = match (self.cut(&bare, over, brief.reserve()), over) {
-            (Ok(cut), _) => cut,
-            // Nothing can be cut off, but the thread has to become smaller.
-            (Err(_), Some(_)) => 0,
-            (Err(error), None) => return Err(error),
-        };
-        // The end of the work, if only trimmed, says more than a digest of it.
-        let count = thread.messages().len();
-        let cut = shortest.min(bare.cut_at_or_before(count.saturating_sub(1)));
-        let tokens = self.user_tokens.min(over.map_or(u64::MAX, |target| target / 4));
-        let asked = tail::typed(thread, cut, self.user_messages, tokens);
-        if over.is_none() {
-            work.check_worth(cut, &asked)?;
-            return work.attempt(cut, &asked, None);
-        }
-        let last = tail::typed(thread, cut, 1, 0);
-        let steps = STEPS.iter().map(|step| (cut, last.clone(), Some(options(*step))));
-        let mut tries = vec![(cut, asked, None), (cut, last.clone(), None)];
-        tries.extend(steps);
-        tries.push((shortest, tail::typed(thread, shortest, 1, 0), None));
-        if brief.next_prompt.is_some() {
-            // What was typed before it may be longer than all that fits.
-            tries.push((shortest, Vec::new(), None));
-        }
+        let stays = tail::stays(thread, brief, self.wish(thread, brief))?;
+        let is_over = tail::over(thread, brief).is_some();
         let mut failed = None;
-        for (cut, kept, trim) in tries {
-            match work.attempt(cut, &kept, trim) {
+        for stay in &stays {
+            let worth = if is_over { Ok(()) } else { work.check_worth(stay) };
+            match worth.and_then(|()| work.attempt(stay)) {
                 Ok(plan) => return Ok(plan),
-                Err(error) => failed = Some(error),
+                // Of a thread that is small enough the first says best why nothing goes.
+                Err(error) if is_over => failed = Some(error),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
         Err(failed.unwrap_or_else(|| nothing("nothing was tried".to_owned())))
     }
 
-    fn cut(
-        &self,
-        thread: &Snapshot,
-        target: Option<u64>,
-        reserve: u64,
-    ) -> Result<usize, StrategyError> {
+    fn wish(&self, thread: &Snapshot, brief: &Brief) -> Wish {
+        let target = tail::over(thread, brief).unwrap_or(u64::MAX);
         // The digest has to fit beside the tail, and so has what the user typed last.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
-        let target = target.map(|target| {
-            let comes = [self.digest_tokens.min(target / 3), last, reserve, thread.stamp_tokens()];
-            target.saturating_sub(comes.into_iter().fold(0, u64::saturating_add))
-        });
-        tail::cut(thread, self.messages, [self.tokens, target].into_iter().flatten().min())
+        let digest = self.digest_tokens.min(target / 3);
+        let comes = [digest, last, brief.reserve(), thread.stamp_tokens()];
+        Wish {
+            messages: self.messages,
+            tokens: self.tokens,
+            user: (self.user_messages, self.user_tokens),
+            comes: comes.into_iter().fold(0, u64::saturating_add),
+            yields_when_asked: true,
+        }
     }
-}
-
-/// How the results at the end of the thread are trimmed: lines, bytes, and whether errors are.
-const STEPS: [(usize, usize, bool); 4] =
-    [(40, 4_000, false), (12, 1_000, false), (3, 300, false), (1, 100, true)];
-
-fn options((lines, bytes, errors): (usize, usize, bool)) -> TrimOptions {
-    let bytes = Some(bytes);
-    TrimOptions { lines, bytes, keep_recent: 0, min_bytes: 0, keep_errors: !errors }
 }
 
 /// A thread that is to become smaller.
@@ -166,27 +137,26 @@ struct Work<'a> {
 impl Work<'_> {
     /// Returns the plan of putting a digest in the place of what stands before the cut and is not
     /// kept, and of trimming what stands behind it.
-    fn attempt(
-        &self,
-        cut: usize,
-        kept: &[Range<Position>],
-        trim: Option<TrimOptions>,
-    ) -> Result<Plan, StrategyError> {
+    fn attempt(&self, stay: &Stay) -> Result<Plan, StrategyError> {
+        let (cut, kept) = (stay.cut, stay.typed.as_slice());
         let counter = self.thread.counter();
         // With a digest of one character, all else has its final size.
-        let frame = self.build(cut, kept, trim, Some("."))?;
+        let frame = self.build(stay, Some("."))?;
         let fixed = self.thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
         let target = self.brief.target.unwrap_or(u64::MAX);
         let goes = self.goes(cut, kept, |_, _| true);
-        let shrinks = self.before.saturating_sub(fixed).min(goes).saturating_sub(1);
-        // An addendum comes behind it, and has room in no more than the half.
-        let room = target.saturating_sub(fixed).min(shrinks);
-        let budget = self.most.min(room.saturating_sub(self.brief.reserve().min(room / 2)));
-        let digest = write::write(&self.facts(cut, kept), budget, counter).filter(|_| goes > 0);
+        let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
+        // An addendum comes after it, and has room in no more than the half.
+        let room = room.saturating_sub(self.brief.reserve().min(room / 2));
+        // A digest is not longer than what it tells of, but for its first line.
+        let facts = self.facts(cut, kept);
+        let line = counter.text(&write::opening(facts.messages, false));
+        let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
+        let digest = write::write(&facts, budget, counter).filter(|_| goes > 0);
         let plan = match &digest {
-            Some(digest) => self.build(cut, kept, trim, Some(digest))?,
+            Some(digest) => self.build(stay, Some(digest))?,
             // Nothing goes, so there is nothing to tell of.
-            None if goes == 0 => self.build(cut, kept, trim, None)?,
+            None if goes == 0 => self.build(stay, None)?,
             None => return Err(self.no_room(cut, kept, fixed)),
         };
         if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
@@ -200,32 +170,12 @@ impl Work<'_> {
         Ok(plan)
     }
 
-    fn build(
-        &self,
-        cut: usize,
-        kept: &[Range<Position>],
-        trim: Option<TrimOptions>,
-        digest: Option<&str>,
-    ) -> Result<Plan, StrategyError> {
-        let messages = self.thread.messages();
-        let plan = match digest.filter(|_| cut > 0) {
-            Some(digest) => {
-                let compaction = self.brief.compaction;
-                let summary = Summary { compaction, ..Summary::new(digest) };
-                let insert = vec![Message::summary(Role::User, summary)];
-                let edits = tail::take_all_but(kept.to_vec(), cut, insert);
-                let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
-                self.thread.stamped(plan, self.brief)
-            }
-            // Reasoning goes with every edit, and so it does where nothing is cut off.
-            None => {
-                let start = Position::before(0);
-                let nothing = Edit { range: start..start, insert: Vec::new() };
-                Plan::from_edits(messages, vec![nothing], &CompactOptions::default())?
-            }
-        };
-        let trimmed = trim.map(|options| trim_after(&plan, messages, &options, None).plan);
-        Ok(trimmed.unwrap_or(plan))
+    fn build(&self, stay: &Stay, digest: Option<&str>) -> Result<Plan, StrategyError> {
+        let compaction = self.brief.compaction;
+        let summary = |text| Summary { compaction, ..Summary::new(text) };
+        let insert =
+            digest.filter(|_| stay.cut > 0).map(|text| Message::summary(Role::User, summary(text)));
+        stay.plan(self.thread, self.brief, insert.into_iter().collect())
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
@@ -260,7 +210,8 @@ impl Work<'_> {
     }
 
     /// Refuses to make a digest of hardly more than a digest.
-    fn check_worth(&self, cut: usize, kept: &[Range<Position>]) -> Result<(), StrategyError> {
+    fn check_worth(&self, stay: &Stay) -> Result<(), StrategyError> {
+        let (cut, kept) = (stay.cut, stay.typed.as_slice());
         let messages = self.thread.messages();
         let head = messages.get(..cut).unwrap_or_default();
         // What the user typed before a summary was kept beside it once already.

@@ -20,6 +20,7 @@ use crate::{
         brief::Brief,
         contract::{Attempt, ModelRole, Progress, Proposal, Step, StrategyError},
         snapshot::Snapshot,
+        tail,
     },
 };
 
@@ -254,6 +255,8 @@ impl Folding {
             return Err(FoldError::NotSmaller { before, after }.into());
         }
         let plan = self.split.plan(&self.thread, &self.brief, summary)?;
+        let plan = self.thread.stamped(plan, &self.brief);
+        let plan = tail::fitted(&self.thread, &self.brief, plan)?;
         Ok(Proposal { archive, ..Proposal::new(plan) })
     }
 

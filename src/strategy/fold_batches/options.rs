@@ -37,7 +37,7 @@ pub struct FoldBatches {
     /// How many tokens a chunk has at most. When set, messages are not counted. Where the window
     /// is known, a request fits it in any case.
     pub chunk_tokens: Option<u64>,
-    /// How many messages stay at the end at least. More stay where no cut is legal.
+    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal.
     pub keep_recent: usize,
     /// How many tokens one account may have.
     pub summary_tokens: u64,

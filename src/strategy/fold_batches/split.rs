@@ -9,7 +9,12 @@ use super::{
 use crate::{
     compact::{Position, legality},
     message::{Batch, ContentBlock, Message, Text},
-    strategy::{brief::Brief, contract::StrategyError, snapshot::Snapshot, tail},
+    strategy::{
+        brief::Brief,
+        contract::StrategyError,
+        snapshot::Snapshot,
+        tail::{self, Stay, Wish},
+    },
     tokens::TokenCounter,
 };
 
@@ -58,22 +63,47 @@ impl FoldBatches {
     ///
     /// [`StrategyError::NothingToCompact`] if none does, or if it is not worth a call.
     pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
-        let cut = tail::cut(thread, self.keep_recent, None)?;
-        let typed = tail::typed(thread, cut, 1, 0);
+        let found = thread.counter().messages(thread.messages());
+        if let Some(target) = brief.target.filter(|target| found <= *target) {
+            return nothing(format!("about {found} tokens are within the target of {target}"));
+        }
+        let shown = self.clip_first.saturating_add(self.clip_last) as u64;
+        let wish = Wish {
+            messages: self.keep_recent,
+            tokens: None,
+            user: (1, 0),
+            comes: shown.saturating_mul(self.summary_tokens),
+            yields_when_asked: true,
+        };
+        let mut stays = tail::stays(thread, brief, wish)?;
+        stays.dedup_by_key(|stay| stay.cut);
+        let target = brief.target.unwrap_or(u64::MAX);
+        let mut split = nothing("all of it stays".to_owned());
+        for stay in stays {
+            let (at, after) = self.split_at(thread, brief, stay);
+            match at.check() {
+                Ok(()) if after <= target => return Ok(at),
+                Ok(()) => split = Ok(at),
+                Err(error) if split.is_err() => split = Err(error),
+                Err(_) => {}
+            }
+        }
+        split
+    }
+
+    /// The stretches that go where this stays, and the tokens that the thread is likely to have then.
+    fn split_at(&self, thread: &Snapshot, brief: &Brief, stay: Stay) -> (Split, u64) {
+        let Stay { cut, typed, .. } = stay;
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
         let ranges = borders.iter().zip(borders.iter().skip(1));
         let stretches = ranges.map(|(start, end)| self.stretch(thread, *start..*end, &typed));
         let mut split = Split { cut, stretches: stretches.collect(), typed };
-        if let Some(target) = [self.target, brief.target].into_iter().flatten().min() {
-            let found = thread.counter().messages(thread.messages());
-            if found <= target {
-                return nothing(format!("about {found} tokens are within the target of {target}"));
-            }
-            self.choose(thread, target, &mut split);
-        }
-        split.check()?;
-        Ok(split)
+        let after = match brief.target {
+            Some(target) => self.choose(thread, target, &mut split),
+            None => 0,
+        };
+        (split, after)
     }
 
     fn stretch(
@@ -107,7 +137,7 @@ impl FoldBatches {
 
     /// Leaves the stretches that go first: those with summaries, which are folded anew in any case,
     /// then the least important, until the thread is likely to be within the target.
-    fn choose(&self, thread: &Snapshot, target: u64, split: &mut Split) {
+    fn choose(&self, thread: &Snapshot, target: u64, split: &mut Split) -> u64 {
         let scores = self.scores(thread, &split.stretches);
         let mut order: Vec<(f64, usize)> =
             scores.into_iter().enumerate().map(|(index, score)| (score, index)).collect();
@@ -132,6 +162,7 @@ impl FoldBatches {
         }
         let mut goes = goes.into_iter();
         split.stretches.retain(|_| goes.next().unwrap_or_default());
+        after.saturating_add(self.cost(messages, tokens, earlier))
     }
 
     /// The score of each stretch: that of its most important message.

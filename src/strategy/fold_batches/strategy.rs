@@ -32,6 +32,8 @@ impl CompactionStrategy for FoldBatches {
 impl FoldBatches {
     fn fold(&self, thread: &Snapshot, brief: &Brief) -> Result<Folding, StrategyError> {
         self.check()?;
+        let target = [self.target, brief.target].into_iter().flatten().min();
+        let brief = &Brief { target, ..brief.clone() };
         let mut split = self.split(thread, brief)?;
         let desk = Desk::new(self.clone(), thread, brief)?;
         let by_count = self.chunk_tokens.is_none();
