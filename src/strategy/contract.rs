@@ -125,7 +125,7 @@ pub struct Proposal {
     /// What goes to the archive with it, before the plan is carried out.
     pub archive: Vec<ArchiveEntry>,
     /// What was tried, in order, by a strategy that tries others; the one that did not fail made
-    /// the plan.
+    /// the plan. If all failed, the plan is the smallest of those that only miss the target.
     pub rungs: Vec<Rung>,
     /// What of everything that was said the thread still says afterwards, where that was looked at.
     pub retention: Option<Retention>,

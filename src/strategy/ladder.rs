@@ -2,7 +2,9 @@
 //!
 //! A rung that fails, or whose plan the acceptance check refuses, costs what it spent and nothing
 //! else; the next one begins on the same thread. Who failed, why, and what each spent is in the
-//! proposal, or in the error when no rung did it.
+//! proposal, or in the error when no rung did it. Where no rung meets the target, the smallest of
+//! what is acceptable otherwise is proposed, with the failure of its rung: whether it fits all the
+//! same is for the caller to judge ([`Snapshot::settle_within`]).
 
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use super::{
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     settle::Settled,
-    snapshot::Snapshot,
+    snapshot::{Rejection, Snapshot},
     summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
@@ -22,6 +24,9 @@ use crate::{
 };
 
 /// Tries strategies in order until one is accepted.
+///
+/// Where none meets the target of the brief, it proposes the smallest that is acceptable but for that,
+/// and all of its rungs have a failure.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -126,6 +131,8 @@ struct Climb {
     tried: Vec<Rung>,
     /// What keeps most of what keeps too little, and which of the rungs made it.
     best: Option<(Proposal, usize)>,
+    /// The smallest of what misses only the target, with its tokens.
+    over: Option<(Proposal, u64)>,
     at: At,
 }
 
@@ -136,6 +143,15 @@ enum At {
     Rung { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
     /// Done.
     Top(Result<Proposal, StrategyError>),
+}
+
+/// What a rung came to that is not accepted.
+#[derive(Debug)]
+enum Missed {
+    /// It would be, but for the target: so many tokens would be left.
+    Target { proposal: Proposal, after: u64, error: StrategyError },
+    /// Nothing.
+    All(StrategyError),
 }
 
 impl Attempt for Climb {
@@ -170,6 +186,7 @@ impl Climb {
             too_long: ladder.too_long.clone(),
             tried: Vec::new(),
             best: None,
+            over: None,
             at: At::Top(Err(StrategyError::NoRung { rungs: Vec::new() })),
         };
         climb.next();
@@ -182,27 +199,37 @@ impl Climb {
         while let At::Rung { strategy, attempt, usage, calls } = &self.at {
             let outcome = match attempt.step() {
                 Step::Call { .. } => return,
-                Step::Failed(error) => Err(error.clone()),
+                Step::Failed(error) => Err(Missed::All(error.clone())),
                 Step::Proposed(proposal) => {
-                    self.thread.settle(proposal.clone(), &self.brief).map_err(Into::into)
+                    let settled = self.thread.settle(proposal.clone(), &self.brief);
+                    settled.map_err(|rejection| self.rejected(proposal.clone(), rejection))
                 }
             };
             let rung =
                 Rung { strategy: strategy.clone(), failure: None, usage: *usage, calls: *calls };
             match outcome {
                 Ok(Settled { proposal, shortfall: None }) => {
-                    let at = self.note(rung, &proposal, None);
+                    let at = self.note(rung, &proposal.rungs, None);
                     self.end(proposal, at);
                 }
                 Ok(Settled { proposal, shortfall: Some(shortfall) }) => {
-                    let at = self.note(rung, &proposal, Some(shortfall.into()));
+                    let at = self.note(rung, &proposal.rungs, Some(shortfall.into()));
                     if self.best.as_ref().is_none_or(|(best, _)| kept(best) < kept(&proposal)) {
                         self.best = Some((proposal, at));
                     }
                     self.next();
                 }
-                Err(error) if self.is_settled(&error) => self.at = At::Top(Err(error)),
-                Err(error) => {
+                Err(Missed::Target { proposal, after, error }) => {
+                    self.note(rung, &proposal.rungs, Some(error));
+                    if self.over.as_ref().is_none_or(|(_, least)| after < *least) {
+                        self.over = Some((proposal, after));
+                    }
+                    self.next();
+                }
+                Err(Missed::All(error)) if self.is_settled(&error) => {
+                    self.at = At::Top(Err(error));
+                }
+                Err(Missed::All(error)) => {
                     if error.is_too_long() {
                         self.ahead.extend(self.too_long.take());
                     }
@@ -213,16 +240,27 @@ impl Climb {
         }
     }
 
-    /// Notes a rung that proposed something, and returns the place of what made the plan.
-    fn note(&mut self, rung: Rung, proposal: &Proposal, failure: Option<StrategyError>) -> usize {
-        // A ladder on a rung says itself what it tried, and what each try cost.
-        let made = proposal.rungs.iter().position(|rung| rung.failure.is_none());
-        let at = self.tried.len().saturating_add(made.unwrap_or_default());
-        match proposal.rungs.is_empty() {
-            true => self.tried.push(rung),
-            false => self.tried.extend(proposal.rungs.iter().cloned()),
+    /// Whether it is the target alone that a proposal misses.
+    fn rejected(&self, proposal: Proposal, rejection: Rejection) -> Missed {
+        let Rejection::OverTarget { after, .. } = rejection else {
+            return Missed::All(rejection.into());
+        };
+        match self.thread.settle_within(proposal.clone(), &self.brief, None) {
+            // What it lacks is added by whoever knows how much fits.
+            Ok(_) => Missed::Target { proposal, after, error: rejection.into() },
+            Err(rejection) => Missed::All(rejection.into()),
         }
-        if let Some(rung) = self.tried.get_mut(at) {
+    }
+
+    /// Notes a rung that proposed something, and returns the place of what made the plan. A ladder
+    /// on a rung has rungs, which say themselves what it tried and what each try cost.
+    fn note(&mut self, rung: Rung, below: &[Rung], failure: Option<StrategyError>) -> usize {
+        let tried = if below.is_empty() { vec![rung] } else { below.to_vec() };
+        let made = tried.iter().position(|rung| rung.failure.is_none());
+        let at = self.tried.len().saturating_add(made.unwrap_or_default());
+        self.tried.extend(tried);
+        // Where none is without a failure, the ladder has said itself that it misses the target.
+        if let Some(rung) = self.tried.get_mut(at).filter(|_| made.is_some()) {
             rung.failure = failure;
         }
         at
@@ -248,7 +286,8 @@ impl Climb {
             && thread.iter().any(|message| message.is_summary())
     }
 
-    /// Steps on the next rung. If there is none, what keeps most is better than nothing.
+    /// Steps on the next rung. If there is none, what keeps most is better than nothing, and so is
+    /// then what is too large.
     fn next(&mut self) {
         if let Some(strategy) = self.ahead.pop() {
             self.at = At::Rung {
@@ -261,7 +300,10 @@ impl Climb {
             self.end(proposal, made);
         } else {
             let rungs = std::mem::take(&mut self.tried);
-            self.at = At::Top(Err(StrategyError::NoRung { rungs }));
+            self.at = At::Top(match self.over.take() {
+                Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
+                None => Err(StrategyError::NoRung { rungs }),
+            });
         }
     }
 }
@@ -278,8 +320,10 @@ fn kept(proposal: &Proposal) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::{
-        message::{ContextWindow, Message, StopReason},
-        strategy::KeepRecent,
+        compact::{Insert, Plan, Splice},
+        message::{ContextWindow, Message, Role, StopReason, Summary},
+        retention::RetentionPolicy,
+        strategy::{KeepRecent, attempt},
     };
 
     fn thread() -> Snapshot {
@@ -335,13 +379,84 @@ mod tests {
 
     #[test]
     fn when_no_rung_does_it_the_error_says_why_each_did_not() {
-        let brief = Brief { target: Some(3), ..Brief::default() };
-        let mut attempt = two().begin(&thread(), &brief);
+        let rungs: [Arc<dyn CompactionStrategy>; 2] =
+            [Arc::new(Summarize::default()), Arc::new(TrimToolResults::default())];
+        let mut attempt = Ladder::new(rungs).begin(&thread(), &Brief::default());
         attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "the lamp is out")));
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };
         let text = error.to_string();
         assert!(text.starts_with("no rung of the ladder did it: summarize: "), "{text}");
-        assert!(text.contains("the lamp is out; keep-recent: "), "{text}");
+        assert!(text.contains("the lamp is out; trim-tool-results: "), "{text}");
+    }
+
+    /// Leaves so many messages of the end, after a summary of these words.
+    #[derive(Debug)]
+    struct Leaves(&'static str, usize, &'static str);
+
+    impl CompactionStrategy for Leaves {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+            let len = thread.messages().len();
+            let message = Message::summary(Role::User, Summary::new(self.2));
+            let at = 0..len.saturating_sub(self.1);
+            let splice = Splice { at, insert: Insert::Message { message }.into() };
+            attempt::propose(Ok::<_, StrategyError>(Plan::from_splices(len, vec![splice])))
+        }
+    }
+
+    fn of(rungs: Vec<Leaves>) -> Ladder {
+        Ladder::new(rungs.into_iter().map(|rung| Arc::new(rung) as Arc<dyn CompactionStrategy>))
+    }
+
+    #[test]
+    fn where_no_rung_meets_the_target_the_smallest_is_proposed_with_its_failure() {
+        let brief = Brief { target: Some(10), ..Brief::default() };
+        let rungs =
+            || of(vec![Leaves("a", 8, "So."), Leaves("b", 2, "So."), Leaves("c", 6, "So.")]);
+        let nested = Ladder::new([Arc::new(rungs()) as Arc<dyn CompactionStrategy>]);
+        for ladder in [rungs(), nested] {
+            let attempt = ladder.begin(&thread(), &brief);
+            let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+            assert_eq!(proposal.plan.messages_after(), 3);
+            assert_eq!(names(&proposal.rungs), [("a", false), ("b", false), ("c", false)]);
+            let reason = proposal.rungs[1].failure.as_ref().unwrap().to_string();
+            assert!(reason.ends_with("10 are the target"), "{reason}");
+            let refused = thread().settle(proposal.clone(), &brief).unwrap_err();
+            assert!(matches!(refused, Rejection::OverTarget { .. }));
+            assert!(thread().settle_within(proposal.clone(), &brief, Some(200)).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_keeps_too_little_but_meets_the_target_goes_before_what_is_too_large() {
+        let keep =
+            RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
+        let brief = Brief { target: Some(100), retention: Some(keep), ..Brief::default() };
+        let ladder = of(vec![Leaves("large", 8, "So."), Leaves("small", 1, "So.")]);
+        let mut said = vec![Message::user("Read src/b.rs.")];
+        said.extend_from_slice(thread().messages());
+        said.push(Message::user("Read src/a.rs."));
+        let thread = Snapshot::new(said);
+        let attempt = ladder.begin(&thread, &brief);
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        assert_eq!(names(&proposal.rungs), [("large", false), ("small", true)]);
+    }
+
+    #[test]
+    fn of_rungs_that_keep_as_little_the_first_is_proposed() {
+        let keep =
+            RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
+        let brief = Brief { retention: Some(keep), ..Brief::default() };
+        let mut said = vec![Message::user("Read src/b.rs.")];
+        said.extend_from_slice(thread().messages());
+        let thread = Snapshot::new(said);
+        let ladder = of(vec![Leaves("first", 2, "So."), Leaves("second", 2, "So.")]);
+        let attempt = ladder.begin(&thread, &brief);
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        assert_eq!(names(&proposal.rungs), [("first", true), ("second", false)]);
     }
 
     #[test]

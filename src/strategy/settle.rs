@@ -96,6 +96,44 @@ impl Snapshot {
         }
     }
 
+    /// Returns a proposal as [`settle`](Self::settle) does, or where it misses the target of the brief,
+    /// as it is carried out if up to `limit` tokens may be left: as many as fit the window, say. The
+    /// target stays what is wanted; a thread that is over it and fits is better than one that does
+    /// not. Without a limit every thread is that is smaller than before.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::Splice};
+    /// use threadfold::strategy::{Brief, Proposal, Rejection, Snapshot};
+    ///
+    /// let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(30)));
+    /// let thread = Snapshot::new((0..4).map(said).collect::<Vec<_>>());
+    /// let plan = Plan::from_splices(4, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+    /// let brief = Brief { target: Some(80), ..Brief::default() };
+    /// let refused = thread.settle(Proposal::new(plan.clone()), &brief).unwrap_err();
+    /// assert!(matches!(refused, Rejection::OverTarget { target: 80, .. }));
+    /// assert!(thread.settle_within(Proposal::new(plan.clone()), &brief, Some(200)).is_ok());
+    /// let refused = thread.settle_within(Proposal::new(plan), &brief, Some(100)).unwrap_err();
+    /// assert!(matches!(refused, Rejection::OverTarget { target: 100, .. }));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`settle`](Self::settle), but that the target may be missed up to the limit.
+    pub fn settle_within(
+        &self,
+        proposal: Proposal,
+        brief: &Brief,
+        limit: Option<u64>,
+    ) -> Result<Settled, Rejection> {
+        let is_wider = limit.is_none_or(|limit| brief.target.is_some_and(|target| target < limit));
+        match self.settle(proposal.clone(), brief) {
+            Err(Rejection::OverTarget { .. }) if is_wider => {
+                self.settle(proposal, &Brief { target: limit, ..brief.clone() })
+            }
+            settled => settled,
+        }
+    }
+
     /// The facts of everything that was said, without rules that were taken back, and without those
     /// that the system prompt says.
     fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {

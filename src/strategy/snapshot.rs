@@ -475,7 +475,7 @@ fn has_blank_summary(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compact::{CompactOptions, Edit, Position};
+    use crate::compact::{CompactOptions, Edit, Insert, Position, Splice};
 
     fn snapshot() -> Snapshot {
         Snapshot::new(vec![
@@ -518,6 +518,29 @@ mod tests {
         let brief = Brief { target: Some(5), ..Brief::default() };
         let over = snapshot.accept(&replace(&snapshot, 0..2, "short"), &brief);
         assert_eq!(over, Err(Rejection::OverTarget { after: 12, target: 5 }));
+    }
+
+    #[test]
+    fn what_the_user_typed_last_stays_in_its_order_and_in_one_row() {
+        let typed = |texts: &[&str]| {
+            let content = texts.iter().map(|text| ContentBlock::text(*text)).collect();
+            Message::new(Role::User, content)
+        };
+        let old = Message::user("a long question that takes some room, and then some more");
+        let snapshot = Snapshot::new(vec![old, typed(&["First this.", "Then that."])]);
+        let with = |messages: Vec<Message>| {
+            let insert = messages.into_iter().map(|message| Insert::Message { message }).collect();
+            let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert }]);
+            snapshot.accept(&plan, &Brief::default()).map(drop)
+        };
+        assert_eq!(with(vec![typed(&["First this."]), typed(&["Then that."])]), Ok(()));
+        for wrong in [
+            vec![typed(&["Then that.", "First this."])],
+            vec![typed(&["First this.", "Or", "Then that."])],
+            vec![typed(&["Then that."])],
+        ] {
+            assert_eq!(with(wrong), Err(Rejection::LosesLastUserMessage));
+        }
     }
 
     #[test]
