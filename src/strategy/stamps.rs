@@ -1,5 +1,7 @@
 //! A checkpoint after every summary, so that an agent can name ranges from there on.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{brief::Brief, snapshot::Snapshot};
 use crate::{
     compact::Plan,
@@ -8,8 +10,9 @@ use crate::{
 
 impl Snapshot {
     /// Returns the plan with a fresh checkpoint as the last block of every summary that it puts in
-    /// as a message of the user. A summary that ends with a checkpoint is left as it is, and so are
-    /// all where the thread has no checkpoints: its host does not stamp.
+    /// as a message of the user, and with another one in a new message for each that stands elsewhere
+    /// too: a name that stands twice names nothing. A summary that ends with a checkpoint is left as
+    /// it is, and so are all where the thread has no checkpoints: its host does not stamp.
     ///
     /// The ids are drawn of the number of the compaction and of the thread, so the same plan gets the
     /// same ones, and none is in the thread already.
@@ -19,28 +22,84 @@ impl Snapshot {
         };
         let number = brief.compaction.map_or(u64::MAX, |id| id.0);
         let seed = [number, self.messages().len() as u64, u64::from(last.packed())];
-        let mut ids = CheckpointIds::new(seed.into_iter().fold(0, mixed));
-        let made = plan.new_messages().flat_map(Message::checkpoints).map(|(id, _)| id);
-        let mut taken: Vec<_> = made.collect();
+        let mut names = Names {
+            thread: self.messages(),
+            ids: CheckpointIds::new(seed.into_iter().fold(0, mixed)),
+            taken: self.names_that_stay(&plan),
+        };
         plan.with_new_messages(|message| {
-            if message.role != Role::User || !message.is_summary() || ends_with_checkpoint(message)
+            names.tell_apart(message);
+            if message.role == Role::User && message.is_summary() && !ends_with_checkpoint(message)
             {
-                return;
+                let id = names.draw();
+                message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
             }
-            let in_thread = |id| {
-                let mut ids = self.messages().iter().flat_map(Message::checkpoints);
-                ids.any(|(other, _)| other == id)
-            };
-            let id = ids.draw(|id| taken.contains(&id) || in_thread(id));
-            taken.push(id);
-            message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
         })
+    }
+
+    /// The checkpoints of the thread after a plan, but for those in its new messages.
+    fn names_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
+        let ids = |message: &Message| -> Vec<CheckpointId> {
+            message.checkpoints().map(|(id, _)| id).collect()
+        };
+        let mut new: HashMap<CheckpointId, usize> = HashMap::new();
+        for id in plan.new_messages().flat_map(ids) {
+            *new.entry(id).or_default() += 1;
+        }
+        if new.is_empty() {
+            return HashSet::new();
+        }
+        let after = plan.after(self.messages()).unwrap_or_default();
+        let mut standing = HashSet::new();
+        for id in after.iter().flat_map(ids) {
+            match new.get_mut(&id) {
+                Some(count) if *count > 0 => *count -= 1,
+                Some(_) | None => {
+                    standing.insert(id);
+                }
+            }
+        }
+        standing
     }
 
     /// The tokens of the checkpoint that a summary will end with.
     pub(super) fn stamp_tokens(&self) -> u64 {
         let id = self.messages().iter().rev().find_map(last_checkpoint);
         id.map_or(0, |id| self.counter().block(&ContentBlock::checkpoint(id)))
+    }
+}
+
+/// Draws checkpoints that the thread does not have.
+struct Names<'a> {
+    thread: &'a [Message],
+    ids: CheckpointIds,
+    /// Those that stand in the thread after the plan.
+    taken: HashSet<CheckpointId>,
+}
+
+impl Names<'_> {
+    fn draw(&mut self) -> CheckpointId {
+        let (thread, taken) = (self.thread, &self.taken);
+        let in_thread = |id| thread.iter().flat_map(Message::checkpoints).any(|(it, _)| it == id);
+        let id = self.ids.draw(|id| taken.contains(&id) || in_thread(id));
+        self.taken.insert(id);
+        id
+    }
+
+    /// Names the checkpoints of a message anew that stand elsewhere too.
+    fn tell_apart(&mut self, message: &mut Message) {
+        let ids: Vec<_> = message.checkpoints().collect();
+        for (id, end) in ids {
+            if self.taken.insert(id) {
+                continue;
+            }
+            let other = self.draw();
+            message.change(|parts| {
+                if let Some(block) = parts.content.get_mut(end.saturating_sub(1)) {
+                    *block = ContentBlock::checkpoint(other);
+                }
+            });
+        }
     }
 }
 
@@ -112,6 +171,23 @@ mod tests {
         assert_eq!(settled(&thread, plan(), 0), once);
         assert_eq!(settled(&thread, once.clone(), 0), once);
         assert_ne!(settled(&thread, plan(), 1), once);
+    }
+
+    #[test]
+    fn a_copy_of_a_message_that_stays_gets_a_checkpoint_of_its_own() {
+        let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
+        let copy = |index: usize| Insert::Message { message: thread[index].clone() };
+        // Of the first copy the original goes, of the second it stays.
+        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)].into() };
+        let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
+        let after = plan.after(&thread).unwrap();
+        let names: Vec<_> = after.iter().filter_map(last_checkpoint).collect();
+        assert_eq!(
+            (after[0].clone(), names[0]),
+            (thread[0].clone(), last_checkpoint(&thread[0]).unwrap())
+        );
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5);
+        assert_eq!(after[4], thread[5]);
     }
 
     #[test]

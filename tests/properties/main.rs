@@ -4,8 +4,11 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a property may panic")]
 
+mod anybody;
 mod model;
 mod plans;
+#[path = "../support/recorded.rs"]
+mod recorded;
 mod repairs;
 mod stored;
 mod strategies;

@@ -67,7 +67,7 @@ fn strategy() -> impl Strategy<Value = Arc<dyn CompactionStrategy>> {
     prop_oneof![2 => select(named), 2 => keep, 3 => sum]
 }
 
-fn brief() -> impl Strategy<Value = Brief> {
+pub(crate) fn brief() -> impl Strategy<Value = Brief> {
     (option::of(50_u64..4_000), any::<bool>()).prop_map(|(target, next)| Brief {
         target,
         next_prompt: next.then(|| Message::user("And now?")),
