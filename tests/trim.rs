@@ -190,12 +190,16 @@ fn a_target_that_trimming_misses_is_refused_with_numbers() {
 }
 
 #[test]
-fn the_message_that_the_user_typed_last_is_never_touched() {
+fn results_beside_what_the_user_typed_last_are_trimmed_only_for_a_target() {
     let mut thread = thread();
     thread[2].make_mut().content.push(ContentBlock::text("Be quick."));
-    let brief = Brief { target: Some(1), ..Brief::default() };
-    let failed = begin(TrimToolResults::default(), &thread, &brief);
+    let options = TrimOptions { keep_recent: 0, ..TrimOptions::default() };
+    let failed = begin(TrimToolResults { options }, &thread, &Brief::default());
     assert!(failed.unwrap_err().starts_with("nothing to compact"), "the only result is in it");
+    let brief = Brief { target: Some(60), ..Brief::default() };
+    let plan = begin(TrimToolResults::default(), &thread, &brief).unwrap();
+    let after = Snapshot::new(thread.clone()).accept(&plan, &brief).unwrap();
+    assert_eq!(after[2].content[1..], thread[2].content[1..]);
 }
 
 #[test]
