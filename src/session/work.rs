@@ -128,9 +128,10 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        // A person who asks for it wants it also where the target is met already.
+        // A person who asks for it wants to feel it, and wants it also where the target is met already.
         let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
         let target = self.wanted().filter(|target| thread > *target);
+        let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { focus };
         let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
         let line = match self.compact_for(order, emit).await? {
