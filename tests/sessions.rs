@@ -346,13 +346,20 @@ fn what_was_queued_before_a_command_is_sent_before_it() {
 }
 
 #[test]
-fn queued_messages_are_sent_when_the_turn_is_over() {
-    let mut bench = bench(["One.", "Two.", "Three."], |builder| builder);
+fn queued_messages_are_sent_in_their_order() {
+    let mut bench = bench(["One.", "Two.", "Three.", "Four."], |builder| builder);
     let handle = bench.session.handle();
-    handle.queue("second");
+    handle.queue("first");
+    let mut events = bench.session.send("second");
     handle.queue("third");
-    let reply = say(&mut bench.session, "first").unwrap();
-    assert_eq!((reply.text.as_str(), handle.queued()), ("Three.", 0));
+    handle.queue("fourth");
+    let reply = block_on(async move {
+        while let Some(event) = events.next().await {
+            event?;
+        }
+        Ok::<_, SessionError>(())
+    });
+    assert_eq!((reply.is_ok(), handle.queued()), (true, 0));
     let typed: Vec<String> = bench
         .session
         .messages()
@@ -360,7 +367,7 @@ fn queued_messages_are_sent_when_the_turn_is_over() {
         .filter(|message| message.is_typed())
         .map(|message| message.content[0].as_text().unwrap().to_string())
         .collect();
-    assert_eq!(typed, ["first", "second", "third"]);
+    assert_eq!(typed, ["first", "second", "third", "fourth"]);
     bench.assert_whole();
 }
 

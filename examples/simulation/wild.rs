@@ -159,6 +159,10 @@ impl Wild {
             (true, true) => state.checks.summary(request, self.world.window),
             (true, false) => state.checks.summary(request, u64::MAX),
             (false, true) => state.checks.conversation(request, self.world.window),
+            // What cannot be made shorter may be tried, since nobody knows the window.
+            (false, false) if least(request).saturating_add(MARGIN) > learnt => {
+                state.checks.conversation(request, u64::MAX)
+            }
             (false, false) => state.checks.conversation(request, learnt),
         };
         let differs = || {
@@ -461,4 +465,12 @@ fn too_long(limit: Option<u64>) -> ModelError {
         None => "prompt is too long".to_owned(),
     };
     classify_error(400, json!({ "error": { "message": words } }).to_string().as_bytes())
+}
+
+/// The tokens of a request of which everything is gone that may go: what stands around the messages,
+/// and what was typed last.
+fn least(request: &Request) -> u64 {
+    let typed = request.messages.iter().rev().find(|message| message.is_typed());
+    let messages: Vec<Message> = typed.cloned().into_iter().collect();
+    ByteEstimate::TRIGGER.request(&Request { messages: messages.into(), ..request.clone() })
 }

@@ -267,8 +267,9 @@ impl AutoCompactor {
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
-    /// Whether a request that is too long goes out all the same, because only a number says so. If it
-    /// is too long the provider refuses it, and a wrong number must not end a thread.
+    /// Whether a request that is too long goes out all the same, because only a doubtful number says
+    /// so and nothing else helps. If it is too long the provider refuses it, and a wrong number must
+    /// not end a thread.
     fn doubts(
         &self,
         now: Timestamp,
@@ -277,14 +278,15 @@ impl AutoCompactor {
         (forced, refused): (u32, u32),
         thought: Option<ContextWindow>,
     ) -> bool {
+        let tried = forced >= self.policy.max_reactive;
         // A count that compacting does not bring down, against an estimate that fits.
-        let tried = forced >= self.policy.max_reactive || !self.breaker.allows(now);
-        let counted = tried && (1..=limit).contains(&pressure.estimate());
-        // A refusal that once stated less than the smallest request needs.
+        let counted =
+            (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
+        // A limit that only refusals taught: once a turn it is asked whether it holds.
         let host = Pressure { window: thought, ..*pressure };
         let believed = thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX);
-        let stated = self.learned.is_stated() && refused == 0 && pressure.floor() > limit;
-        counted || (stated && pressure.tokens() <= believed)
+        let hopeless = tried || pressure.floor() > limit;
+        counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
     }
 
     /// Whether this window is smaller than that of the request before.

@@ -40,11 +40,6 @@ impl Learned {
         Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
     }
 
-    /// Whether a refusal stated the limit. Some state numbers that are not their window.
-    pub(super) fn is_stated(&self) -> bool {
-        matches!(self.limit, Limit::Stated(_))
-    }
-
     /// Takes a refusal: the limit and the reserve that it stated, or the tokens that fit at most,
     /// reserve included, by the size of what it refused.
     pub(super) fn refused(

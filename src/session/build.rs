@@ -98,6 +98,7 @@ impl SessionBuilder {
             facts: LoggedFacts::default(),
             rules: SessionRules::default(),
             ids,
+            at: now,
             overhead,
             ratio: Calibrated::default(),
             shared: Arc::new(Shared::default()),

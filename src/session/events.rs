@@ -29,10 +29,11 @@ use crate::{
 /// ```
 /// use futures::executor::block_on;
 /// use std::sync::Arc;
-/// use threadfold::{ModelAgent, session::Session, testing::ScriptedModel};
+/// use threadfold::{ContextWindow, ModelAgent, session::Session, testing::ScriptedModel};
 ///
 /// let model = Arc::new(ScriptedModel::new(["Never read.", "Hello!"]));
-/// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+/// let agent = ModelAgent::new(model).with_window(ContextWindow::new(8_000));
+/// let mut session = Session::builder(agent).build()?;
 /// let mut dropped = session.send("Hi.");
 /// assert!(block_on(dropped.next()).is_some());
 /// drop(dropped);
@@ -127,11 +128,12 @@ impl<'a> Events<'a> {
     /// ```
     /// use futures::executor::block_on;
     /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, message::StopReason, testing::ScriptedModel};
+    /// use threadfold::{ContextWindow, ModelAgent, message::StopReason, testing::ScriptedModel};
     /// use threadfold::session::{Session, SessionEvent};
     ///
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
-    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// let agent = ModelAgent::new(model).with_window(ContextWindow::new(8_000));
+    /// let mut session = Session::builder(agent).build()?;
     /// let mut events = session.send("Hi.");
     /// let first = block_on(events.next()).transpose()?;
     /// assert!(matches!(first, Some(SessionEvent::TextDelta { .. })));

@@ -12,7 +12,8 @@ use crate::{
     compaction::Compaction,
     log::{EventLog, LoggedFacts},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Messages, SharedVec, ThreadId, ToolSpec,
+        CheckpointIds, CompactionId, ContextWindow, Messages, SharedVec, ThreadId, Timestamp,
+        ToolSpec,
     },
     model::Agent,
     store::Journal,
@@ -63,6 +64,8 @@ pub struct Session {
     /// The standing rules, computed when somebody asks.
     pub(super) rules: SessionRules,
     pub(super) ids: CheckpointIds,
+    /// The time of what comes into the log, read after everything that takes its time.
+    pub(super) at: Timestamp,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
     /// The tokens that the provider reports for one that is estimated here.

@@ -12,8 +12,8 @@ use crate::{
     log::{Event, LocalNotice},
     message::{
         CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, MessageParts,
-        ModelError, ModelErrorKind, Request, Role, StopReason, SystemReminder, Text, Timestamp,
-        ToolUse, Turn, Usage,
+        ModelError, ModelErrorKind, Request, Role, StopReason, SystemReminder, Text, ToolUse, Turn,
+        Usage,
     },
     model::cut_short,
     strategy::StrategyError,
@@ -137,7 +137,7 @@ impl Session {
         let line = match self.compact_for(order, emit).await? {
             Ok(done) => format!("Compacted: {}.", done.report),
             Err(error) => {
-                let why = Text::from(why_not(&error));
+                let why = self.shown(why_not(&error));
                 if error.is_nothing_to_compact() {
                     let why = why.clone();
                     emit.event(SessionEvent::NothingCompacted { why }).await;
@@ -145,7 +145,7 @@ impl Session {
                 format!("Not compacted: {why}.")
             }
         };
-        let text = Text::from(line);
+        let text = self.shown(line);
         let event = Event::LocalNotice(LocalNotice { text: text.clone() });
         let now = self.now();
         self.journal.append(now, event)?;
@@ -170,8 +170,11 @@ impl Session {
         emit: &'a mut Emit,
     ) -> impl Future<Output = Result<(), SessionError>> {
         self.in_turn = false;
-        let (now, pressure) = (self.now(), self.pressure(0));
-        match self.auto.handle(now, Input::TurnEnded(pressure)) {
+        if ended.is_err() {
+            self.tick();
+        }
+        let pressure = self.pressure(0);
+        match self.auto.handle(self.at, Input::TurnEnded(pressure)) {
             None => future::ready(ended).left_future(),
             // Boxed: inlined, this rare path would enlarge every turn's future.
             Some(after) => self.follow(after, ended, emit).boxed().right_future(),
@@ -210,8 +213,9 @@ impl Session {
         let message = lawful(self.agent.thread(), message);
         // With everything that it will have, so that all of it is counted.
         let message = self.stamped(message);
+        self.tick();
         self.guard(Before::Prompt(&message), emit).await?;
-        self.append(message, self.now())?;
+        self.append(message)?;
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
         let mut asked = false;
@@ -226,11 +230,13 @@ impl Session {
                         self.guard(Before::Continuing, emit).await?;
                     }
                     let turn = self.call_model(&mut usage, emit).await?;
+                    self.tick();
                     usage += turn.usage.unwrap_or_default();
                     self.take(turn, &mut machine)?;
                 }
                 TurnStep::CallTools(calls) => {
                     let Called { results, appended } = self.call_tools(calls, emit).await?;
+                    self.tick();
                     for (call, result) in results.into_iter().enumerate() {
                         let Some(result) = result else { continue };
                         let message = machine.handle_result(call, result)?;
@@ -261,8 +267,7 @@ impl Session {
                 }
                 Before::Continuing => (Input::BeforeContinue(self.pressure(0)), None),
             };
-            let now = self.now();
-            match self.auto.handle(now, input) {
+            match self.auto.handle(self.at, input) {
                 None => return Ok(()),
                 Some(Output::CannotFit { floor, tokens, limit }) => {
                     return Err(self.cannot_fit((floor, tokens, limit), tried));
@@ -275,10 +280,11 @@ impl Session {
                     let needed = reason != CompactionReason::Threshold;
                     let order = Order { reason, target, limit, next_prompt };
                     let done = self.compact_for(order, emit).await?;
+                    self.tick();
                     if !needed {
                         return Ok(());
                     }
-                    tried = done.err().map(|error| error.to_string().into());
+                    tried = done.err().map(|error| self.shown(error.to_string()));
                 }
             }
         }
@@ -292,7 +298,7 @@ impl Session {
         let refused = machine.handle_turn(&turn)?;
         // An answer of nothing leaves nothing in the thread.
         if !turn.message.content.is_empty() {
-            self.append(turn.message, self.now())?;
+            self.append(turn.message)?;
         }
         match refused {
             Some(results) => self.append_user(results),
@@ -395,6 +401,7 @@ impl Session {
         if self.agent.thread().open_calls().is_empty() {
             return Ok(());
         }
+        self.tick();
         let last = self.agent.messages().last();
         let calls: Vec<ToolUse> =
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
@@ -439,7 +446,7 @@ impl Session {
     /// Appends a user message, with a checkpoint as its last block.
     fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
         let message = self.stamped(message);
-        self.append(message, self.now())
+        self.append(message)
     }
 
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
@@ -453,10 +460,23 @@ impl Session {
         message
     }
 
+    /// Reads the clock, after something that took its time.
+    fn tick(&mut self) {
+        self.at = self.now();
+    }
+
+    /// A line that may be shown anywhere.
+    fn shown(&self, line: String) -> Text {
+        match &self.settings.redactor {
+            Some(redactor) => redactor.redact(&line).into_owned().into(),
+            None => line.into(),
+        }
+    }
+
     /// The only place where a message comes into thread and log: in both or in neither.
-    pub(super) fn append(&mut self, message: Message, now: Timestamp) -> Result<(), SessionError> {
+    pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.rules.change();
-        self.journal.append(now, Event::MessageAppended(message.clone()))?;
+        self.journal.append(self.at, Event::MessageAppended(message.clone()))?;
         self.agent.push(message);
         if self.settings.rules_in_system_prompt {
             self.read_rules();

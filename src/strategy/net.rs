@@ -13,7 +13,7 @@ use super::{
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
-    snapshot::{Rejection, Snapshot},
+    snapshot::Snapshot,
     trim_tool_results::TrimToolResults,
 };
 use crate::message::{ModelError, ModelErrorKind, Text, Turn, Usage};
@@ -130,14 +130,12 @@ impl Netted {
 
     /// The proposal as it is carried out: within the target, or else within the limit.
     fn judged(&self, proposal: Proposal) -> Result<Proposal, StrategyError> {
-        let settled = match self.thread.settle(proposal.clone(), &self.brief) {
-            Err(Rejection::OverTarget { .. }) => {
-                let brief = Brief { target: self.limit, ..self.brief.clone() };
-                self.thread.settle(proposal, &brief)
-            }
-            settled => settled,
-        };
-        Ok(settled?.proposal)
+        let rungs = proposal.rungs.clone();
+        match self.thread.settle_within(proposal, &self.brief, self.limit) {
+            Ok(settled) => Ok(settled.proposal),
+            Err(_) if !rungs.is_empty() => Err(StrategyError::NoRung { rungs }),
+            Err(rejection) => Err(rejection.into()),
+        }
     }
 
     /// What the net catches after the strategy failed.

@@ -62,7 +62,7 @@ const CLASSES: &[(&str, &[&str])] = &[
             "compactions_that_do_not_bring_the_count_down_are_given_up_and_it_is_said",
             "a_system_prompt_over_the_threshold_starts_no_compaction_and_is_said_once",
             "a_summary_longer_than_what_it_replaces_is_not_asked_for_again_and_again",
-            "a_request_that_nothing_makes_fit_is_given_up_after_two_tries",
+            "a_request_that_its_strategy_does_not_make_fit_goes_out_all_the_same",
         ],
     ),
     (
