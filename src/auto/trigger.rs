@@ -162,3 +162,100 @@ impl Reading {
         cools && self.tokens < from.saturating_add(self.growth)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp(100_000);
+    const ARMED: Trigger = Trigger::Armed { misses: 0 };
+    const QUIET: Trigger = Trigger::Quiet { misses: 0, at: AT, from: Some(500) };
+    const UNJUDGED: Trigger = Trigger::Quiet { misses: 0, at: AT, from: None };
+
+    fn reading(level: Level) -> Reading {
+        Reading {
+            now: Timestamp(101_000),
+            tokens: 500,
+            level,
+            counted: true,
+            may_fire: true,
+            cooldown_ms: 60_000,
+            growth: 50,
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_holds_for_readings() {
+        use Level::{Hopeless, Over, Under};
+        use Signal::{Fire, Nothing, Rest};
+        let uncounted = |level| Reading { counted: false, ..reading(level) };
+        let disabled = |level| Reading { may_fire: false, ..reading(level) };
+        let grown = |level| Reading { tokens: 550, ..reading(level) };
+        let later = |level| Reading { now: Timestamp(160_000), ..reading(level) };
+        let set_back = |level| Reading { now: Timestamp(99_999), ..reading(level) };
+        let armed = |misses| Trigger::Armed { misses };
+        let fired = |misses| Trigger::Fired { misses };
+        let overgrown = Trigger::Overgrown { misses: 0 };
+        let quiet = |misses, from| Trigger::Quiet { misses, at: AT, from };
+        let rows = [
+            (armed(1), reading(Under), ARMED, Nothing),
+            (armed(1), uncounted(Under), armed(1), Nothing),
+            (ARMED, disabled(Over), ARMED, Nothing),
+            (ARMED, disabled(Hopeless), ARMED, Nothing),
+            (armed(1), reading(Over), fired(1), Fire),
+            (ARMED, reading(Hopeless), overgrown, Rest),
+            (fired(1), reading(Under), ARMED, Nothing),
+            (fired(0), uncounted(Under), fired(0), Nothing),
+            (fired(0), reading(Over), fired(0), Nothing),
+            (fired(0), reading(Hopeless), fired(0), Nothing),
+            (UNJUDGED, uncounted(Over), UNJUDGED, Nothing),
+            (UNJUDGED, reading(Over), quiet(1, Some(500)), Nothing),
+            (quiet(1, None), reading(Over), Trigger::Suspended, Rest),
+            (quiet(1, None), reading(Under), QUIET, Nothing),
+            (QUIET, reading(Over), QUIET, Nothing),
+            (QUIET, Reading { tokens: 549, ..reading(Over) }, QUIET, Nothing),
+            (QUIET, grown(Over), fired(0), Fire),
+            (QUIET, later(Over), fired(0), Fire),
+            (QUIET, Reading { now: Timestamp(159_999), ..reading(Over) }, QUIET, Nothing),
+            (QUIET, set_back(Over), fired(0), Fire),
+            (QUIET, grown(Under), ARMED, Nothing),
+            (QUIET, grown(Hopeless), overgrown, Rest),
+            (QUIET, Reading { may_fire: false, ..grown(Over) }, QUIET, Nothing),
+            (overgrown, reading(Hopeless), overgrown, Nothing),
+            (overgrown, reading(Over), fired(0), Fire),
+            (overgrown, reading(Under), ARMED, Nothing),
+            (overgrown, disabled(Over), overgrown, Nothing),
+            (Trigger::Suspended, reading(Under), ARMED, Nothing),
+            (Trigger::Suspended, uncounted(Under), Trigger::Suspended, Nothing),
+            (Trigger::Suspended, reading(Over), Trigger::Suspended, Nothing),
+        ];
+        for (row, (state, reading, next, signal)) in rows.into_iter().enumerate() {
+            assert_eq!(state.read(&reading), (next, signal), "row {row}: {state:?} {reading:?}");
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_table_holds_for_ends_of_compactions() {
+        let overgrown = Trigger::Overgrown { misses: 1 };
+        let unjudged = |misses| Trigger::Quiet { misses, at: AT, from: None };
+        let rows = [
+            (Trigger::Armed { misses: 1 }, unjudged(1), unjudged(0)),
+            (Trigger::Fired { misses: 1 }, unjudged(1), unjudged(0)),
+            (
+                Trigger::Quiet { misses: 1, at: Timestamp(5), from: Some(9) },
+                unjudged(1),
+                unjudged(0),
+            ),
+            (overgrown, overgrown, unjudged(0)),
+            (Trigger::Suspended, Trigger::Suspended, unjudged(0)),
+        ];
+        for (state, by_itself, asked_for) in rows {
+            assert_eq!(state.compacted(AT, false), by_itself, "{state:?}");
+            assert_eq!(state.compacted(AT, true), asked_for, "{state:?}");
+        }
+        assert_eq!(Trigger::Fired { misses: 1 }.failed(), Trigger::Armed { misses: 1 });
+        for state in [ARMED, QUIET, overgrown, Trigger::Suspended] {
+            assert_eq!(state.failed(), state);
+        }
+    }
+}

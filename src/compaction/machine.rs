@@ -378,3 +378,161 @@ fn shown(words: String, redactor: Option<&dyn Redactor>) -> Text {
         None => words.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compact::{Plan, Splice},
+        message::ModelError,
+        strategy::Proposal,
+    };
+
+    const STATES: [&str; 6] = ["proposing", "accepted", "archived", "committed", "failing", "over"];
+
+    fn driven() -> Driven {
+        let splice = Splice { at: 0..1, insert: Vec::new().into() };
+        let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
+        proposal.rungs = vec![Rung {
+            strategy: "digest".into(),
+            failure: Some(StrategyError::NeedsModel),
+            usage: Usage::default(),
+            calls: 0,
+        }];
+        Driven { proposal, usage: Usage::new(9, 4), calls: 2 }
+    }
+
+    /// A compaction in the state of this name.
+    fn at(state: &str) -> Compaction {
+        let brief = Brief { now: Timestamp(1), ..Brief::default() };
+        let thread = "main".parse().unwrap();
+        let mut compaction = Compaction::begin(CompactionId(3), thread, "own", &brief);
+        let mut inputs: Vec<fn(&mut Compaction) -> Result<(), UnexpectedInput>> = vec![
+            |compaction| compaction.proposed(Ok(driven()), None),
+            |compaction| compaction.archived(Ok(7)),
+            |compaction| compaction.committed(Ok(CompactReport::default())),
+        ];
+        match state {
+            "proposing" => inputs.truncate(0),
+            "accepted" => inputs.truncate(1),
+            "archived" => inputs.truncate(2),
+            "failing" => inputs = vec![|compaction| compaction.proposed(Err(refused()), None)],
+            "over" => inputs.push(Compaction::stored),
+            _ => {}
+        }
+        inputs.into_iter().for_each(|input| input(&mut compaction).unwrap());
+        assert_eq!(compaction.unexpected().state, state);
+        compaction
+    }
+
+    fn refused() -> DriveError {
+        let error = ModelError::new(crate::message::ModelErrorKind::Other, "hunter2");
+        let error = StrategyError::Model(Box::new(error));
+        DriveError { error, usage: Usage::new(5, 0), calls: 1 }
+    }
+
+    #[test]
+    fn every_input_leads_where_the_table_says_or_is_refused_and_changes_nothing() {
+        type Take = fn(&mut Compaction) -> Result<(), UnexpectedInput>;
+        let rows: [(&str, Take, &str); 9] = [
+            ("proposing", |c| c.proposed(Ok(driven()), None), "accepted"),
+            ("proposing", |c| c.proposed(Err(refused()), None), "failing"),
+            ("accepted", |c| c.archived(Ok(0)), "archived"),
+            ("accepted", |c| c.archived(Err("full".into())), "failing"),
+            ("archived", |c| c.committed(Ok(CompactReport::default())), "committed"),
+            ("archived", |c| c.committed(Err("stale".into())), "failing"),
+            ("archived", |c| c.record(CompactReport::default()).map(|_| ()), "archived"),
+            ("committed", Compaction::stored, "over"),
+            ("failing", Compaction::noted, "over"),
+        ];
+        for (from, take, to) in rows {
+            for state in STATES {
+                let mut compaction = at(state);
+                let taken = take(&mut compaction);
+                let (expected, next) = match state == from {
+                    true => (Ok(()), to),
+                    false => (Err(UnexpectedInput { state: compaction.unexpected().state }), state),
+                };
+                assert_eq!(
+                    (taken, compaction.unexpected().state),
+                    (expected, next),
+                    "{from} to {to}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_interruption_cancels_before_the_commit_and_loses_nothing_after_it() {
+        for state in STATES {
+            let mut compaction = at(state);
+            compaction.interrupted();
+            let cancels = ["proposing", "accepted", "archived"].contains(&state);
+            assert_eq!(compaction.unexpected().state, if cancels { "failing" } else { state });
+            if !cancels {
+                continue;
+            }
+            let CompactionStep::Note(failure) = compaction.step() else { panic!("{compaction:?}") };
+            let spent = if state == "proposing" { Usage::default() } else { Usage::new(9, 4) };
+            assert_eq!((failure.error.as_str(), failure.usage), ("cancelled", spent), "{state}");
+            assert_eq!(failure.rungs.len(), usize::from(state != "proposing"));
+            compaction.noted().unwrap();
+            assert!(matches!(compaction.end(), Some(CompactionEvent::Cancelled { .. })));
+        }
+    }
+
+    #[test]
+    fn steps_events_and_record_say_what_happened() {
+        let mut compaction = at("accepted");
+        assert!(
+            matches!(compaction.step(), CompactionStep::Archive(entries) if entries.is_empty())
+        );
+        assert_eq!((compaction.spent(), compaction.done()), ((Usage::new(9, 4), 2), None));
+        compaction.archived(Ok(7)).unwrap();
+        assert!(matches!(compaction.step(), CompactionStep::Commit(driven) if driven.calls == 2));
+        let record = compaction.record(CompactReport::default()).unwrap();
+        assert_eq!(
+            (record.id, record.archived, record.usage),
+            (CompactionId(3), 7, Usage::new(9, 4))
+        );
+        assert_eq!((record.rungs.len(), record.strategy.as_str()), (1, "own"));
+        compaction.set_now(Timestamp(8));
+        compaction.committed(Ok(CompactReport::default())).unwrap();
+        assert!(matches!(compaction.step(), CompactionStep::Store));
+        assert_eq!(compaction.spent(), (Usage::new(9, 4), 2));
+        compaction.stored().unwrap();
+        assert_eq!(compaction.done().map(|done| (done.id, done.calls)), Some((CompactionId(3), 2)));
+        let Some(CompactionEvent::Completed { at, rungs, usage, .. }) = compaction.end() else {
+            panic!("{compaction:?}")
+        };
+        assert_eq!((*at, rungs.len(), *usage), (Timestamp(8), 1, Usage::new(9, 4)));
+        let CompactionEvent::Started { at, id, .. } = compaction.started() else { panic!() };
+        assert_eq!((at, id, compaction.id()), (Timestamp(1), CompactionId(3), CompactionId(3)));
+        assert!(matches!(compaction.step(), CompactionStep::Ended(_)));
+        assert_eq!(*compaction.reason(), CompactionReason::default());
+    }
+
+    #[test]
+    fn words_of_failures_pass_the_redactor() {
+        #[derive(Debug)]
+        struct Hides;
+        impl Redactor for Hides {
+            fn redact<'a>(&self, text: &'a str) -> std::borrow::Cow<'a, str> {
+                text.replace("hunter2", "[word]").replace("needs a model", "[need]").into()
+            }
+        }
+        let mut failing = at("proposing");
+        failing.proposed(Err(refused()), Some(&Hides)).unwrap();
+        let CompactionStep::Note(failure) = failing.step() else { panic!("{failing:?}") };
+        assert!(failure.error.ends_with("[word]"), "{}", failure.error);
+        assert_eq!(failure.usage, Usage::new(5, 0));
+        let mut tried = at("proposing");
+        let rungs = driven().proposal.rungs;
+        let error = DriveError::new(StrategyError::NoRung { rungs });
+        tried.proposed(Err(error), Some(&Hides)).unwrap();
+        let CompactionStep::Note(failure) = tried.step() else { panic!("{tried:?}") };
+        assert!(failure.rungs[0].failure.as_ref().is_some_and(|words| words.contains("[need]")));
+        tried.noted().unwrap();
+        assert!(matches!(tried.end(), Some(CompactionEvent::Failed { at: Timestamp(1), .. })));
+    }
+}
