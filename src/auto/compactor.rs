@@ -260,8 +260,8 @@ impl AutoCompactor {
         let fits = pressure.tokens() <= limit;
         if fits || self.doubts(now, &pressure, limit, (forced, refused), thought) {
             self.request = NextRequest::Sent { forced, refused };
-            let soft = fits.then(|| self.soft(now, &pressure, reason(CompactionReason::Threshold)));
-            return soft.flatten();
+            let reason = reason(CompactionReason::Threshold);
+            return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
@@ -299,11 +299,7 @@ impl AutoCompactor {
         self.learned.answered(&pressure);
         let pressure = self.learned.known(pressure);
         self.request = NextRequest::Due { forced: 0, refused: 0 };
-        if self.policy.after_turn {
-            return self.soft(now, &pressure, CompactionReason::Threshold);
-        }
-        let reading = Reading { may_fire: false, ..self.reading(now, &pressure) };
-        self.take_reading(&reading, &pressure, CompactionReason::Threshold)
+        self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
 
     /// The provider refused the request. What it stated is learnt; where it stated nothing, the size
@@ -344,23 +340,17 @@ impl AutoCompactor {
         Output::Compact { reason, target: Some(target), limit }
     }
 
+    /// Has the soft trigger read the pressure, and says what it says.
     fn soft(
         &mut self,
         now: Timestamp,
         pressure: &Pressure,
         reason: CompactionReason,
+        may_fire: bool,
     ) -> Option<Output> {
         let reading = self.reading(now, pressure);
-        self.take_reading(&reading, pressure, reason)
-    }
-
-    fn take_reading(
-        &mut self,
-        reading: &Reading,
-        pressure: &Pressure,
-        reason: CompactionReason,
-    ) -> Option<Output> {
-        let (next, signal) = self.trigger.read(reading);
+        let may_fire = may_fire && reading.may_fire;
+        let (next, signal) = self.trigger.read(&Reading { may_fire, ..reading });
         self.trigger = next;
         match signal {
             Signal::Nothing => None,

@@ -3,7 +3,8 @@
 //! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
 //! own plan all become a [`Compaction`]. It says what is next and takes what came of it; it awaits
 //! nothing, so the [driver](crate::drive) and a durable engine can both carry it. Whatever happens, it
-//! has one start and one end, and the log says the same as the events.
+//! has one start and one end, and the log says the same as the events. [`CompactionDisplay`], [`api`] and
+//! [`acp`] show these events to people, web pages and editors.
 //!
 //! ```
 //! use threadfold::{Plan, message::CompactionId};
@@ -26,10 +27,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod acp;
+pub mod api;
+mod display;
 mod event;
 mod machine;
 mod outcome;
 
+pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use event::CompactionEvent;
 pub use machine::{Compaction, CompactionStep, UnexpectedInput};
 pub use outcome::{Done, DriveError, Driven};

@@ -365,12 +365,12 @@ impl Conversation<'_> {
             }
             None => Ok(0),
         };
-        let error = written.as_ref().err().map(|error| self.line(&error.to_string()));
-        if error.is_some() {
+        if written.is_err() {
             let (usage, calls) = compaction.spent();
             span.fail("archive", usage, calls);
         }
-        compaction.archived(error.map_or(written.as_ref().map_or(Ok(0), |n| Ok(*n)), Err))?;
+        let told = written.as_ref().map(|entries| *entries);
+        compaction.archived(told.map_err(|error| self.line(&error.to_string())))?;
         written.map(|_| ()).map_err(CompactionError::Archive)
     }
 

@@ -38,14 +38,9 @@ impl CompactionSpan {
     }
 
     /// Does something inside the span. Between two polls nobody is in it.
-    #[cfg(feature = "tracing")]
     pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
-        work.instrument(self.span.clone()).await
-    }
-
-    /// Does something.
-    #[cfg(not(feature = "tracing"))]
-    pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
+        #[cfg(feature = "tracing")]
+        let work = work.instrument(self.span.clone());
         work.await
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    command::Command,
     error::SessionError,
     event::SessionEvent,
     events::{Events, Reply},
@@ -85,13 +86,14 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
-        self.events(Asked::Compact { focus })
+        let focus = focus.map(|focus| focus.to_string());
+        self.events(Asked::Command(Command::Compact { focus }))
     }
 
     fn events(&mut self, asked: Asked) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
         let queued_later = shared.begin();
-        let is_command = matches!(asked, Asked::Compact { .. });
+        let is_command = matches!(asked, Asked::Command(Command::Compact { .. }));
         Events::of(shared, is_command, move |mut emit| async move {
             let ended = self.work(asked, queued_later, &mut emit).await;
             emit.ended(ended).await;

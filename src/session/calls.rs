@@ -65,7 +65,7 @@ impl Session {
             let output = match self.own(call) {
                 None | Some(Own::Recall) => continue,
                 Some(own) if !self.offers(call) => not_configured(own),
-                // On the heap by itself, because every turn would carry the room for it along.
+                // Boxed: inlined, this rare path would enlarge every turn's future.
                 Some(Own::CompactContext) => self.compact_context(emit).boxed().await?,
                 Some(Own::Compact) if compact.is_none() => {
                     compact = Some((index, call));
@@ -85,25 +85,8 @@ impl Session {
         Ok(Called { results, appended })
     }
 
+    /// Calls the host's tools, all at once.
     async fn call_others(
-        &self,
-        calls: &[ToolUse],
-        results: &mut [Option<ToolResult>],
-        emit: &mut Emit,
-    ) {
-        let mut others = self.others(calls);
-        match (others.next(), others.next()) {
-            (None, _) => {}
-            // As in most answers, and a set of futures is three allocations.
-            (Some((index, call)), None) => {
-                let output = self.call(call, &self.context()).await;
-                finish(results, index, call, output, emit).await;
-            }
-            (Some(_), Some(_)) => self.call_together(calls, results, emit).boxed().await,
-        }
-    }
-
-    async fn call_together(
         &self,
         calls: &[ToolUse],
         results: &mut [Option<ToolResult>],

@@ -112,7 +112,11 @@ impl Session {
         outcome: Result<Driven, DriveError>,
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
-        self.end_unheard().await?;
+        if self.compaction.is_some() {
+            // Nobody listens, so its end is told with the next stream too.
+            self.interrupt().await?;
+            self.tell_end_later();
+        }
         let compaction = self.machine(strategy, &self.seen(brief));
         self.shared.tell_later(SessionEvent::Compaction(compaction.started()));
         self.compaction = Some(compaction);
@@ -139,15 +143,6 @@ impl Session {
                 self.compaction = None;
                 let _ = self.auto.handle(self.now(), Input::Failed { reason });
             }
-        }
-        Ok(())
-    }
-
-    /// As [`end_interrupted`](Self::end_interrupted), where nobody listens.
-    async fn end_unheard(&mut self) -> Result<(), CompactionError> {
-        if self.compaction.is_some() {
-            self.interrupt().await?;
-            self.tell_end_later();
         }
         Ok(())
     }

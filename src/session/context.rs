@@ -1,6 +1,6 @@
 //! How full the context of a session is, and what the window is.
 
-use super::{error::SessionError, session::Session};
+use super::{api::TokenUsageSummary, error::SessionError, session::Session};
 use crate::{
     auto::Pressure,
     log::ContextCount,
@@ -42,6 +42,23 @@ impl Session {
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
         self.pressure(0).tokens()
+    }
+
+    /// What the thread has cost, and how full its context is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent.with_window(ContextWindow::new(1_000))).build()?;
+    /// let usage = session.token_usage();
+    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
+    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn token_usage(&self) -> TokenUsageSummary {
+        TokenUsageSummary::new(self.log(), self.context_tokens(), self.window())
     }
 
     /// Learns from an answer how the provider counts and which model it is.

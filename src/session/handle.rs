@@ -35,7 +35,7 @@ use crate::message::{CompactionId, Text};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SessionHandle {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What a session does at the moment.
@@ -77,10 +77,6 @@ struct Queue {
 }
 
 impl SessionHandle {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
-    }
-
     /// Queues a message or a [command](super::Command). It begins a turn of its own when the one under
     /// way is over, in order with the others; queued while the session is idle, it goes first in the
     /// next one.
@@ -97,7 +93,7 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queue(&self, text: impl Into<Text>) {
-        let mut queue = self.shared.lock();
+        let mut queue = locked(&self.shared.queue);
         let number = queue.next;
         queue.next += 1;
         queue.texts.push_back((number, text.into()));
@@ -126,7 +122,7 @@ impl SessionHandle {
     /// How many messages wait.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.shared.lock().texts.len()
+        locked(&self.shared.queue).texts.len()
     }
 
     /// Takes all messages back that wait, such as to put them into the input again.
@@ -142,7 +138,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
-        self.shared.lock().texts.drain(..).map(|(_, text)| text).collect()
+        locked(&self.shared.queue).texts.drain(..).map(|(_, text)| text).collect()
     }
 
     /// Ends the turn that goes on, if one does: its stream yields
@@ -177,7 +173,7 @@ impl Shared {
         self.abort.store(false, Ordering::Release);
         self.place.clear();
         self.busy.store(true, Ordering::Release);
-        self.lock().next
+        locked(&self.queue).next
     }
 
     pub(super) fn end(&self) {
@@ -186,19 +182,19 @@ impl Shared {
 
     /// Takes the next text that was queued before this number.
     pub(super) fn next_queued(&self, before: u64) -> Option<Text> {
-        let mut queue = self.lock();
+        let mut queue = locked(&self.queue);
         let is_due = queue.texts.front().is_some_and(|(number, _)| *number < before);
         if is_due { queue.texts.pop_front().map(|(_, text)| text) } else { None }
     }
 
     /// Keeps an event for the next stream.
     pub(super) fn tell_later(&self, event: SessionEvent) {
-        self.later.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+        locked(&self.later).push_back(event);
     }
 
     /// Takes the next event that was kept for this stream.
     pub(super) fn take_later(&self) -> Option<SessionEvent> {
-        self.later.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        locked(&self.later).pop_front()
     }
 
     /// Whether somebody aborted. Registers to be woken if somebody does.
@@ -212,16 +208,16 @@ impl Shared {
     pub(super) fn take_note(&self, event: &SessionEvent) {
         if let SessionEvent::Compaction(event) = event {
             let told = Some((event.id(), event.is_end()));
-            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+            *locked(&self.told) = told;
         }
     }
 
     /// The compaction that was told of last, and whether its end was told.
     pub(super) fn told(&self) -> Option<(CompactionId, bool)> {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.told)
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -296,10 +296,8 @@ impl Session {
     /// The tokens to which a compaction brings the thread that is asked for, not needed.
     pub(super) fn wanted(&mut self) -> Option<u64> {
         let (now, pressure) = (self.now(), self.pressure(0));
-        match self.auto.handle(now, Input::Requested { focus: None, pressure }) {
-            Some(Output::Compact { target, .. }) => target,
-            Some(Output::Notify(_) | Output::CannotFit { .. }) | None => None,
-        }
+        let asked = self.auto.handle(now, Input::Requested { focus: None, pressure });
+        if let Some(Output::Compact { target, .. }) = asked { target } else { None }
     }
 
     /// What was prepared for these messages, for the thread as it is now.

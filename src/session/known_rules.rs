@@ -12,7 +12,7 @@ use crate::{
 /// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who asked.
 #[derive(Debug, Default)]
 pub(super) struct SessionRules {
-    read: LoggedRules,
+    pub(super) read: LoggedRules,
     /// With what came since, where somebody asked who could not change them.
     asked: OnceLock<LoggedRules>,
 }
@@ -20,7 +20,7 @@ pub(super) struct SessionRules {
 impl SessionRules {
     /// The rules as they are now.
     pub(super) fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
-        if self.is_read(log) {
+        if self.read.is_read(log) {
             return self.read.ledger();
         }
         let asked = self.asked.get_or_init(|| {
@@ -29,11 +29,6 @@ impl SessionRules {
             asked
         });
         asked.ledger()
-    }
-
-    /// Whether all of the log was read, and not only for somebody who asked.
-    pub(super) fn is_read(&self, log: &EventLog) -> bool {
-        self.read.is_read(log)
     }
 
     /// Says that something comes into the log that may change the rules.

@@ -58,8 +58,6 @@
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | whoever traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
-pub mod acp;
-pub mod api;
 mod ask;
 mod build;
 mod builder;
@@ -68,7 +66,6 @@ mod command;
 mod compact_tools;
 mod compacting;
 mod context;
-mod display;
 mod error;
 mod event;
 mod events;
@@ -87,11 +84,10 @@ mod tools;
 mod undo;
 mod work;
 
-pub use crate::compaction::CompactionEvent;
+pub use crate::compaction::{CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api};
 pub use build::BuildError;
 pub use builder::SessionBuilder;
 pub use command::Command;
-pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply, ReplyFuture};

@@ -1,57 +1,37 @@
-//! Where the work of a turn puts its events for the stream that it is polled by.
+//! Hand-off slot between the work of a turn and the stream that polls it.
 
 use std::{
     collections::VecDeque,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::{error::SessionError, event::SessionEvent};
 
-/// What a turn tells.
-pub(super) type Told = Result<SessionEvent, SessionError>;
-
 /// Room for events between the work and the stream: for one, because the work waits until that is
-/// taken. Nobody is woken, because the stream that takes an event is what the work is polled by.
+/// taken. Nobody is woken, because the stream that takes an event polls the work.
 #[derive(Debug, Default)]
-pub(super) struct Place {
-    /// Whether something is there. Locking is most of what an event costs, and this is asked often.
-    is_full: AtomicBool,
-    told: Mutex<VecDeque<Told>>,
-}
+pub(super) struct Place(Mutex<VecDeque<Result<SessionEvent, SessionError>>>);
 
 impl Place {
-    pub(super) fn put(&self, told: Told) {
+    pub(super) fn put(&self, told: Result<SessionEvent, SessionError>) {
         self.lock().push_back(told);
-        self.is_full.store(true, Ordering::Release);
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Acquire)
+        !self.lock().is_empty()
     }
 
-    pub(super) fn take(&self) -> Option<Told> {
-        if !self.is_full() {
-            return None;
-        }
-        let mut place = self.lock();
-        let told = place.pop_front();
-        self.is_full.store(!place.is_empty(), Ordering::Release);
-        told
+    pub(super) fn take(&self) -> Option<Result<SessionEvent, SessionError>> {
+        self.lock().pop_front()
     }
 
     /// Forgets what nobody took.
     pub(super) fn clear(&self) {
-        if self.is_full() {
-            self.lock().clear();
-            self.is_full.store(false, Ordering::Release);
-        }
+        self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Told>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Result<SessionEvent, SessionError>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

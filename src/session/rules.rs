@@ -51,10 +51,7 @@ impl Session {
     /// [`SessionError::Rule`] for a text that is blank, too long, or one rule too many.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
-        let told = match &self.settings.redactor {
-            Some(redactor) => Text::from(redactor.redact(&text).into_owned()),
-            None => text.clone(),
-        };
+        let told = self.shown(text.to_string());
         let mut rules = self.rules().clone();
         let id = rules.add(&told)?;
         self.change_rule(RuleChange::Added { text })?;
@@ -137,7 +134,7 @@ mod tests {
         let mut said = Vec::new();
         for text in ["Never touch the lexer.", "Go on.", "You may touch the lexer now."] {
             block_on(async { session.send(text).await }).unwrap();
-            assert!(!session.rules.is_read(session.log()));
+            assert!(!session.rules.read.is_read(session.log()));
             said.push(session.rules().to_string());
             assert_eq!(*session.rules(), session.log().rules(None));
         }
@@ -150,7 +147,7 @@ mod tests {
         let builder = Session::builder(ModelAgent::new(model)).rules_in_system_prompt();
         let mut session = builder.build().unwrap();
         block_on(async { session.send("Never touch the lexer.").await }).unwrap();
-        assert!(session.rules.is_read(session.log()));
+        assert!(session.rules.read.is_read(session.log()));
         assert_eq!(session.system_prompt().len(), 1);
     }
 }

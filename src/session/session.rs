@@ -80,7 +80,7 @@ impl Session {
     /// What talks to the session while a turn goes on.
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
-        SessionHandle::new(Arc::clone(&self.shared))
+        SessionHandle { shared: Arc::clone(&self.shared) }
     }
 
     /// The messages that the model sees next.

@@ -1,6 +1,6 @@
 //! The work of a turn: the thin loop over the machine.
 
-use futures::{FutureExt, StreamExt, future};
+use futures::{FutureExt, StreamExt};
 
 use super::{
     calls::Called, command::Command, compacting::Order, error::SessionError, event::SessionEvent,
@@ -11,9 +11,8 @@ use crate::{
     drive::CompactionError,
     log::{Event, LocalNotice},
     message::{
-        CacheMarks, CompactionReason, ContentBlock, Delta, Extra, Message, MessageParts,
-        ModelError, ModelErrorKind, Request, Role, StopReason, SystemReminder, Text, ToolUse, Turn,
-        Usage,
+        CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
+        StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
     },
     model::cut_short,
     strategy::StrategyError,
@@ -46,29 +45,15 @@ enum TooLong {
 pub(super) enum Asked {
     /// Send this, and go on until the agent has come to its answer.
     Message(Message),
-    /// Compact.
-    Compact { focus: Option<Text> },
-    /// Compact, and send this.
-    CompactAndSend { prompt: Option<Text> },
+    /// Compact, and send what the command says, if anything.
+    Command(Command),
 }
 
 impl Asked {
     pub(super) fn parse(text: Text) -> Self {
-        match Command::parse(&text) {
-            None => Self::Message(said(text)),
-            Some(Command::Compact { focus }) => Self::Compact { focus: focus.map(Text::from) },
-            Some(Command::CompactAndSend { prompt }) => {
-                Self::CompactAndSend { prompt: prompt.map(Text::from) }
-            }
-        }
+        let command = Command::parse(&text).map(Self::Command);
+        command.unwrap_or_else(|| Self::Message(Message::user(text)))
     }
-}
-
-/// What a person says, with room for the checkpoint behind it.
-fn said(text: Text) -> Message {
-    let mut content = Vec::with_capacity(2);
-    content.push(ContentBlock::text(text));
-    Message::new(Role::User, content)
 }
 
 impl Session {
@@ -109,8 +94,10 @@ impl Session {
     async fn carry(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
         match asked {
             Asked::Message(message) => self.turn(message, emit).await,
-            Asked::Compact { focus } => self.command(focus, None, emit).boxed().await,
-            Asked::CompactAndSend { prompt } => {
+            Asked::Command(Command::Compact { focus }) => {
+                self.command(focus.map(Text::from), None, emit).boxed().await
+            }
+            Asked::Command(Command::CompactAndSend { prompt }) => {
                 let prompt = prompt.map(Message::user);
                 self.command(None, prompt.as_ref(), emit).boxed().await?;
                 // The user typed nothing, so nothing is appended in the user's name.
@@ -158,51 +145,22 @@ impl Session {
         self.answer_open_calls()?;
         self.in_turn = true;
         let ended = self.rounds(message, emit).await;
-        self.ended(ended, emit).await
-    }
-
-    /// Ends a turn, and compacts after it where the policy says so.
-    ///
-    /// Not an async function: its future would reserve space for an error beside everything else.
-    fn ended<'a>(
-        &'a mut self,
-        ended: Result<(), SessionError>,
-        emit: &'a mut Emit,
-    ) -> impl Future<Output = Result<(), SessionError>> {
         self.in_turn = false;
         if ended.is_err() {
             self.tick();
         }
         let pressure = self.pressure(0);
         match self.auto.handle(self.at, Input::TurnEnded(pressure)) {
-            None => future::ready(ended).left_future(),
-            // Boxed: inlined, this rare path would enlarge every turn's future.
-            Some(after) => self.follow(after, ended, emit).boxed().right_future(),
-        }
-    }
-
-    /// Does what is due after a turn, and returns how the turn ended.
-    async fn follow(
-        &mut self,
-        after: Output,
-        ended: Result<(), SessionError>,
-        emit: &mut Emit,
-    ) -> Result<(), SessionError> {
-        match after {
-            Output::Compact { reason, target, limit } => {
-                let order = Order { reason, target, limit, next_prompt: None };
-                match &ended {
-                    // The turn is over, whatever becomes of this: events and log have it.
-                    Ok(()) => drop(self.compact_for(order, emit).await?),
-                    Err(_) => {
-                        let now = self.now();
-                        let failed = Input::Failed { reason: order.reason };
-                        let notice = self.auto.handle(now, failed);
-                        emit.notice_of(notice).await;
-                    }
-                }
+            Some(Output::Compact { reason, .. }) if ended.is_err() => {
+                let notice = self.auto.handle(self.at, Input::Failed { reason });
+                emit.notice_of(notice).await;
             }
-            Output::Notify(_) | Output::CannotFit { .. } => emit.notice_of(Some(after)).await,
+            Some(Output::Compact { reason, target, limit }) => {
+                let order = Order { reason, target, limit, next_prompt: None };
+                // The turn is over, whatever becomes of this: events and log have it.
+                drop(self.compact_for(order, emit).await?);
+            }
+            output => emit.notice_of(output).await,
         }
         ended
     }
@@ -381,18 +339,12 @@ impl Session {
         Err(cut_short())
     }
 
-    /// The next request. Every field is named, because the handles of a default one are allocated.
     fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
-            messages: self.agent.messages().clone(),
             tools: self.specs.clone(),
-            tool_choice: None,
             max_output: self.settings.max_output,
-            temperature: None,
-            timeout: None,
-            cache: CacheMarks::default(),
-            extra: Extra::default(),
+            ..Request::new(self.agent.messages().clone())
         }
     }
 
@@ -452,11 +404,7 @@ impl Session {
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
-        message.change(|MessageParts { content, .. }| {
-            // It is the last one. A vector that grows by itself takes room for four.
-            content.reserve_exact(1);
-            content.push(ContentBlock::checkpoint(id));
-        });
+        message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
         message
     }
 
@@ -466,7 +414,7 @@ impl Session {
     }
 
     /// A line that may be shown anywhere.
-    fn shown(&self, line: String) -> Text {
+    pub(super) fn shown(&self, line: String) -> Text {
         match &self.settings.redactor {
             Some(redactor) => redactor.redact(&line).into_owned().into(),
             None => line.into(),

@@ -13,11 +13,12 @@
 //! A host sends them as the `update` of a `session/update` notification. In version 1 of the protocol
 //! it does so only if the client advertised the capability `session.compaction`. The protocol has no
 //! request to compact; agents list `/compact` among their commands, which is a
-//! [`Command`](super::Command) of the session.
+//! [`Command`](crate::session::Command) of the session.
 
 use serde_json::{Value, json};
 
-use crate::{compaction::CompactionEvent, message::ContextWindow};
+use super::event::CompactionEvent;
+use crate::message::ContextWindow;
 
 /// Returns the update for an event of a compaction; `None` where the protocol has none.
 ///

@@ -6,9 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::session::Session;
+use super::event::CompactionEvent;
 use crate::{
-    compaction::CompactionEvent,
     log::{self, EventLog},
     message::{ContextWindow, Text, ThreadId, Timestamp},
 };
@@ -222,25 +221,6 @@ impl TokenUsageSummary {
             near_limit: known
                 .is_some_and(|window| u128::from(context_tokens) * 5 > u128::from(window) * 4),
         }
-    }
-}
-
-impl Session {
-    /// What the thread has cost, and how full its context is.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
-    ///
-    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
-    /// let session = Session::builder(agent.with_window(ContextWindow::new(1_000))).build()?;
-    /// let usage = session.token_usage();
-    /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
-    /// # Ok::<(), threadfold::session::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn token_usage(&self) -> TokenUsageSummary {
-        TokenUsageSummary::new(self.log(), self.context_tokens(), self.window())
     }
 }
 

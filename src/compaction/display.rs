@@ -6,9 +6,8 @@
 
 use std::io;
 
-use crate::{
-    compact::CompactReport, compaction::CompactionEvent, log::RungReport, message::CompactionReason,
-};
+use super::event::CompactionEvent;
+use crate::{compact::CompactReport, log::RungReport, message::CompactionReason};
 
 /// Where compactions are shown. Of each, `on_start` comes first, and then exactly one of
 /// `on_complete`, `on_error` and `on_cancel`. An `on_fallback` may follow `on_complete`.
