@@ -227,18 +227,13 @@ impl Compaction {
     ///
     /// [`UnexpectedInput`].
     pub fn archived(&mut self, written: Result<usize, Text>) -> Result<(), UnexpectedInput> {
-        match mem::replace(&mut self.stage, Stage::Proposing) {
-            Stage::Accepted(offer) => {
-                self.stage = match written {
-                    Ok(entries) => Stage::Archived(offer, entries),
-                    Err(words) => {
-                        self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed)
-                    }
-                };
-                Ok(())
-            }
-            other => self.refuse(other),
-        }
+        let stage = mem::replace(&mut self.stage, Stage::Proposing);
+        let Stage::Accepted(offer) = stage else { return self.refuse(stage) };
+        self.stage = match written {
+            Ok(entries) => Stage::Archived(offer, entries),
+            Err(words) => self.failing(offer.driven.usage, offer.rungs, words, Ending::Failed),
+        };
+        Ok(())
     }
 
     /// The record that goes into the log with the plan.
@@ -267,20 +262,17 @@ impl Compaction {
         &mut self,
         outcome: Result<CompactReport, Text>,
     ) -> Result<(), UnexpectedInput> {
-        match mem::replace(&mut self.stage, Stage::Proposing) {
-            Stage::Archived(offer, _) => {
-                let Offer { driven: Driven { usage, calls, .. }, rungs } = *offer;
-                self.stage = match outcome {
-                    Ok(report) => {
-                        let done = Done { id: self.id, report, usage, calls };
-                        Stage::Committed(Box::new(done), rungs)
-                    }
-                    Err(words) => self.failing(usage, rungs, words, Ending::Failed),
-                };
-                Ok(())
+        let stage = mem::replace(&mut self.stage, Stage::Proposing);
+        let Stage::Archived(offer, _) = stage else { return self.refuse(stage) };
+        let Offer { driven: Driven { usage, calls, .. }, rungs } = *offer;
+        self.stage = match outcome {
+            Ok(report) => {
+                let done = Done { id: self.id, report, usage, calls };
+                Stage::Committed(Box::new(done), rungs)
             }
-            other => self.refuse(other),
-        }
+            Err(words) => self.failing(usage, rungs, words, Ending::Failed),
+        };
+        Ok(())
     }
 
     /// The store was written, or could not be: the next write stores what is missing.
@@ -289,21 +281,18 @@ impl Compaction {
     ///
     /// [`UnexpectedInput`].
     pub fn stored(&mut self) -> Result<(), UnexpectedInput> {
-        match mem::replace(&mut self.stage, Stage::Proposing) {
-            Stage::Committed(done, rungs) => {
-                let event = CompactionEvent::Completed {
-                    id: self.id,
-                    thread: self.thread.clone(),
-                    at: self.now,
-                    report: done.report.clone(),
-                    usage: done.usage,
-                    rungs,
-                };
-                self.stage = Stage::Ended(Box::new(event), Some(done));
-                Ok(())
-            }
-            other => self.refuse(other),
-        }
+        let stage = mem::replace(&mut self.stage, Stage::Proposing);
+        let Stage::Committed(done, rungs) = stage else { return self.refuse(stage) };
+        let event = CompactionEvent::Completed {
+            id: self.id,
+            thread: self.thread.clone(),
+            at: self.now,
+            report: done.report.clone(),
+            usage: done.usage,
+            rungs,
+        };
+        self.stage = Stage::Ended(Box::new(event), Some(done));
+        Ok(())
     }
 
     /// The failure is in the log.
@@ -390,6 +379,8 @@ mod tests {
 
     const STATES: [&str; 6] = ["proposing", "accepted", "archived", "committed", "failing", "over"];
 
+    type Take = fn(&mut Compaction) -> Result<(), UnexpectedInput>;
+
     fn driven() -> Driven {
         let splice = Splice { at: 0..1, insert: Vec::new().into() };
         let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
@@ -407,7 +398,7 @@ mod tests {
         let brief = Brief { now: Timestamp(1), ..Brief::default() };
         let thread = "main".parse().unwrap();
         let mut compaction = Compaction::begin(CompactionId(3), thread, "own", &brief);
-        let mut inputs: Vec<fn(&mut Compaction) -> Result<(), UnexpectedInput>> = vec![
+        let mut inputs: Vec<Take> = vec![
             |compaction| compaction.proposed(Ok(driven()), None),
             |compaction| compaction.archived(Ok(7)),
             |compaction| compaction.committed(Ok(CompactReport::default())),
@@ -433,7 +424,6 @@ mod tests {
 
     #[test]
     fn every_input_leads_where_the_table_says_or_is_refused_and_changes_nothing() {
-        type Take = fn(&mut Compaction) -> Result<(), UnexpectedInput>;
         let rows: [(&str, Take, &str); 9] = [
             ("proposing", |c| c.proposed(Ok(driven()), None), "accepted"),
             ("proposing", |c| c.proposed(Err(refused()), None), "failing"),

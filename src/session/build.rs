@@ -81,8 +81,8 @@ impl SessionBuilder {
         // compaction took out comes back with them.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
-        let answers = agent.messages().iter().rev();
-        let table_window = answers.filter(|message| message.role == Role::Assistant).next();
+        let mut messages = agent.messages().iter().rev();
+        let table_window = messages.find(|message| message.role == Role::Assistant);
         Ok(Session {
             table_window: table_window.and_then(context::table_window),
             agent,

@@ -1,8 +1,9 @@
 //! How full the context of a session is, and what the window is.
 
-use super::{api::TokenUsageSummary, error::SessionError, session::Session};
+use super::{error::SessionError, session::Session};
 use crate::{
     auto::Pressure,
+    compaction::api::TokenUsageSummary,
     log::ContextCount,
     message::{ContextWindow, Message, Text, Turn},
 };

@@ -149,7 +149,7 @@ enum At {
 #[derive(Debug)]
 enum Missed {
     /// It would be, but for the target: so many tokens would be left.
-    Target { proposal: Proposal, after: u64, error: StrategyError },
+    Target { proposal: Box<Proposal>, after: u64, error: StrategyError },
     /// Nothing.
     All(StrategyError),
 }
@@ -222,7 +222,7 @@ impl Climb {
                 Err(Missed::Target { proposal, after, error }) => {
                     self.note(rung, &proposal.rungs, Some(error));
                     if self.over.as_ref().is_none_or(|(_, least)| after < *least) {
-                        self.over = Some((proposal, after));
+                        self.over = Some((*proposal, after));
                     }
                     self.next();
                 }
@@ -247,7 +247,9 @@ impl Climb {
         };
         match self.thread.settle_within(proposal.clone(), &self.brief, None) {
             // What it lacks is added by whoever knows how much fits.
-            Ok(_) => Missed::Target { proposal, after, error: rejection.into() },
+            Ok(_) => {
+                Missed::Target { proposal: Box::new(proposal), after, error: rejection.into() }
+            }
             Err(rejection) => Missed::All(rejection.into()),
         }
     }
