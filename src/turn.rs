@@ -25,6 +25,9 @@ use crate::message::{ContentBlock, Message, Role, StopReason, Text, ToolResult, 
 /// What a call gets that was not carried out because the turn had its rounds.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
 
+/// After so many rounds in a row with the same calls and the same errors the turn ends.
+const MAX_REPEATS: u32 = 3;
+
 /// What a call gets whose answer was broken off or declined by the model itself.
 const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
 
@@ -47,6 +50,8 @@ const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not c
 pub struct TurnMachine {
     rounds: u32,
     max_rounds: u32,
+    /// The last round, if all of its calls failed, and how often it came in a row.
+    failed: Option<(Vec<ToolUse>, Vec<ToolResult>, u32)>,
     state: State,
 }
 
@@ -77,7 +82,8 @@ pub struct Finished {
     pub stop_reason: StopReason,
     /// How many answers the turn had.
     pub rounds: u32,
-    /// Whether it ended because it had as many as it may have.
+    /// Whether it ended because it had as many as it may have, or because the same calls gave the same
+    /// errors three times in a row.
     pub capped: bool,
 }
 
@@ -109,7 +115,7 @@ impl TurnMachine {
     /// it. Zero counts as one.
     #[must_use]
     pub fn new(max_rounds: u32) -> Self {
-        Self { rounds: 0, max_rounds: max_rounds.max(1), state: State::Model }
+        Self { rounds: 0, max_rounds: max_rounds.max(1), failed: None, state: State::Model }
     }
 
     /// Returns what is next. Asking twice gives the same.
@@ -216,11 +222,34 @@ impl TurnMachine {
         if results.iter().any(Option::is_none) {
             return Ok(None);
         }
-        // With room for the checkpoint that a session puts behind them.
-        let mut content = Vec::with_capacity(results.len() + 1);
-        content.extend(results.drain(..).flatten().map(ContentBlock::from));
-        self.state = State::Model;
+        let (calls, results) = (std::mem::take(calls), std::mem::take(results));
+        let results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        let content = results.iter().cloned().map(ContentBlock::from).collect();
+        self.state = match self.repeats(calls, results) {
+            true => {
+                let (stop_reason, rounds) = (StopReason::ToolUse, self.rounds);
+                State::Finished(Finished { stop_reason, rounds, capped: true })
+            }
+            false => State::Model,
+        };
         Ok(Some(Message::new(Role::User, content)))
+    }
+
+    /// Whether this round brought nothing new for the third time: the same calls, and the same errors.
+    fn repeats(&mut self, calls: Vec<ToolUse>, results: Vec<ToolResult>) -> bool {
+        if !results.iter().all(|result| result.is_error) {
+            self.failed = None;
+            return false;
+        }
+        let same = self.failed.take().filter(|(before, errors, _)| {
+            let asks = |call: &ToolUse| (call.name.clone(), call.input.clone());
+            let says = |result: &ToolResult| result.content.clone();
+            before.iter().map(asks).eq(calls.iter().map(asks))
+                && errors.iter().map(says).eq(results.iter().map(says))
+        });
+        let times = same.map_or(1, |(_, _, times)| times.saturating_add(1));
+        self.failed = Some((calls, results, times));
+        times >= MAX_REPEATS
     }
 }
 
@@ -338,5 +367,39 @@ mod tests {
         turn.handle_result(0, result("a")).unwrap();
         let twice = TurnError::NoSuchCall { call: 0, id: "a".into() };
         assert_eq!(turn.handle_result(0, result("a")), Err(twice));
+    }
+
+    #[test]
+    fn a_round_that_brings_the_same_errors_three_times_ends_the_turn() {
+        let mut turn = TurnMachine::new(100);
+        for id in ["a", "b", "c"] {
+            assert_eq!(turn.step(), TurnStep::CallModel);
+            turn.handle_turn(&answer(&[id], StopReason::ToolUse)).unwrap();
+            assert!(
+                turn.handle_result(0, ToolResult::error(id, "no such tool")).unwrap().is_some()
+            );
+        }
+        assert!(matches!(
+            turn.step(),
+            TurnStep::Finished(Finished { capped: true, rounds: 3, .. })
+        ));
+    }
+
+    #[test]
+    fn another_error_or_a_success_is_something_new() {
+        let rows = [
+            ToolResult::error("a", "timeout 1"),
+            ToolResult::error("a", "timeout 2"),
+            ToolResult::error("a", "timeout 2"),
+            ToolResult::text("a", "done"),
+            ToolResult::error("a", "timeout 2"),
+            ToolResult::error("a", "timeout 2"),
+        ];
+        let mut turn = TurnMachine::new(100);
+        for result in rows {
+            turn.handle_turn(&answer(&["a"], StopReason::ToolUse)).unwrap();
+            turn.handle_result(0, result).unwrap();
+            assert_eq!(turn.step(), TurnStep::CallModel);
+        }
     }
 }

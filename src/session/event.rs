@@ -59,8 +59,9 @@ pub enum SessionEvent {
         /// Whether it failed.
         is_error: bool,
     },
-    /// What was streamed of the answer counts for nothing: the window cut it off. The thread is
-    /// compacted, and the model asked again.
+    /// What was streamed of the answer so far counts for nothing. The window cut it off or the provider
+    /// refused the request in the middle, and the model is asked again; or the whole answer says
+    /// something else than its stream, and follows.
     AnswerDiscarded,
     /// A compaction began, went on or ended.
     Compaction(CompactionEvent),

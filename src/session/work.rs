@@ -176,7 +176,8 @@ impl Session {
         self.append(message)?;
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
-        let mut asked = false;
+        // Rules of the prompt may have made the system prompt longer than was counted.
+        let mut asked = self.settings.rules_in_system_prompt;
         loop {
             // What the next step builds on is stored before it is taken.
             if !self.journal.unstored().is_empty() {
@@ -272,7 +273,8 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<Turn, SessionError> {
         loop {
-            let too_long = match self.ask(emit).await {
+            let mut said = String::new();
+            let too_long = match self.ask(&mut said, emit).await {
                 Ok(turn) if turn.stop_reason == StopReason::ContextWindowExceeded => {
                     TooLong::CutOff(turn)
                 }
@@ -283,6 +285,9 @@ impl Session {
             // Boxed: inlined, this rare path would enlarge every turn's future.
             if let Some(turn) = self.make_room(too_long, usage, emit).boxed().await? {
                 return Ok(turn);
+            }
+            if !said.is_empty() {
+                emit.event(SessionEvent::AnswerDiscarded).await;
             }
         }
     }
@@ -314,31 +319,46 @@ impl Session {
         match (self.compact_for(order, emit).await?, too_long) {
             (Err(_), TooLong::CutOff(turn)) => return Ok(Some(turn)),
             (Err(failed), TooLong::Refused(_)) => return Err(failed.into()),
-            (Ok(_), TooLong::CutOff(turn)) => {
-                *usage += turn.usage.unwrap_or_default();
-                emit.event(SessionEvent::AnswerDiscarded).await;
-            }
+            (Ok(_), TooLong::CutOff(turn)) => *usage += turn.usage.unwrap_or_default(),
             (Ok(_), TooLong::Refused(_)) => {}
         }
         self.guard(Before::Continuing, emit).await?;
         Ok(None)
     }
 
-    async fn ask(&self, emit: &mut Emit) -> Result<Turn, ModelError> {
-        let request = self.request();
-        let mut deltas = self.agent.run_turn(request);
+    /// Asks once. What was streamed of the text is in `said`, and is in the end what the turn says.
+    async fn ask(&self, said: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
+        let mut deltas = self.agent.run_turn(self.request());
         while let Some(delta) = deltas.next().await {
-            let event = match delta? {
-                Delta::Text { text } => SessionEvent::TextDelta { text },
-                Delta::Thinking { text } => SessionEvent::ThinkingDelta { text },
-                Delta::ToolUse { .. } | Delta::ToolInput { .. } => continue,
-                Delta::Turn { turn } => return Ok(turn),
-            };
-            emit.event(event).await;
+            match delta? {
+                Delta::Text { text } => {
+                    said.push_str(&text);
+                    emit.event(SessionEvent::TextDelta { text }).await;
+                }
+                Delta::Thinking { text } => emit.event(SessionEvent::ThinkingDelta { text }).await,
+                Delta::ToolUse { .. } | Delta::ToolInput { .. } => {}
+                Delta::Turn { turn } => {
+                    let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
+                    let whole: String = texts.map(Text::as_str).collect();
+                    if !whole.starts_with(said.as_str()) {
+                        said.clear();
+                        emit.event(SessionEvent::AnswerDiscarded).await;
+                    }
+                    // Some adapters stream no text, or not all of it.
+                    if let Some(rest) =
+                        whole.strip_prefix(said.as_str()).filter(|rest| !rest.is_empty())
+                    {
+                        emit.event(SessionEvent::TextDelta { text: rest.into() }).await;
+                    }
+                    *said = whole;
+                    return Ok(turn);
+                }
+            }
         }
         Err(cut_short())
     }
 
+    /// The next request.
     fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
