@@ -27,6 +27,7 @@ mod journal;
 mod jsonl;
 mod memory;
 mod memory_archive;
+mod plain_file;
 mod thread_store;
 mod visible;
 
