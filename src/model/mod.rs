@@ -12,6 +12,7 @@
 mod agent;
 mod clock;
 mod deltas;
+mod limits;
 #[expect(clippy::module_inception, reason = "the folder is the edge, the file its main trait")]
 mod model;
 mod sleep;
@@ -19,7 +20,8 @@ mod tool;
 
 pub use agent::{Agent, AgentModel, ModelAgent, ProviderThread, rewrite};
 pub use clock::{Clock, StdClock};
-pub use deltas::deltas_of;
+pub use deltas::{deltas_of, deltas_within};
+pub use limits::{AnswerLimitError, AnswerLimits};
 pub use model::{Model, turn_of};
 pub use sleep::{Sleeper, StdSleeper};
 pub use tool::{Tool, ToolContext, ToolFailure, ToolOutput};
