@@ -12,6 +12,7 @@ use super::{
     extra::Extra,
     json::Json,
     media::{Document, Image},
+    nesting::check_nested,
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolUse},
     usage::Usage,
@@ -97,8 +98,9 @@ pub struct RedactedThinking {
 pub struct ToolResult {
     /// The call that it answers.
     pub tool_use_id: Text,
-    /// What the tool gave: texts, pictures, documents.
-    #[serde(default)]
+    /// What the tool gave: texts, pictures, documents. Results that stand in each other deeper than
+    /// [`MAX_NESTING`](super::MAX_NESTING) are refused by whatever makes, reads or logs one.
+    #[serde(default, deserialize_with = "nested")]
     pub content: Vec<ContentBlock>,
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -312,7 +314,8 @@ impl RedactedThinking {
 }
 
 impl ToolResult {
-    /// Returns the result of a call that went well.
+    /// Returns the result of a call that went well. Content in which results stand in each other too
+    /// deep is refused: the result is an [`error`](Self::error) then, which says so.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::{Image, MediaSource, ToolResult}};
@@ -323,6 +326,9 @@ impl ToolResult {
     /// ```
     #[must_use]
     pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
+        if let Err(error) = check_nested(&content) {
+            return Self::error(tool_use_id, error.to_string());
+        }
         Self {
             tool_use_id: tool_use_id.into(),
             content,
@@ -423,6 +429,13 @@ impl<'de> Deserialize<'de> for ContentBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(BlockVisitor)
     }
+}
+
+/// Reads the content of a result.
+fn nested<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
+    let content = Vec::deserialize(deserializer)?;
+    check_nested(&content).map_err(de::Error::custom)?;
+    Ok(content)
 }
 
 struct BlockVisitor;

@@ -43,6 +43,7 @@ pub(crate) mod measure;
 mod media;
 #[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
 mod message;
+mod nesting;
 mod parts;
 mod published;
 pub(crate) mod redact;
@@ -73,6 +74,7 @@ pub use json::{Json, JsonError};
 pub(crate) use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
 pub use message::Message;
+pub use nesting::{MAX_NESTING, NestingError, check_nesting};
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
