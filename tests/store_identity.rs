@@ -14,10 +14,10 @@ use threadfold::{
     Message, ModelAgent, Session,
     log::{Event, EventLog},
     message::{ThreadId, Timestamp},
-    model::Clock,
+    model::{Clock, ModelError, ModelErrorKind},
     session::SessionError,
     store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
-    testing::{FailingStore, ScriptedModel},
+    testing::{Answer, FailingStore, ScriptedModel},
 };
 
 fn id() -> ThreadId {
@@ -187,6 +187,23 @@ fn a_session_whose_thread_is_deleted_or_begun_anew_ends_with_an_error_and_keeps_
         assert_eq!(first.log().replay().unwrap(), first.messages()[..]);
         assert_eq!(stored(&store).replay().unwrap(), second.messages()[..]);
         ask(&mut second, "Go on.").unwrap();
+    }
+}
+
+#[test]
+fn two_sessions_that_asked_the_same_and_were_not_answered_are_two() {
+    for [store, other] in stores(&Folder::new()) {
+        let session = |store: &Arc<dyn ThreadStore>| {
+            let error = ModelError::new(ModelErrorKind::Authentication, "no");
+            let model = ScriptedModel::new([Answer::Error(error)]);
+            let builder = Session::builder(ModelAgent::new(Arc::new(model)));
+            let builder = builder.clock(Arc::new(Still)).seed(1);
+            block_on(builder.resume(store.clone(), id())).unwrap().build().unwrap()
+        };
+        let (mut first, mut second) = (session(&store), session(&other));
+        assert!(matches!(ask(&mut first, "Hi.").unwrap_err(), SessionError::Model(_)));
+        let error = ask(&mut second, "Hi.").unwrap_err();
+        assert!(matches!(error, SessionError::Store(StoreError::Conflict { .. })), "{error}");
     }
 }
 

@@ -6,7 +6,8 @@
 //! | keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
 //! | has a runtime with a timer of its own | [`Sleeper`]: how to wait between tries |
 //!
-//! [`deltas_of`] reads the answer of a provider from the bytes of its HTTP response.
+//! [`deltas_of`] reads the answer of a provider from the bytes of its HTTP response, and
+//! [`deltas_within`] bounds its time too ([`AnswerLimits`]).
 //! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
 
 mod agent;
