@@ -138,7 +138,7 @@ fn compaction(style: Style, event: CompactionEvent) {
             println!("          {}", meter(report.after.tokens));
         }
         CompactionEvent::Failed { error, .. } => {
-            println!("{} {}", style.red("   failed"), plain(&error.to_string()));
+            println!("{} {}", style.red("   failed"), plain(error.as_ref()));
         }
         _ => {}
     }
