@@ -880,12 +880,12 @@ fn events_that_come_in_time_are_waited_for() {
     let answer: Answer = Box::new(move |socket| {
         begin(socket, "", 1);
         for event in whole.split_inclusive("\n\n") {
-            thread::sleep(Duration::from_millis(60));
+            thread::sleep(Duration::from_millis(450));
             let _ = socket.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
         }
         let _ = socket.write_all(b"0\r\n\r\n");
     });
-    let limits = AnswerLimits { idle: Some(Duration::from_millis(100)), ..AnswerLimits::default() };
+    let limits = AnswerLimits { idle: Some(Duration::from_secs(1)), ..AnswerLimits::default() };
     assert_eq!(within(answer, limits).1.unwrap().text(), "hello");
 }
 
