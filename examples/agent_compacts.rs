@@ -18,7 +18,7 @@ use std::{
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, outline, speaker};
+use terminal::{Style, first_line, outline, plain, speaker};
 use threadfold::{
     ContentBlock, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait, legality,
     message::{StopReason, ToolSpec, ToolUse},
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", style.heading("What the model was sent when it called compact"));
     list(style, &before.messages);
     println!("{}", style.heading("What it wrote in the call"));
-    print!("{}", call_of(&session)?);
+    print!("{}", plain(&call_of(&session)?));
     println!("{}", style.heading("What it was sent next"));
     list(style, &after.messages);
     let violations = legality::violations(&after.messages).len();
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "\n  {violations} violations of any provider's rules. A text stands in the place of the call, and \
          the note behind it\n  tells the agent to go on."
     );
-    println!("\n{} {said}", style.bold("assistant"));
+    println!("\n{} {}", style.bold("assistant"), plain(&said));
     Ok(())
 }
 

@@ -8,7 +8,7 @@
 use std::{error::Error, io, sync::Arc, thread, time::Duration};
 
 use futures::executor::block_on;
-use terminal::{Style, outline, speaker};
+use terminal::{Style, outline, plain, speaker};
 use threadfold::{
     ContextWindow, Model, ModelAgent, Request, Session, StrategyRegistry, Turn, async_trait,
     auto::AutoPolicy,
@@ -113,7 +113,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let reply = block_on(async { session.send("And what does it cost in all?").await })?;
     let sent = model.requests().last().map_or(0, |request| request.messages.len());
-    println!("\n  The next request has {sent} messages. {} {}", style.bold("model"), reply.text);
+    println!(
+        "\n  The next request has {sent} messages. {} {}",
+        style.bold("model"),
+        plain(&reply.text)
+    );
     block_on(session.undo_compaction(done.id))?;
     println!("  Taken back, the thread has {} messages again.", session.messages().len());
     Ok(())

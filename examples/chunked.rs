@@ -185,7 +185,7 @@ fn finish(style: Style, run: &CompactionRun) -> Result<(), Box<dyn Error>> {
     match run.step() {
         RunStep::Done { summary } => {
             println!("{}", style.heading("The brief, /summary.md"));
-            println!("{summary}");
+            println!("{}", terminal::plain(summary));
             let usage = run.usage();
             println!(
                 "{}",

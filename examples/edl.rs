@@ -8,18 +8,17 @@
 //! there. Prints `{"files": {name: text}, "failures": [...], "warnings": [...]}`, or with `--text` the
 //! report that a model would get. Nothing on disk changes unless `--write` is given: then all files that
 //! the script changed or made are written, or none of them if any failed or if two names are of one file.
+//! Only files in the working folder are written: no path with `..`, no absolute one, and none over a link.
 //! Exits with 1 and one line on standard error if there is nothing to run, or nothing could be written.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    error::Error,
-    fs, io,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{collections::BTreeMap, error::Error, fs, io, path::Path, process::ExitCode};
 
 use serde_json::json;
 use threadfold::edl::{Report, Script, Workspace};
+use write::write_all;
+
+#[path = "edl/write.rs"]
+mod write;
 
 const USAGE: &str = "usage: edl [--text] [--write] SCRIPT FILE...";
 
@@ -43,7 +42,7 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let mut workspace = load(&options.files)?;
     let report = script.run(&mut workspace);
     if options.write && report.is_ok() {
-        write_all(&report, &workspace)?;
+        write_all(Path::new("."), &report, &workspace)?;
     }
     if options.text {
         println!("{report}");
@@ -108,86 +107,4 @@ fn as_json(
         "failures": report.failures,
         "warnings": warnings,
     }))
-}
-
-/// A file that is written beside its place, and then moved there.
-struct Staged<'a> {
-    target: PathBuf,
-    temporary: PathBuf,
-    before: Option<&'a str>,
-}
-
-/// Writes every file that changed, or none.
-fn write_all(report: &Report, workspace: &Workspace) -> Result<(), String> {
-    let mut staged: Vec<Staged<'_>> = Vec::new();
-    for (index, change) in report.changes.iter().enumerate() {
-        let path = change.path.as_str();
-        let text = workspace.text(path).unwrap_or_default();
-        match stage(path, text, change.before.as_deref(), index) {
-            Ok(file) => staged.push(file),
-            Err(error) => return Err(undo(&staged, 0, &format!("{path}: {error}"))),
-        }
-    }
-    let mut targets = BTreeSet::new();
-    if let Some(file) = staged.iter().find(|file| !targets.insert(&file.target)) {
-        let error = format!("{} was edited under two names", file.target.display());
-        return Err(undo(&staged, 0, &error));
-    }
-    for (written, file) in staged.iter().enumerate() {
-        if let Err(error) = fs::rename(&file.temporary, &file.target) {
-            let error = format!("{}: {error}", file.target.display());
-            return Err(undo(&staged, written, &error));
-        }
-    }
-    Ok(())
-}
-
-/// Puts back the files that were written, removes the others' texts, and says so.
-fn undo(staged: &[Staged<'_>], written: usize, error: &str) -> String {
-    let undone = staged.iter().take(written).try_for_each(|file| match file.before {
-        Some(text) => fs::write(&file.target, text),
-        None => fs::remove_file(&file.target),
-    });
-    for file in staged.iter().skip(written) {
-        // What is left behind is a stray hidden file; the error is what matters.
-        let _ = fs::remove_file(&file.temporary);
-    }
-    match undone {
-        Ok(()) => format!("nothing was written: {error}"),
-        Err(undo) => format!("{error}; files written before could not be put back: {undo}"),
-    }
-}
-
-fn stage<'a>(
-    path: &str,
-    text: &str,
-    before: Option<&'a str>,
-    index: usize,
-) -> io::Result<Staged<'a>> {
-    let target = match before {
-        // The file itself, not a link to it.
-        Some(_) => fs::canonicalize(path)?,
-        None if fs::symlink_metadata(path).is_ok() => {
-            return Err(io::Error::other("the script makes this file, but it is on disk already"));
-        }
-        None => PathBuf::from(path),
-    };
-    let folder = target.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    // Two names of one file are told by this, also if the file is new.
-    let folder = fs::canonicalize(folder)?;
-    let target = target.file_name().map_or_else(|| target.clone(), |name| folder.join(name));
-    let temporary = folder.join(format!(".edl-{}-{index}", std::process::id()));
-    let staged = Staged { target, temporary, before };
-    let mut written = fs::write(&staged.temporary, text);
-    if before.is_some() {
-        let permissions = fs::metadata(&staged.target).map(|it| it.permissions());
-        let set = |it| fs::set_permissions(&staged.temporary, it);
-        written = written.and(permissions.and_then(set));
-    }
-    if let Err(error) = written {
-        let _ = fs::remove_file(&staged.temporary);
-        return Err(error);
-    }
-    Ok(staged)
 }

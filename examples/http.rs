@@ -24,14 +24,13 @@ use std::{
     time::Duration,
 };
 
-use adapter::{Dialect, HttpModel, HttpOptions, Key};
-use futures::future::BoxFuture;
+use adapter::{Dialect, HttpModel, HttpOptions, Key, TokioSleeper};
 use lexopt::{Arg, Parser, ValueExt};
-use terminal::Style;
+use terminal::{Style, plain};
 use threadfold::{
     CompactionStrategy, ContextWindow, ModelAgent, Session,
     auto::AutoPolicy,
-    model::Sleeper,
+    model::AnswerLimits,
     session::{CompactionEvent, SessionEvent},
     strategy::{Digest, Ladder, Summarize, TrimToolResults},
 };
@@ -49,7 +48,7 @@ fn main() -> ExitCode {
     match chat {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("http: {error}");
+            eprintln!("http: {}", plain(&error.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -61,16 +60,6 @@ struct Options {
     max_output: Option<u64>,
     system: Option<String>,
     once: Option<String>,
-}
-
-/// The timer of the runtime.
-#[derive(Debug)]
-struct TokioSleeper;
-
-impl Sleeper for TokioSleeper {
-    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(time))
-    }
 }
 
 async fn chat() -> Result<(), Box<dyn Error>> {
@@ -106,7 +95,7 @@ async fn chat() -> Result<(), Box<dyn Error>> {
             && let Err(error) = say(style, &mut session, &line).await
         {
             // The session can be used again: the next line may fare better.
-            println!("{} {error}", style.red("failed"));
+            println!("{} {}", style.red("failed"), plain(&error.to_string()));
         }
         println!("{}", style.meter(session.context_tokens(), window));
         prompt()?;
@@ -131,10 +120,12 @@ async fn say(style: Style, session: &mut Session, text: &str) -> Result<(), Box<
     let mut events = session.send(text);
     while let Some(event) = events.next().await {
         match event? {
-            SessionEvent::TextDelta { text } => print!("{text}"),
-            SessionEvent::ThinkingDelta { text } => print!("{}", style.dim(text)),
+            SessionEvent::TextDelta { text } => print!("{}", plain(&text)),
+            SessionEvent::ThinkingDelta { text } => print!("{}", style.dim(plain(&text))),
             SessionEvent::Compaction(event) => compaction(style, &event),
-            SessionEvent::Notice { text } => println!("{} {text}", style.yellow("notice")),
+            SessionEvent::Notice { text } => {
+                println!("{} {}", style.yellow("notice"), plain(&text))
+            }
             SessionEvent::TurnEnded { .. } => println!(),
             _ => {}
         }
@@ -152,7 +143,7 @@ fn compaction(style: Style, event: &CompactionEvent) {
         CompactionEvent::Failed { error, .. } => format!("failed: {error}"),
         _ => return,
     };
-    println!("{} {line}", style.yellow("compaction"));
+    println!("{} {}", style.yellow("compaction"), plain(&line));
 }
 
 impl Options {
@@ -192,6 +183,7 @@ impl Options {
             first_wait: Duration::from_millis(500),
             max_wait: Duration::from_secs(60),
             silence: Duration::from_secs(300),
+            limits: AnswerLimits::default(),
         };
         Ok(Self { http, max_output, system, once })
     }

@@ -121,7 +121,11 @@ fn show_event(style: Style, event: SessionEvent) {
             println!("  {}\n", style.meter(report.after.tokens, WINDOW.tokens()));
         }
         SessionEvent::TextDelta { text } => {
-            println!("{} {}", style.bold("assistant"), text.replace('\n', "\n          "));
+            println!(
+                "{} {}",
+                style.bold("assistant"),
+                terminal::plain(&text).replace('\n', "\n          ")
+            );
         }
         _ => {}
     }

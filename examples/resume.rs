@@ -19,7 +19,7 @@ use std::{
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, outline, speaker, thousands};
+use terminal::{Style, first_line, outline, plain, speaker, thousands};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Role, Session, ThreadStore, async_trait,
     message::{CompactionId, ThreadId, ToolSpec, ToolUse},
@@ -129,7 +129,7 @@ fn say(style: Style, session: &mut Session, text: &str) -> Result<(), Box<dyn Er
     println!("{}  {text}", style.bold("user     "));
     let reply = block_on(session.send(text).into_future())?;
     let who = if reply.stop_reason.is_some() { "assistant" } else { "notice   " };
-    println!("{}  {}", style.bold(who), reply.text);
+    println!("{}  {}", style.bold(who), plain(&reply.text));
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::{error::Error, io, sync::Arc};
 
 use futures::executor::block_on;
 use serde_json::{Value, json};
-use terminal::{Style, first_line, thousands};
+use terminal::{Style, first_line, plain, thousands};
 use threadfold::{
     ContextWindow, Message, ModelAgent, Role, Session, StrategyRegistry, async_trait,
     auto::{AutoPolicy, UnknownUsage},
@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         show(style, event?, &mut said);
     }
     drop(events);
-    println!("{} {said}\n", style.bold("assistant"));
+    println!("{} {}\n", style.bold("assistant"), plain(&said));
     close(style, &session);
     Ok(())
 }
@@ -122,7 +122,7 @@ fn show(style: Style, event: SessionEvent, said: &mut String) {
             said.clear();
         }
         SessionEvent::Compaction(event) => compaction(style, event),
-        SessionEvent::Notice { text } => println!("{} {text}", style.yellow("   notice")),
+        SessionEvent::Notice { text } => println!("{} {}", style.yellow("   notice"), plain(&text)),
         _ => {}
     }
 }
@@ -138,7 +138,7 @@ fn compaction(style: Style, event: CompactionEvent) {
             println!("          {}", meter(report.after.tokens));
         }
         CompactionEvent::Failed { error, .. } => {
-            println!("{} {error}", style.red("   failed"));
+            println!("{} {}", style.red("   failed"), plain(error.as_ref()));
         }
         _ => {}
     }

@@ -29,6 +29,7 @@ use threadfold::{
     Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn, WireFormat,
     legality,
     message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec},
+    model::{AnswerLimitError, AnswerLimits},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::cases,
@@ -96,6 +97,7 @@ impl Server {
             first_wait: Duration::from_millis(5),
             max_wait: Duration::from_secs(5),
             silence: Duration::from_secs(20),
+            limits: AnswerLimits::default(),
         }
     }
 
@@ -791,5 +793,110 @@ fn a_session_goes_on_after_the_provider_refused_its_thread_as_too_long() {
             accepted.contains("They spoke of bread.") && accepted.contains("What was it about?")
         );
         assert_eq!(requests[1].max_output, Some(200));
+    }
+}
+
+/// Sends these bytes as chunks of a body of this type until nobody reads any more, waiting between
+/// two.
+fn endless(kind: &'static str, chunk: String, wait: Duration) -> Answer {
+    Box::new(move |socket| {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\
+             content-type: {kind}\r\n\r\n"
+        );
+        let chunk = format!("{:x}\r\n{chunk}\r\n", chunk.len());
+        let mut written = socket.write_all(head.as_bytes());
+        while written.is_ok() {
+            written = socket.write_all(chunk.as_bytes());
+            thread::sleep(wait);
+        }
+    })
+}
+
+/// How an answer ends that may be so large and take so long, and what came of it before.
+fn within(answer: Answer, limits: AnswerLimits) -> (Vec<Delta>, Result<Turn, ModelError>) {
+    let server = Server::new([answer]);
+    let options = HttpOptions { tries: 1, limits, ..server.options(Dialect::Compatible) };
+    told(&HttpModel::new(options).unwrap(), ask())
+}
+
+fn limit_of(error: &ModelError) -> AnswerLimitError {
+    let limit = error.source().and_then(|source| source.downcast_ref());
+    AnswerLimitError::clone(limit.unwrap_or_else(|| panic!("{error:?}")))
+}
+
+#[test]
+fn an_endless_stream_of_events_is_cut_off() {
+    let text = json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(8_000)}}]});
+    let wait = Duration::ZERO;
+    let answer = endless("text/event-stream", format!("data: {text}\n\n"), wait);
+    let limits = AnswerLimits { bytes: 1 << 20, ..AnswerLimits::default() };
+    let (deltas, end) = within(answer, limits);
+    let error = end.unwrap_err();
+    assert_eq!(limit_of(&error), AnswerLimitError::Bytes { limit: 1 << 20 });
+    assert_eq!(error.kind, ModelErrorKind::Other);
+    assert!((100..=131).contains(&deltas.len()), "{}", deltas.len());
+}
+
+#[test]
+fn one_event_that_never_ends_is_cut_off() {
+    let answer = endless("text/event-stream", "data: x\n".repeat(500), Duration::ZERO);
+    let limits = AnswerLimits { event_bytes: 1 << 16, ..AnswerLimits::default() };
+    let error = within(answer, limits).1.unwrap_err();
+    assert_eq!(error.message, "an event of the stream has more than 65536 bytes");
+}
+
+#[test]
+fn comments_keep_no_request_open() {
+    let pause = Duration::from_millis(5);
+    let quiet = Duration::from_millis(200);
+    let comments = || endless("text/event-stream", ": wait\n\n".into(), pause);
+    let began = Instant::now();
+    let limits = AnswerLimits { idle: Some(quiet), ..AnswerLimits::default() };
+    let error = within(comments(), limits).1.unwrap_err();
+    assert_eq!(limit_of(&error), AnswerLimitError::Idle { limit: quiet });
+    assert_eq!(error.kind, retryable(None));
+    let limits = AnswerLimits { total: Some(quiet), ..AnswerLimits::default() };
+    let error = within(comments(), limits).1.unwrap_err();
+    assert_eq!(limit_of(&error), AnswerLimitError::Total { limit: quiet });
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn an_answer_in_small_pieces_takes_no_longer_than_it_may() {
+    let (total, pause) = (Duration::from_millis(200), Duration::from_millis(5));
+    let limits = AnswerLimits { total: Some(total), ..AnswerLimits::default() };
+    for kind in ["text/event-stream", "application/json"] {
+        let chunk = "data: {\"choices\":[]}\n\n";
+        let answer = endless(kind, chunk.into(), pause);
+        let error = within(answer, limits).1.unwrap_err();
+        assert_eq!(limit_of(&error), AnswerLimitError::Total { limit: total }, "{kind}");
+    }
+}
+
+#[test]
+fn events_that_come_in_time_are_waited_for() {
+    let whole = events(Dialect::Compatible, "hello");
+    let answer: Answer = Box::new(move |socket| {
+        begin(socket, "", 1);
+        for event in whole.split_inclusive("\n\n") {
+            thread::sleep(Duration::from_millis(450));
+            let _ = socket.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+        }
+        let _ = socket.write_all(b"0\r\n\r\n");
+    });
+    let limits = AnswerLimits { idle: Some(Duration::from_secs(1)), ..AnswerLimits::default() };
+    assert_eq!(within(answer, limits).1.unwrap().text(), "hello");
+}
+
+#[test]
+fn the_names_of_media_types_know_no_case() {
+    let message = json!({"role": "assistant", "content": "hello"});
+    let answer = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    for kind in ["Application/JSON", "application/json; charset=utf-8", " APPLICATION/JSON"] {
+        let headers = format!("content-type: {kind}\r\n");
+        let server = Server::new([whole("200 OK", &headers, answer.to_string())]);
+        let (_, turn) = told(&server.model(Dialect::Compatible), ask());
+        assert_eq!(turn.unwrap().text(), "hello", "{kind}");
     }
 }

@@ -536,3 +536,79 @@ fn entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing() {
     let _ = log.undo(Timestamp(3), compaction).unwrap();
     assert_eq!(listed(&log), []);
 }
+
+#[cfg(unix)]
+mod on_unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_a_store_makes_is_readable_for_its_owner_alone() {
+        let folder = Folder::new();
+        let (above, logs) = (folder.join("above"), folder.join("above/logs"));
+        append(&unsynced(&logs), "t", 0, &said("one", 0..1)).unwrap();
+        assert_eq!([mode(&above), mode(&logs)], [0o700; 2]);
+        assert_eq!(mode(&logs.join("t.jsonl")), 0o600);
+    }
+
+    #[test]
+    fn a_folder_of_the_host_keeps_its_permissions() {
+        let folder = Folder::new();
+        fs::set_permissions(&*folder, fs::Permissions::from_mode(0o755)).unwrap();
+        append(&unsynced(&folder), "t", 0, &said("one", 0..1)).unwrap();
+        assert_eq!((mode(&folder), mode(&folder.join("t.jsonl"))), (0o755, 0o600));
+    }
+
+    #[test]
+    fn no_link_is_followed_to_a_file_elsewhere() {
+        let folder = Folder::new();
+        let (logs, elsewhere) = (folder.join("logs"), folder.join("elsewhere"));
+        let store = unsynced(&logs);
+        append(&store, "real", 0, &said("one", 0..1)).unwrap();
+        let log = fs::read_to_string(logs.join("real.jsonl")).unwrap().replace("real", "t");
+        // An empty file, another log, one that is not there, and a folder.
+        for content in [Some(""), Some(log.as_str()), None] {
+            let _ = fs::remove_file(logs.join("t.jsonl"));
+            symlink(&elsewhere, logs.join("t.jsonl")).unwrap();
+            let _ = fs::remove_file(&elsewhere);
+            if let Some(content) = content {
+                fs::write(&elsewhere, content).unwrap();
+            }
+            let refusals = [
+                append(&store, "t", 0, &said("two", 0..1)),
+                append(&store, "t", 1, &said("two", 1..2)),
+                load(&store, "t").map(drop),
+                block_on(store.delete(&id("t"))),
+            ];
+            for refusal in refusals {
+                let error = refusal.unwrap_err().to_string();
+                assert!(
+                    error.ends_with("t.jsonl is a symbolic link, and none is followed"),
+                    "{error}"
+                );
+            }
+            assert_eq!(fs::read_to_string(&elsewhere).ok().as_deref(), content);
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_file_is_not_listed_and_not_waited_for() {
+        let folder = Folder::new();
+        let store = unsynced(&folder);
+        append(&store, "real", 0, &said("one", 0..1)).unwrap();
+        symlink(folder.join("nowhere"), folder.join("dangling.jsonl")).unwrap();
+        symlink(folder.join("real.jsonl"), folder.join("linked.jsonl")).unwrap();
+        let made = Command::new("mkfifo").arg(folder.join("pipe.jsonl")).status();
+        assert_eq!(block_on(store.list()).unwrap(), [id("real")]);
+        if made.is_ok_and(|status| status.success()) {
+            // Opened, it would wait for a writer that never comes.
+            let error = load(&store, "pipe").unwrap_err().to_string();
+            assert!(error.ends_with("pipe.jsonl: not a plain file"), "{error}");
+        }
+    }
+}

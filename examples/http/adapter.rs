@@ -3,7 +3,7 @@
 //! A local server runs a model with a window of its own. [`HttpModel::window_of_server`] asks for it.
 //!
 //! What is its own is the request, the key, the wait before the next try, and no more: bodies and
-//! errors are read by `threadfold::wire`, the stream by [`model::deltas_of`]. A stream that is
+//! errors are read by `threadfold::wire`, the stream by [`model::deltas_within`]. A stream that is
 //! dropped closes the connection, and the provider stops.
 
 use std::{
@@ -12,11 +12,13 @@ use std::{
     fmt,
     hash::BuildHasher,
     iter,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::{
     StreamExt, TryFutureExt, TryStreamExt,
+    future::BoxFuture,
     stream::{self, BoxStream},
 };
 use reqwest::{
@@ -28,7 +30,7 @@ use serde_json::{Value, json};
 use threadfold::{
     ContextWindow, Model, Request, Turn, WireFormat, async_trait,
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
-    model::{self, Clock, StdClock},
+    model::{self, AnswerLimitError, AnswerLimits, Clock, Sleeper, StdClock},
     wire::{
         AnthropicMessages, EncodeOptions, ModelTraits, OpenAiChat, classify_error, retry_after,
         window_of,
@@ -76,6 +78,18 @@ pub(crate) struct HttpOptions {
     pub(crate) max_wait: Duration,
     /// How long the server may say nothing. A local model reads a long prompt before its first word.
     pub(crate) silence: Duration,
+    /// How large an answer may be, and how long it may take.
+    pub(crate) limits: AnswerLimits,
+}
+
+/// The timer of the runtime.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokioSleeper;
+
+impl Sleeper for TokioSleeper {
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
 }
 
 /// A key. It is printed nowhere.
@@ -213,18 +227,32 @@ impl HttpModel {
         let post = left.into_iter().fold(post, |post, left| post.timeout(left));
         let response = post.send().await.map_err(broken)?;
         if !response.status().is_success() {
-            return Err(refused(response).await);
+            let refused = async { Err(refused(response).await) };
+            return self.in_time(refused).await;
         }
         let kind = response.headers().get(CONTENT_TYPE);
+        // The names of media types know no upper and lower case.
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.trim_start().to_ascii_lowercase();
         if kind.starts_with("application/json") || kind.starts_with("text/html") {
-            let turn = self.whole(response).await?;
+            let turn = self.in_time(self.whole(response)).await?;
             return Ok(stream::iter([Ok(Delta::Turn { turn })]).boxed());
         }
         let bytes = response.bytes_stream().map_err(words);
-        let mut deltas = model::deltas_of(bytes, self.options.dialect.codec());
+        let (codec, limits) = (self.options.dialect.codec(), self.options.limits);
+        let mut deltas = model::deltas_within(bytes, codec, limits, Arc::new(TokioSleeper));
         let first = deltas.next().await.transpose()?;
         Ok(stream::iter(first.map(Ok)).chain(deltas).boxed())
+    }
+
+    /// What is asked for, if it comes in the time of a whole answer.
+    async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, ModelError>>,
+    ) -> Result<T, ModelError> {
+        let Some(limit) = self.options.limits.total else { return answer.await };
+        let late = |_| Err(AnswerLimitError::Total { limit }.into());
+        tokio::time::timeout(limit, answer).await.unwrap_or_else(late)
     }
 
     /// The answer of a server that does not stream, or that says an error with status 200.

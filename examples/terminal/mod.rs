@@ -65,6 +65,15 @@ impl Style {
     }
 }
 
+/// A text of a model, a tool or a server as a terminal may have it: without the characters that
+/// control it (colours, the cursor, the title, the clipboard) or turn the direction of the text. Line
+/// feeds and tabs stay. It looks at one character at a time, so pieces of a text may be given.
+pub(crate) fn plain(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let stays = |c: &char| matches!(c, '\n' | '\t') || !(c.is_control() || turns(*c));
+    text.chars().filter(stays).collect()
+}
+
 /// A number with separators: 12,345.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -77,8 +86,9 @@ pub(crate) fn thousands(number: u64) -> String {
     groups.join(",")
 }
 
-/// The first line of a text, cut to so many characters.
+/// The first line of a text, plain and cut to so many characters.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
+    let text = plain(text);
     let line = text.trim().lines().next().unwrap_or_default();
     if line.chars().count() <= most && line.len() == text.trim().len() {
         return line.to_owned();

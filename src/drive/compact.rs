@@ -407,8 +407,11 @@ impl Conversation<'_> {
         report.notes.clone_from(&proposal.notes);
         let record = compaction.record(report.clone())?;
         if let Some(message) = self.arriving.take() {
-            self.journal.append(at, Event::MessageAppended(message.clone()))?;
+            let event = Event::MessageAppended(message.clone());
+            self.journal.log().check(&event)?;
+            // First into the thread, because that counts: a counter that panics leaves both as before.
             self.thread.push(message);
+            self.journal.append(at, event)?;
         }
         let rewrite = model::rewrite(self.thread, &proposal.plan)?;
         self.journal.append(at, Event::Compacted(Box::new(record)))?;

@@ -133,11 +133,29 @@ impl EventLog {
     /// present one, a compaction under a number that is in the log already, the undoing of any
     /// compaction but the latest that stands, an event that was not understood.
     pub fn append(&mut self, at: Timestamp, mut event: Event) -> Result<&LoggedEvent, AppendError> {
-        self.state.check(&self.events, &event)?;
+        self.check(&event)?;
         if let Event::MessageAppended(message) = &mut event {
             message.settle();
         }
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
+    }
+
+    /// Returns whether an event can be appended, and appends nothing: for a caller who has something
+    /// to do in between.
+    ///
+    /// ```
+    /// use threadfold::{EventLog, log::{Event, Truncated}};
+    ///
+    /// let log = EventLog::new("main".parse()?);
+    /// assert!(log.check(&Event::Truncated(Truncated { from: 5, len: 2 })).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    pub fn check(&self, event: &Event) -> Result<(), AppendError> {
+        self.state.check(&self.events, event)
     }
 
     /// Appends an event that another writer of the same log has stored already. Whether it fits is

@@ -1,9 +1,11 @@
 //! A log as lines of JSON: a header, then one line an event.
 //!
 //! ```text
-//! {"log":"threadfold","major":1,"thread":"main"}
+//! {"log":"threadfold","id":"7d20c3b1f0a94e58","major":1,"thread":"main"}
 //! {"seq":0,"at":1709164799042,"event":{"message_appended":{"role":"user","content":[...]}}}
 //! ```
+//!
+//! The id tells the log from another that the same thread had before; logs that nobody named have none.
 //!
 //! A writer that dies leaves a last line that is not complete. Reading drops it and says where it
 //! begins, so that a store can cut it off; a line that is broken anywhere else is an error.
@@ -12,7 +14,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{event::LoggedEvent, event_log::EventLog, form};
+use super::{event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
 use crate::message::{Text, ThreadId};
 
 /// The version of the form that this build writes, and the only one that it reads.
@@ -45,6 +47,8 @@ impl Default for LogReadOptions {
 pub struct LogRead {
     /// The log, as far as its lines are complete.
     pub log: EventLog,
+    /// What the header calls this log, if anything.
+    pub id: Option<LogId>,
     /// Where the last complete line ends, in bytes from the start of the input. A store that goes
     /// on writing begins here.
     pub end: u64,
@@ -133,7 +137,16 @@ pub enum LogReadError {
 ///
 /// Those of the writer.
 pub fn write_header(out: &mut impl Write, thread: &ThreadId) -> io::Result<()> {
-    write_line(out, &Header { log: FORMAT.into(), major: MAJOR, thread })
+    write_named_header(out, None, thread)
+}
+
+/// Writes the first line of a log that has this id.
+pub(crate) fn write_named_header(
+    out: &mut impl Write,
+    id: Option<LogId>,
+    thread: &ThreadId,
+) -> io::Result<()> {
+    write_line(out, &Header { log: FORMAT.into(), id, major: MAJOR, thread })
 }
 
 /// Writes an event as one line. It writes in small pieces, so give it a `Vec` or a `BufWriter`,
@@ -167,6 +180,8 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 #[derive(Serialize, Deserialize)]
 struct Header<T> {
     log: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<LogId>,
     major: u32,
     thread: T,
 }
@@ -244,17 +259,18 @@ impl EventLog {
         let mut lines = Lines { input, limit: options.max_line_bytes, line: 0, start: 0, end: 0 };
         let mut buffer = Vec::new();
         let complete = lines.next(&mut buffer)?;
-        let mut log = Self::new(header(&buffer, complete)?);
+        let Header { id, thread, .. } = header(&buffer, complete)?;
+        let mut log = Self::new(thread);
         while lines.next(&mut buffer)? {
             match event(&buffer, lines.line) {
                 Ok(event) => log.take(event, lines.line)?,
                 Err(LogReadError::Broken { .. }) if lines.is_last()? => {
-                    return Ok(lines.torn(log));
+                    return Ok(lines.torn(log, id));
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(lines.torn(log))
+        Ok(lines.torn(log, id))
     }
 
     fn take(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogReadError> {
@@ -266,8 +282,8 @@ impl EventLog {
     }
 }
 
-/// Returns the thread that the first line names.
-fn header(line: &[u8], complete: bool) -> Result<ThreadId, LogReadError> {
+/// Returns the first line.
+fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogReadError> {
     if !complete {
         let common = line.len().min(HEADER_START.len());
         let begun = line.get(..common) == HEADER_START.get(..common);
@@ -281,9 +297,7 @@ fn header(line: &[u8], complete: bool) -> Result<ThreadId, LogReadError> {
     if version.major != MAJOR {
         return Err(LogReadError::Version { found: version.major });
     }
-    let header: Header<ThreadId> =
-        serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)?;
-    Ok(header.thread)
+    serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)
 }
 
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogReadError> {
@@ -329,9 +343,9 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Returns the log without the line that was read last.
-    fn torn(self, log: EventLog) -> LogRead {
+    fn torn(self, log: EventLog, id: Option<LogId>) -> LogRead {
         let Self { start, end, .. } = self;
         let torn = (start < end).then_some(TornTail { offset: start, bytes: end - start });
-        LogRead { log, end: start, torn }
+        LogRead { log, id, end: start, torn }
     }
 }

@@ -84,6 +84,7 @@ mod event_log;
 mod facts;
 mod form;
 mod lines;
+mod log_id;
 mod originals;
 mod pieces;
 mod places;
@@ -106,7 +107,9 @@ pub use event::{
 };
 pub use event_log::EventLog;
 pub(crate) use facts::LoggedFacts;
+pub(crate) use lines::write_named_header;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
+pub use log_id::{LogId, LogIdError};
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub(crate) use rewrite::Next;

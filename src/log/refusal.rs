@@ -2,7 +2,7 @@
 
 use crate::{
     compact::StalePlan,
-    message::{CompactionId, Text},
+    message::{CompactionId, NestingError, Text},
 };
 
 /// Why an event cannot be appended. The log is untouched in every case.
@@ -45,6 +45,9 @@ pub enum AppendError {
     /// A compaction cannot be undone.
     #[error(transparent)]
     Undo(#[from] UndoError),
+    /// Results stand in each other so deep that the log could not be read again.
+    #[error(transparent)]
+    Nesting(#[from] NestingError),
     /// The log holds a message that cannot be read, so its thread is not known.
     #[error("the message of event {seq} cannot be read, so nothing can follow it")]
     Unreadable {

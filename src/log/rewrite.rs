@@ -3,6 +3,7 @@
 use crate::{
     compact::{Plan, Removed, StalePlan},
     message::Message,
+    tokens::TokenCounter,
 };
 
 /// A thread that is about to be rewritten by a plan that fits it. Made by [`Thread::rewrite`] and
@@ -39,6 +40,14 @@ pub(crate) struct Next {
     pub(super) removed: Removed,
     /// The first message that is another one; `None` if nothing is changed.
     pub(super) from: Option<usize>,
+    /// The tokens of each message from there on, so that carrying it out calls no counter.
+    pub(super) tokens: Vec<u64>,
+}
+
+/// The tokens of each message. A counter is the host's and may panic, so it is asked before anything
+/// changes.
+pub(super) fn counted(messages: &[Message], counter: &dyn TokenCounter) -> Vec<u64> {
+    messages.iter().map(|message| counter.message(message)).collect()
 }
 
 impl<'t, T: ?Sized> Rewrite<'t, T> {
@@ -62,18 +71,22 @@ impl Next {
     /// # Errors
     ///
     /// [`StalePlan`] if the plan was not made for these messages.
-    pub(crate) fn checked(plan: &Plan, messages: &[Message]) -> Result<Self, StalePlan> {
+    pub(crate) fn checked(
+        plan: &Plan,
+        messages: &[Message],
+        counter: &dyn TokenCounter,
+    ) -> Result<Self, StalePlan> {
         plan.check(messages)?;
-        Ok(Self::made(plan, messages))
+        Ok(Self::made(plan, messages, counter))
     }
 
     /// For messages that the plan was just made of.
-    pub(super) fn made(plan: &Plan, messages: &[Message]) -> Self {
-        Self {
-            messages: plan.made_of(messages),
-            removed: plan.taken_from(messages),
-            from: (!plan.is_empty()).then(|| plan.first_touched()),
-        }
+    pub(super) fn made(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
+        let from = (!plan.is_empty()).then(|| plan.first_touched());
+        let made = plan.made_of(messages);
+        let changed = from.and_then(|from| made.get(from..)).unwrap_or_default();
+        let tokens = counted(changed, counter);
+        Self { messages: made, removed: plan.taken_from(messages), from, tokens }
     }
 
     /// Whether the thread is another one afterwards.

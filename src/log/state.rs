@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     compact::{Insert, Splice, StalePlan},
-    message::{CompactionId, Message},
+    message::{CompactionId, Message, NestingError, check_nesting},
 };
 
 /// What a log comes to.
@@ -74,7 +74,10 @@ impl State {
             | Event::Host(_)
             | Event::SystemPromptSet(_) => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
-            Event::MessageAppended(_) => self.check_readable(),
+            Event::MessageAppended(message) => {
+                self.check_readable()?;
+                Ok(check_nesting(&message.content)?)
+            }
             Event::Truncated(truncated) => {
                 self.check_readable()?;
                 let (Truncated { from, len }, found) = (*truncated, self.thread.len());
@@ -84,6 +87,7 @@ impl State {
             Event::Compacted(record) => {
                 self.check_readable()?;
                 self.check_new(record.id)?;
+                check_inserts(record)?;
                 Ok(self.check_plan(log, record)?)
             }
             Event::CompactionUndone(undone) => {
@@ -316,6 +320,15 @@ impl State {
     fn skip(&mut self, seq: u64, reason: SkipReason) {
         self.skipped.push(Skipped { seq, reason });
     }
+}
+
+/// Checks the messages that a compaction brings.
+fn check_inserts(record: &CompactionRecord) -> Result<(), NestingError> {
+    let mut inserts = record.plan.splices().iter().flat_map(|splice| splice.insert.iter());
+    inserts.try_for_each(|insert| match insert {
+        Insert::Message { message } => check_nesting(&message.content),
+        Insert::Part { .. } => Ok(()),
+    })
 }
 
 /// Puts places behind the others, in the time of the fewer: they may be handed down often.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     event::LoggedEvent,
     places::Places,
-    rewrite::{Next, Rewrite},
+    rewrite::{Next, Rewrite, counted},
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
@@ -107,8 +107,9 @@ impl Thread {
         let messages = messages.into();
         let mut thread = Self::new(counter);
         thread.context = usage::context_usage(events, &messages, thread.counter.as_ref());
+        let tokens = counted(&messages, thread.counter.as_ref());
         thread.messages = messages;
-        thread.index(0);
+        thread.index(0, &tokens);
         thread
     }
 
@@ -188,9 +189,15 @@ impl Thread {
     /// assert_eq!(thread.open_calls(), ["call_1"]);
     /// assert_eq!(thread.epoch(), 0, "an append makes nothing stale");
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// Only if the counter does. The thread is as before then.
     pub fn push(&mut self, mut message: Message) {
         message.settle();
-        self.follow(self.messages.len(), &message);
+        // Counted before anything changes: a counter that panics leaves the thread as it was.
+        let tokens = self.counter.message(&message);
+        self.follow(self.messages.len(), &message, tokens);
         self.open(std::slice::from_ref(&message));
         self.messages.make_mut().push(message);
     }
@@ -208,8 +215,8 @@ impl Thread {
     }
 
     /// Follows an append, but for the calls that are open behind it.
-    fn follow(&mut self, index: usize, message: &Message) {
-        let tokens = self.note(index, message);
+    fn follow(&mut self, index: usize, message: &Message, tokens: u64) {
+        self.note(index, message, tokens);
         self.context = match usage::reported_tokens(message) {
             Some(tokens) => ContextUsage { counted: ContextCount::Reported(tokens), pending: 0 },
             None => ContextUsage {
@@ -249,7 +256,7 @@ impl Thread {
     pub fn truncate(&mut self, len: usize) {
         if len < self.messages.len() {
             self.messages.make_mut().truncate(len);
-            self.reindex(len);
+            self.reindex(len, &[]);
         }
     }
 
@@ -302,7 +309,7 @@ impl Thread {
     ///
     /// [`StalePlan`] if the plan was not made for this thread.
     pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, StalePlan> {
-        let next = Next::checked(plan, &self.messages)?;
+        let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
         Ok(Rewrite::new(self, next))
     }
 
@@ -313,7 +320,7 @@ impl Thread {
         options: &CompactOptions,
     ) -> Result<(Plan, Next), CompactError> {
         let plan = self.plan(replacements, options)?;
-        let next = Next::made(&plan, &self.messages);
+        let next = Next::made(&plan, &self.messages, self.counter.as_ref());
         Ok((plan, next))
     }
 
@@ -343,42 +350,41 @@ impl Thread {
     pub(crate) fn take_on(&mut self, next: Next) -> Removed {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
-            self.reindex(from);
+            self.reindex(from, &next.tokens);
         }
         next.removed
     }
 
     /// Follows a change from this message on that is no append.
-    fn reindex(&mut self, from: usize) {
+    fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
-        self.index(from);
+        self.index(from, tokens);
         let counted = ContextCount::Estimated(self.size().tokens);
         self.context = ContextUsage { counted, pending: 0 };
     }
 
-    /// Notes what is there from this message on, and nothing else.
-    fn index(&mut self, from: usize) {
+    /// Notes what is there from this message on, of so many tokens each, and nothing else.
+    fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
         self.checkpoints.truncate(from);
         let messages = self.messages.clone();
-        for (index, message) in messages.iter().enumerate().skip(from) {
-            self.note(index, message);
+        let counted = messages.iter().enumerate().skip(from).zip(tokens);
+        for ((index, message), tokens) in counted {
+            self.note(index, message, *tokens);
         }
         self.open_calls = legality::open_calls(&self.messages);
     }
 
-    /// Adds a message to the index and returns its tokens.
-    fn note(&mut self, index: usize, message: &Message) -> u64 {
+    /// Adds a message of so many tokens to the index. It calls nothing of the host's.
+    fn note(&mut self, index: usize, message: &Message, own: u64) {
         for (id, block) in message.checkpoints() {
             self.checkpoints.push(id, Position { message: index, block });
         }
         let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
-        let own = self.counter.message(message);
         self.sums.push(Sum {
             bytes: bytes.saturating_add(message.text_bytes()),
             tokens: tokens.saturating_add(own),
         });
-        own
     }
 }
 
@@ -405,12 +411,16 @@ impl Extend<Message> for Thread {
             marked += message.checkpoints().count();
             message
         });
-        // All of them first, for this may panic: the index must never know less than there is.
+        // All of them first, and counted, for both may panic: the index must never know less or
+        // more than there is.
         let settled: Vec<Message> = settled.collect();
+        let tokens = counted(&settled, self.counter.as_ref());
         let held = self.messages.len();
         self.sums.reserve(settled.len());
         self.checkpoints.reserve(marked);
-        settled.iter().zip(held..).for_each(|(message, index)| self.follow(index, message));
+        for ((message, index), tokens) in settled.iter().zip(held..).zip(tokens) {
+            self.follow(index, message, tokens);
+        }
         self.open(&settled);
         if held == 0 {
             self.messages = settled.into();

@@ -3,7 +3,7 @@
 //! Every kind is a variant with a struct of its own, so that fields can be added. What a provider
 //! sends and nobody here knows is an [`Opaque`] block, which goes back to that provider as it came.
 
-use serde::{Deserialize, Deserializer, Serialize, de, de::value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::{
     batch::Batch,
@@ -12,10 +12,10 @@ use super::{
     extra::Extra,
     json::Json,
     media::{Document, Image},
+    nesting::{MAX_NESTING, NestingError},
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolUse},
     usage::Usage,
-    word::Word,
 };
 
 /// One piece of a message.
@@ -97,8 +97,9 @@ pub struct RedactedThinking {
 pub struct ToolResult {
     /// The call that it answers.
     pub tool_use_id: Text,
-    /// What the tool gave: texts, pictures, documents.
-    #[serde(default)]
+    /// What the tool gave: texts, pictures, documents. Results that stand in each other deeper than
+    /// [`MAX_NESTING`](super::MAX_NESTING) are refused by whatever makes, reads or logs one.
+    #[serde(default, deserialize_with = "nested")]
     pub content: Vec<ContentBlock>,
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -312,7 +313,8 @@ impl RedactedThinking {
 }
 
 impl ToolResult {
-    /// Returns the result of a call that went well.
+    /// Returns the result of a call that went well. Content in which results stand in each other too
+    /// deep is refused: the result is an [`error`](Self::error) then, which says so.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::{Image, MediaSource, ToolResult}};
@@ -323,6 +325,9 @@ impl ToolResult {
     /// ```
     #[must_use]
     pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
+        if let Err(error) = check_nested(&content) {
+            return Self::error(tool_use_id, error.to_string());
+        }
         Self {
             tool_use_id: tool_use_id.into(),
             content,
@@ -417,69 +422,49 @@ from_blocks!(
     Opaque(Opaque)
 );
 
-impl<'de> Deserialize<'de> for ContentBlock {
-    /// Reads the block straight into its struct when `type` comes first, as it does in what we
-    /// write. The derived form would buffer every block, and lose the raw text of tool inputs.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(BlockVisitor)
-    }
+/// Reads the content of a result.
+fn nested<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
+    let content = Vec::deserialize(deserializer)?;
+    check_nested(&content).map_err(de::Error::custom)?;
+    Ok(content)
 }
 
-struct BlockVisitor;
+/// Checks that no more than [`MAX_NESTING`] results stand in each other in these blocks.
+///
+/// ```
+/// use threadfold::{ContentBlock, message::{MAX_NESTING, ToolResult, check_nesting}};
+///
+/// let mut block = ContentBlock::text("done");
+/// for _ in 0..MAX_NESTING {
+///     block = ToolResult::new("call_1", vec![block]).into();
+/// }
+/// assert!(check_nesting(&[block.clone()]).is_ok());
+///
+/// // One more is refused, as an error that the model reads.
+/// let refused = ToolResult::new("call_1", vec![block]);
+/// assert!(refused.is_error);
+/// assert_eq!(refused.content, [ContentBlock::text("more than 32 results stand in each other")]);
+/// ```
+///
+/// # Errors
+///
+/// [`NestingError`] if there are more.
+pub fn check_nesting(content: &[ContentBlock]) -> Result<(), NestingError> {
+    check(content, MAX_NESTING)
+}
 
-impl<'de> de::Visitor<'de> for BlockVisitor {
-    type Value = ContentBlock;
+/// As [`check_nesting`], for the content of a result. It goes down no further than is allowed.
+fn check_nested(content: &[ContentBlock]) -> Result<(), NestingError> {
+    check(content, MAX_NESTING - 1)
+}
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a content block with a `type`")
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<ContentBlock, A::Error> {
-        let mut buffered = serde_json::Map::new();
-        while let Some(Word(key)) = map.next_key()? {
-            if key != "type" {
-                buffered.insert(key.into_owned(), map.next_value()?);
-                continue;
-            }
-            let Word(kind) = map.next_value()?;
-            if buffered.is_empty() {
-                return read_kind(&kind, MapAccessDeserializer::new(map));
-            }
-            while let Some((key, value)) = map.next_entry()? {
-                buffered.insert(key, value);
-            }
-            return read_kind(&kind, serde_json::Value::Object(buffered))
-                .map_err(de::Error::custom);
+fn check(content: &[ContentBlock], most: usize) -> Result<(), NestingError> {
+    for block in content {
+        if let ContentBlock::ToolResult(result) = block {
+            check(&result.content, most.checked_sub(1).ok_or(NestingError)?)?;
         }
-        Err(de::Error::missing_field("type"))
     }
-}
-
-fn read_kind<'de, D: Deserializer<'de>>(kind: &str, fields: D) -> Result<ContentBlock, D::Error> {
-    fn read<'de, B, D>(fields: D) -> Result<ContentBlock, D::Error>
-    where
-        B: Deserialize<'de> + Into<ContentBlock>,
-        D: Deserializer<'de>,
-    {
-        B::deserialize(fields).map(Into::into)
-    }
-    match kind {
-        "text" => read::<TextBlock, D>(fields),
-        "image" => read::<Image, D>(fields),
-        "document" => read::<Document, D>(fields),
-        "thinking" => read::<Thinking, D>(fields),
-        "redacted_thinking" => read::<RedactedThinking, D>(fields),
-        "tool_use" => read::<ToolUse, D>(fields),
-        "tool_result" => read::<ToolResult, D>(fields),
-        "server_tool_use" => read::<ServerToolUse, D>(fields),
-        "server_tool_result" => read::<ServerToolResult, D>(fields),
-        "system_reminder" => read::<SystemReminder, D>(fields),
-        "context_update" => read::<ContextUpdate, D>(fields),
-        "checkpoint" => read::<Checkpoint, D>(fields),
-        "summary" => read::<Summary, D>(fields),
-        "opaque" => read::<Opaque, D>(fields),
-        other => Err(de::Error::custom(format_args!("there is no content block {other:?}"))),
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -137,14 +137,73 @@ fn raw(text: &str) -> Option<&RawValue> {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        Self::from(&value)
+        let json = Self::from(&value);
+        take_apart(value);
+        json
     }
 }
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        // `Value` displays as compact JSON.
-        Self(value.to_string().into())
+        Self(written(value).into())
+    }
+}
+
+/// Drops a tree piece by piece: by itself it goes down as deep as it is.
+fn take_apart(tree: Value) {
+    let mut left = vec![tree];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(fields) => left.extend(fields.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Writes a tree as compact JSON. It notes what is still to be written instead of going down, so no
+/// tree is too deep.
+fn written(value: &Value) -> String {
+    enum Left<'v> {
+        Items(std::slice::Iter<'v, Value>),
+        Fields(serde_json::map::Iter<'v>),
+    }
+    let (mut json, mut open, mut next) = (String::new(), Vec::new(), Some(value));
+    loop {
+        match next.take() {
+            Some(Value::Array(items)) => {
+                json.push('[');
+                open.push(Left::Items(items.iter()));
+            }
+            Some(Value::Object(fields)) => {
+                json.push('{');
+                open.push(Left::Fields(fields.iter()));
+            }
+            Some(Value::String(text)) => push_string(&mut json, text),
+            Some(Value::Null) => json.push_str("null"),
+            Some(Value::Bool(value)) => json.push_str(if *value { "true" } else { "false" }),
+            Some(Value::Number(number)) => json.push_str(&number.to_string()),
+            None => {}
+        }
+        let Some(left) = open.last_mut() else { return json };
+        let first = json.ends_with(['[', '{']);
+        let (item, end) = match left {
+            Left::Items(items) => (items.next().map(|item| (None, item)), ']'),
+            Left::Fields(fields) => (fields.next().map(|(key, item)| (Some(key), item)), '}'),
+        };
+        let Some((key, item)) = item else {
+            json.push(end);
+            open.pop();
+            continue;
+        };
+        if !first {
+            json.push(',');
+        }
+        if let Some(key) = key {
+            push_string(&mut json, key);
+            json.push(':');
+        }
+        next = Some(item);
     }
 }
 

@@ -34,6 +34,7 @@ mod batch;
 mod checkpoint;
 mod compaction;
 mod content;
+mod content_form;
 mod extra;
 mod failure;
 mod json;
@@ -43,6 +44,7 @@ pub(crate) mod measure;
 mod media;
 #[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
 mod message;
+mod nesting;
 mod parts;
 mod published;
 pub(crate) mod redact;
@@ -64,7 +66,7 @@ pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
     Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
-    TextBlock, Thinking, ToolResult,
+    TextBlock, Thinking, ToolResult, check_nesting,
 };
 pub use extra::Extra;
 pub(crate) use extra::Name;
@@ -73,6 +75,7 @@ pub use json::{Json, JsonError};
 pub(crate) use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
 pub use message::Message;
+pub use nesting::{MAX_NESTING, NestingError};
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};

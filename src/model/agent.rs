@@ -99,7 +99,8 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// [`StalePlan`] if it was made for another thread. The thread is untouched then.
     fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
-        let next = Next::checked(plan, self.thread().messages())?;
+        let thread = self.thread();
+        let next = Next::checked(plan, thread.messages(), thread.counter().as_ref())?;
         Ok(take_on(self, next))
     }
 }
@@ -130,7 +131,8 @@ pub fn rewrite<'t>(
     thread: &'t mut (dyn ProviderThread + 't),
     plan: &Plan,
 ) -> Result<Rewrite<'t, dyn ProviderThread + 't>, StalePlan> {
-    let next = Next::checked(plan, thread.thread().messages())?;
+    let held = thread.thread();
+    let next = Next::checked(plan, held.messages(), held.counter().as_ref())?;
     Ok(Rewrite::new(thread, next))
 }
 

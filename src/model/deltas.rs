@@ -1,12 +1,16 @@
 //! From the bytes of a response to the pieces of an answer.
 
-use std::{collections::VecDeque, error::Error};
+use std::{collections::VecDeque, error::Error, sync::Arc};
 
 use futures::{
     Stream, StreamExt,
     stream::{self, BoxStream},
 };
 
+use super::{
+    limits::{AnswerLimits, Watch},
+    sleep::Sleeper,
+};
 use crate::{
     message::{Delta, ModelError, ModelErrorKind},
     wire::{SseParser, StreamEvent, TurnBuilder, WireFormat},
@@ -32,6 +36,9 @@ use crate::{
 /// assert!(matches!(&deltas[1], Ok(Delta::Turn { turn }) if turn.text() == "hi"));
 /// ```
 ///
+/// No more is read than the default [`AnswerLimits`] allow in bytes. Nobody watches the time: whoever
+/// talks to a server uses [`deltas_within`].
+///
 /// An error of the transport is retryable, with that error as its source and what was spent so far;
 /// so is an answer that ends before it is complete.
 pub fn deltas_of<'s, S, B, E>(
@@ -43,10 +50,57 @@ where
     B: AsRef<[u8]> + 's,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
+    watched(bytes, codec, AnswerLimits::default(), None)
+}
+
+/// As [`deltas_of`], within these limits, of which the time is told by a sleeper of the host's. An
+/// endless answer, one that is all comments, and one that falls silent end with an error that has
+/// an [`AnswerLimitError`](super::AnswerLimitError) as its source.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use futures::{StreamExt, executor::block_on, stream};
+/// use threadfold::{model::{self, AnswerLimits, StdSleeper}, wire::OpenAiChat};
+///
+/// let limits = AnswerLimits { idle: Some(Duration::from_millis(20)), ..AnswerLimits::default() };
+/// let begun = stream::iter([Ok::<_, std::io::Error>(": one moment\n\n")]);
+/// let silent = begun.chain(stream::pending());
+/// let deltas = model::deltas_within(silent, &OpenAiChat, limits, Arc::new(StdSleeper));
+/// let items: Vec<_> = block_on(deltas.collect());
+/// let error = items[0].as_ref().unwrap_err();
+/// assert_eq!(error.message, "no event of the answer came for 0.02 s");
+/// assert!(error.is_retryable() && items.len() == 1);
+/// ```
+pub fn deltas_within<'s, S, B, E>(
+    bytes: S,
+    codec: &dyn WireFormat,
+    limits: AnswerLimits,
+    sleeper: Arc<dyn Sleeper>,
+) -> BoxStream<'s, Result<Delta, ModelError>>
+where
+    S: Stream<Item = Result<B, E>> + Send + 's,
+    B: AsRef<[u8]> + 's,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    watched(bytes, codec, limits, Some(sleeper))
+}
+
+fn watched<'s, S, B, E>(
+    bytes: S,
+    codec: &dyn WireFormat,
+    limits: AnswerLimits,
+    sleeper: Option<Arc<dyn Sleeper>>,
+) -> BoxStream<'s, Result<Delta, ModelError>>
+where
+    S: Stream<Item = Result<B, E>> + Send + 's,
+    B: AsRef<[u8]> + 's,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
     let bytes = bytes.map(|chunk| chunk.map_err(Into::into)).boxed();
     let answer = Answer {
         bytes: Some(bytes),
-        parser: SseParser::default(),
+        parser: SseParser::with_max_bytes(limits.event_bytes),
+        watch: Watch::new(limits, sleeper),
         builder: codec.turn_builder(),
         ready: VecDeque::new(),
     };
@@ -62,6 +116,7 @@ struct Answer<'s, B> {
     /// `None` when the last item is ready: nothing more is read then.
     bytes: Option<Bytes<'s, B>>,
     parser: SseParser,
+    watch: Watch,
     builder: Box<dyn TurnBuilder>,
     ready: VecDeque<Result<Delta, ModelError>>,
 }
@@ -76,21 +131,32 @@ impl<B: AsRef<[u8]>> Answer<'_, B> {
             }
             let bytes = self.bytes.as_mut()?;
             match self.parser.next_event() {
-                Ok(Some(event)) => self.handle(event.as_event()),
+                Ok(Some(event)) => {
+                    self.watch.event();
+                    self.handle(event.as_event());
+                }
                 Err(error) => {
                     let failure = ModelError::new(ModelErrorKind::Other, error.to_string());
                     self.fail(failure.with_source(error));
                 }
-                Ok(None) => match bytes.next().await {
-                    Some(Ok(chunk)) => self.parser.push(chunk.as_ref()),
-                    Some(Err(error)) => {
+                Ok(None) => match self.watch.within(bytes.next()).await {
+                    Err(limit) => self.fail(limit.into()),
+                    Ok(Some(Ok(chunk))) => self.take(chunk.as_ref()),
+                    Ok(Some(Err(error))) => {
                         let kind = ModelErrorKind::Retryable { after: None };
                         let failure = ModelError::new(kind, error.to_string());
                         self.fail(failure.with_boxed_source(error));
                     }
-                    None => self.end(),
+                    Ok(None) => self.end(),
                 },
             }
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) {
+        match self.watch.read(chunk.len()) {
+            Ok(()) => self.parser.push(chunk),
+            Err(limit) => self.fail(limit.into()),
         }
     }
 

@@ -168,9 +168,11 @@ fn finish<'e>(
     output: ToolOutput,
     emit: &'e mut Emit,
 ) -> impl Future<Output = ()> + use<'e> {
-    let is_error = output.is_error;
+    // What nests too deep is an error already.
     let mut result = ToolResult::new(call.id.clone(), output.content);
-    (result.is_error, result.usage) = (is_error, output.usage.map(Box::new));
+    result.is_error |= output.is_error;
+    result.usage = output.usage.map(Box::new);
+    let is_error = result.is_error;
     if let Some(place) = results.get_mut(index) {
         *place = Some(result);
     }

@@ -1,7 +1,7 @@
 //! Taking a compaction back.
 
 use super::session::Session;
-use crate::{compact::StalePlan, log::UndoError, message::CompactionId, store::StoreError};
+use crate::{compact::StalePlan, log::UndoError, message::CompactionId, model, store::StoreError};
 
 /// Why a compaction cannot be taken back. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
@@ -50,9 +50,10 @@ impl Session {
     /// [`UndoCompactionError`], such as when another compaction stands on this one.
     pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<(), UndoCompactionError> {
         let plan = self.journal.log().undo_plan(id)?;
-        plan.check(self.agent.messages())?;
-        let _ = self.journal.undo(self.now(), id)?;
-        self.agent.apply(&plan)?;
+        let now = self.now();
+        let rewrite = model::rewrite(self.agent.as_mut(), &plan)?;
+        let _ = self.journal.undo(now, id)?;
+        let _removed = rewrite.apply();
         Ok(self.journal.flush().await?)
     }
 }

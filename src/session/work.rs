@@ -444,8 +444,11 @@ impl Session {
     /// The only place where a message comes into thread and log: in both or in neither.
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.rules.change();
-        self.journal.append(self.at, Event::MessageAppended(message.clone()))?;
+        let event = Event::MessageAppended(message.clone());
+        self.journal.log().check(&event)?;
+        // First into the thread, because that counts: a counter that panics leaves both as before.
         self.agent.push(message);
+        self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {
             self.read_rules();
         }

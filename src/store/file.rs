@@ -6,22 +6,31 @@
 //! left.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    ops::Range,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::thread_store::{Loaded, StoreError};
+use super::{
+    plain_file::{self, OpenError},
+    thread_store::{Loaded, StoreError},
+};
 use crate::{
     log::{
-        EventLog, LogReadError, LogReadOptions, LoggedEvent, TornTail, write_event, write_header,
+        EventLog, LogId, LogReadError, LogReadOptions, LoggedEvent, TornTail, write_event,
+        write_named_header,
     },
     message::ThreadId,
 };
 
 /// How many bytes in front of its end a log is known by.
-const END_BYTES: usize = 64;
+const END_BYTES: usize = 40;
+
+/// Where the id of a log stands in its first line, and as many bytes of another line: what a log is
+/// known by at its beginning.
+const ID: Range<usize> = 20..44;
 
 /// The most bytes of a first line that [`LogFile::owner`] reads.
 const MAX_HEADER_BYTES: u64 = 4_096;
@@ -33,7 +42,11 @@ pub(super) struct Known {
     pub(super) events: u64,
     /// How many bytes; 0 if there is no header yet.
     bytes: u64,
-    /// The last of these bytes. If they are others now, somebody has written another log.
+    /// Which log it is, if it says so.
+    pub(super) id: Option<LogId>,
+    /// The bytes at [`ID`], and the last ones. If they are others now, somebody has written another
+    /// log.
+    head: Vec<u8>,
     end: Vec<u8>,
 }
 
@@ -52,7 +65,8 @@ impl<'a> LogFile<'a> {
         path: &'a Path,
         bytes_read: &'a AtomicU64,
     ) -> Result<Option<Self>, StoreError> {
-        Self::open(thread, path, bytes_read, OpenOptions::new().read(true), File::lock_shared)
+        let file = plain_file::open(path, false);
+        Self::locked(thread, path, bytes_read, file, File::lock_shared)
     }
 
     /// Opens and locks a file to write it; `None` if there is none and none is to be made.
@@ -62,22 +76,26 @@ impl<'a> LogFile<'a> {
         bytes_read: &'a AtomicU64,
         create: bool,
     ) -> Result<Option<Self>, StoreError> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(create).truncate(false);
-        Self::open(thread, path, bytes_read, &options, File::lock)
+        let file = if create {
+            plain_file::open_or_create(path).map(Some)
+        } else {
+            plain_file::open(path, true)
+        };
+        Self::locked(thread, path, bytes_read, file, File::lock)
     }
 
-    fn open(
+    fn locked(
         thread: &'a ThreadId,
         path: &'a Path,
         bytes_read: &'a AtomicU64,
-        options: &OpenOptions,
+        file: Result<Option<File>, OpenError>,
         lock: fn(&File) -> io::Result<()>,
     ) -> Result<Option<Self>, StoreError> {
-        let file = match options.open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(path, error)),
+        let file = match file {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(None),
+            Err(OpenError::Link) => return Err(StoreError::Link { place: place(path) }),
+            Err(OpenError::Io(error)) => return Err(failed(path, error)),
         };
         let locked = loop {
             match lock(&file) {
@@ -93,7 +111,7 @@ impl<'a> LogFile<'a> {
     pub(super) fn load(&self) -> Result<(Loaded, Known), StoreError> {
         let read = self.reader(0).map_err(LogReadError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
-            Ok(read) => (Loaded { log: read.log, torn: read.torn }, read.end),
+            Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
             // Nothing was stored yet, or its writer died within the first line.
             Err(LogReadError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(TornTail { offset: 0, bytes });
@@ -102,8 +120,9 @@ impl<'a> LogFile<'a> {
             Err(error) => return Err(self.unreadable(error)),
         };
         self.check_owner(loaded.log.thread_id())?;
-        let end = self.end(bytes).map_err(|error| failed(self.path, error))?;
-        let known = Known { events: loaded.log.len(), bytes, end };
+        let ends = self.head(bytes).and_then(|head| Ok((head, self.end(bytes)?)));
+        let (head, end) = ends.map_err(|error| failed(self.path, error))?;
+        let known = Known { events: loaded.log.len(), bytes, id: loaded.id, head, end };
         Ok((loaded, known))
     }
 
@@ -121,7 +140,10 @@ impl<'a> LogFile<'a> {
     /// file is not as it was, or what came since is not all in order.
     fn read_on(&self, before: Known) -> io::Result<Option<Known>> {
         let size = self.file.metadata()?.len();
-        if size < before.bytes || self.end(before.bytes)? != before.end {
+        if size < before.bytes
+            || self.head(before.bytes)? != before.head
+            || self.end(before.bytes)? != before.end
+        {
             return Ok(None);
         }
         if size == before.bytes {
@@ -145,25 +167,29 @@ impl<'a> LogFile<'a> {
             (events, bytes) = (events + 1, bytes + read);
         }
         let end = self.end(bytes)?;
-        Ok(Some(Known { events, bytes, end }))
+        Ok(Some(Known { events, bytes, end, ..before }))
     }
 
-    /// Writes events behind what is known, in one write. If it fails, the file is as long as before
+    /// Writes events after what is known, in one write; a new log gets this id. If it fails, the file is as long as before
     /// or has a tail that will be seen, and no more is known than before.
     pub(super) fn append(
         &mut self,
         known: &mut Known,
+        id: Option<LogId>,
         events: &[LoggedEvent],
         sync: bool,
     ) -> Result<(), StoreError> {
         if events.is_empty() {
             return Ok(());
         }
-        let lines = self.lines(known, events)?;
+        let lines = self.lines(known, id, events)?;
         if let Err(error) = self.write(known, &lines, sync) {
             // Whether this fails too makes no difference: the first error is the one to tell of.
             let _ = self.file.set_len(known.bytes);
             return Err(failed(self.path, error));
+        }
+        if known.bytes == 0 {
+            (known.id, known.head) = (id, lines.get(ID).unwrap_or_default().to_vec());
         }
         known.events += events.len() as u64;
         known.bytes += lines.len() as u64;
@@ -172,10 +198,16 @@ impl<'a> LogFile<'a> {
         Ok(())
     }
 
-    fn lines(&self, known: &Known, events: &[LoggedEvent]) -> Result<Vec<u8>, StoreError> {
+    fn lines(
+        &self,
+        known: &Known,
+        id: Option<LogId>,
+        events: &[LoggedEvent],
+    ) -> Result<Vec<u8>, StoreError> {
         let mut lines = Vec::new();
         if known.bytes == 0 {
-            write_header(&mut lines, self.thread).map_err(|error| failed(self.path, error))?;
+            let written = write_named_header(&mut lines, id, self.thread);
+            written.map_err(|error| failed(self.path, error))?;
         }
         for event in events {
             let before = lines.len();
@@ -228,13 +260,23 @@ impl<'a> LogFile<'a> {
         Err(StoreError::OtherThread { place: place(self.path), expected, found })
     }
 
+    /// The bytes by which a log of this length is known at its beginning.
+    fn head(&self, bytes: u64) -> io::Result<Vec<u8>> {
+        let (from, to) = (ID.start as u64, ID.end as u64);
+        if bytes < to { Ok(Vec::new()) } else { self.bytes(from..to) }
+    }
+
     /// The bytes in front of this place by which a log is known.
     fn end(&self, bytes: u64) -> io::Result<Vec<u8>> {
-        let (mut end, most) = (Vec::new(), END_BYTES as u64);
+        self.bytes(bytes.saturating_sub(END_BYTES as u64)..bytes)
+    }
+
+    fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
         let mut file = Counted { file: &self.file, bytes_read: self.bytes_read };
-        file.file.seek(SeekFrom::Start(bytes.saturating_sub(most)))?;
-        file.by_ref().take(bytes.min(most)).read_to_end(&mut end)?;
-        Ok(end)
+        file.file.seek(SeekFrom::Start(range.start))?;
+        file.by_ref().take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn reader(&self, from: u64) -> io::Result<BufReader<Counted<'_>>> {
@@ -319,13 +361,13 @@ mod tests {
 
         let event = Event::LocalNotice(LocalNotice { text: "hi".into() });
         let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
-        let error = file.append(&mut known, &events, true).unwrap_err();
+        let error = file.append(&mut known, None, &events, true).unwrap_err();
         assert!(matches!(error, StoreError::Medium { .. }), "{error:?}");
         assert_eq!(fs::read(moved.join("t.jsonl")).unwrap(), b"");
         assert_eq!(known, Known::default());
 
         fs::rename(&moved, &folder).unwrap();
-        file.append(&mut known, &events, true).unwrap();
+        file.append(&mut known, None, &events, true).unwrap();
         assert_eq!(known, file.load().unwrap().1);
         fs::remove_dir_all(home).unwrap();
     }

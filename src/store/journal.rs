@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::thread_store::{StoreError, ThreadStore};
+use super::thread_store::{Loaded, StoreError, ThreadStore};
 use crate::{
     compact::Plan,
     ledger::Ledger,
-    log::{AppendError, Event, EventLog, LoggedEvent, LoggedFacts, LoggedRules, UndoError},
+    log::{AppendError, Event, EventLog, LogId, LoggedEvent, LoggedFacts, LoggedRules, UndoError},
     message::{CompactionId, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
 };
@@ -35,6 +35,10 @@ pub struct Journal {
     log: EventLog,
     store: Option<Arc<dyn ThreadStore>>,
     stored: u64,
+    /// The stored log, where the store tells logs from each other.
+    id: Option<LogId>,
+    /// Whether a write was begun of which nobody knows how much came to the store.
+    in_doubt: bool,
     /// What compactions had to know of the log so far.
     rules: LoggedRules,
     facts: LoggedFacts,
@@ -54,7 +58,7 @@ impl Journal {
     #[must_use]
     pub fn new(log: EventLog) -> Self {
         let (rules, facts) = Default::default();
-        Self { log, store: None, stored: 0, rules, facts }
+        Self { log, store: None, stored: 0, id: None, in_doubt: false, rules, facts }
     }
 
     /// Returns the journal with a store that knows nothing of its thread yet. The next
@@ -73,7 +77,8 @@ impl Journal {
     /// ```
     #[must_use]
     pub fn kept_by(self, store: Arc<dyn ThreadStore>) -> Self {
-        Self { store: Some(store), stored: 0, ..self }
+        let id = Some(LogId::random());
+        Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
     }
 
     /// Loads the log of a thread from a store that keeps it from now on. A thread that the store
@@ -98,9 +103,32 @@ impl Journal {
     ///
     /// [`StoreError`] if the log cannot be loaded.
     pub async fn open(store: Arc<dyn ThreadStore>, thread: ThreadId) -> Result<Self, StoreError> {
-        let log = store.load(&thread).await?.log;
+        let Loaded { log, id, .. } = store.load(&thread).await?;
         let stored = log.len();
-        Ok(Self { store: Some(store), stored, ..Self::new(log) })
+        let id = if log.is_empty() { Some(LogId::random()) } else { id };
+        Ok(Self { store: Some(store), stored, id, ..Self::new(log) })
+    }
+
+    /// Returns the journal with this id for its log, in place of one by chance: for hosts whose runs
+    /// must be the same every time. A log that the store has already keeps its own.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{Message, log::{Event, LogId}, message::{ThreadId, Timestamp}};
+    /// use threadfold::store::{Journal, MemoryStore, ThreadStore};
+    ///
+    /// let (store, thread): (_, ThreadId) = (Arc::new(MemoryStore::default()), "main".parse()?);
+    /// let journal = block_on(Journal::open(store.clone(), thread.clone()))?;
+    /// let mut journal = journal.with_log_id(LogId(7));
+    /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
+    /// block_on(journal.flush())?;
+    /// assert_eq!(block_on(store.load(&thread))?.id, Some(LogId(7)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_log_id(self, id: LogId) -> Self {
+        if self.stored > 0 { self } else { Self { id: Some(id), ..self } }
     }
 
     /// The log.
@@ -178,8 +206,10 @@ impl Journal {
 
     /// Writes to the store what it does not have yet.
     ///
-    /// The future may be dropped: the next flush finds out how much was written, and goes on from
-    /// there. That needs no trust: what the store has is compared with the log, event by event.
+    /// The future may be dropped, and the store may fail midway: the next flush finds out how much
+    /// was written, and goes on from there. That needs no trust: what the store has is compared with
+    /// the log, event by event. Where no write of this journal is in doubt, what stands in its place
+    /// is another writer's, even if it is the same word for word.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -200,33 +230,49 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Conflict`] if another writer appended to the thread, or what was stored is not
-    /// all there any more; any other [`StoreError`] of the store. The log keeps what is not stored.
+    /// The log in memory keeps everything in each case.
+    ///
+    /// - [`StoreError::Conflict`] if another writer appended to the thread, or what was stored is
+    ///   not all there any more.
+    /// - [`StoreError::Deleted`] if the thread was deleted in the store.
+    /// - [`StoreError::OtherLog`] if it was deleted and begun anew.
+    /// - Any other [`StoreError`] of the store.
     pub async fn flush(&mut self) -> Result<(), StoreError> {
-        let Some(store) = &self.store else { return Ok(()) };
-        let events = self.log.since(self.stored);
-        if events.is_empty() {
+        let Some(store) = self.store.clone().filter(|_| !self.unstored().is_empty()) else {
+            return Ok(());
+        };
+        let in_doubt = std::mem::replace(&mut self.in_doubt, true);
+        let thread = self.log.thread_id().clone();
+        let mut written = store.append_to(&thread, self.id, self.stored, self.unstored()).await;
+        if let Err(StoreError::Conflict { expected, found }) = written {
+            written = match (expected, found) {
+                (1.., 0) => Err(StoreError::Deleted { events: expected }),
+                _ if in_doubt => self.go_on(store.as_ref(), found).await,
+                _ => Err(StoreError::Conflict { expected, found }),
+            };
+        }
+        match &written {
+            Ok(()) => (self.in_doubt, self.stored) = (false, self.log.len()),
+            Err(error) => self.in_doubt = in_doubt || error.is_in_doubt(),
+        }
+        written
+    }
+
+    /// Writes what an earlier write, which was dropped or failed, did not bring to the store.
+    async fn go_on(&self, store: &dyn ThreadStore, found: u64) -> Result<(), StoreError> {
+        let (thread, expected) = (self.log.thread_id(), self.stored);
+        let there = store.load(thread).await?;
+        let ours = there.id.is_none_or(|id| self.id == Some(id))
+            && begins_with(self.unstored(), there.log.since(expected));
+        let known = there.log.len();
+        if !ours || known < expected {
+            return Err(StoreError::Conflict { expected, found });
+        }
+        let rest = self.log.since(known);
+        if rest.is_empty() {
             return Ok(());
         }
-        let thread = self.log.thread_id().clone();
-        match store.append(&thread, self.stored, events).await {
-            Ok(()) => {}
-            Err(StoreError::Conflict { expected, found }) => {
-                let there = store.load_from(&thread, self.stored).await?;
-                // What an earlier write brought there before it was dropped is ours.
-                if !begins_with(events, &there) {
-                    return Err(StoreError::Conflict { expected, found });
-                }
-                let known = self.stored + there.len() as u64;
-                let rest = self.log.since(known);
-                if !rest.is_empty() {
-                    store.append(&thread, known, rest).await?;
-                }
-            }
-            Err(error) => return Err(error),
-        }
-        self.stored = self.log.len();
-        Ok(())
+        store.append_to(thread, self.id, known, rest).await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     file::{Known, LogFile, failed},
-    thread_store::{Loaded, StoreError, ThreadStore, check_places},
+    plain_file,
+    thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
 };
 use crate::{
-    log::{EventLog, LoggedEvent},
+    log::{EventLog, LogId, LoggedEvent},
     message::ThreadId,
 };
 
@@ -32,6 +33,12 @@ const MAX_KNOWN: usize = 4_096;
 /// - Writers lock the file, those of other processes too, so their events never mix.
 /// - A crash at any byte leaves the beginning of the log. What is torn behind it is reported by
 ///   [`load`](ThreadStore::load) and cut off by the next append.
+/// - On Unix the files it makes are for their owner alone (600), and so is the folder, if the store
+///   makes it (700). What is there already keeps its permissions. What is in the files is not
+///   encrypted.
+/// - A symbolic link in the folder is never followed: the thread of its name is an error
+///   ([`StoreError::Link`]), and [`list`](ThreadStore::list) passes over it, as over everything else
+///   that is no plain file. The path of the folder itself may lead over links.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
 /// The folder must be on a file system with locks. Where it does not tell upper case from lower, a
@@ -131,7 +138,7 @@ impl JsonlStore {
         options: JsonlOptions,
     ) -> Result<Self, StoreError> {
         let folder = folder.into();
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, error))?;
+        plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
         Ok(Self { folder, options, known: Mutex::default(), bytes_read: AtomicU64::default() })
     }
 
@@ -159,6 +166,30 @@ impl JsonlStore {
         }
     }
 
+    /// Appends, if what is known of the log passes the check. A new log gets this id.
+    fn write(
+        &self,
+        thread: &ThreadId,
+        id: Option<LogId>,
+        events: &[LoggedEvent],
+        check: impl FnOnce(&Known) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let path = self.path(thread);
+        // An append that will store nothing makes no file.
+        let create = events.first().is_some_and(|event| event.seq == 0);
+        let file = LogFile::to_write(thread, &path, &self.bytes_read, create)?;
+        let Some(mut file) = file else {
+            return check(&Known::default());
+        };
+        // Looked up under the lock: what another thread of this process appended is known, too.
+        let before = self.known().remove(thread);
+        let mut known = file.known(before)?;
+        let appended =
+            check(&known).and_then(|()| file.append(&mut known, id, events, self.syncs()));
+        self.remember(thread, known);
+        appended
+    }
+
     fn known(&self) -> MutexGuard<'_, HashMap<ThreadId, Known>> {
         // What is remembered is compared with the file, so nothing that a holder left can harm.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
@@ -183,20 +214,20 @@ impl ThreadStore for JsonlStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        let path = self.path(thread);
-        // An append that will store nothing makes no file.
-        let create = expected_len == 0 && !events.is_empty();
-        let file = LogFile::to_write(thread, &path, &self.bytes_read, create)?;
-        let Some(mut file) = file else {
-            return check_length(expected_len, 0);
-        };
-        // Looked up behind the lock: what another thread of this process appended is known, too.
-        let before = self.known().remove(thread);
-        let mut known = file.known(before)?;
-        let appended = check_length(expected_len, known.events)
-            .and_then(|()| file.append(&mut known, events, self.syncs()));
-        self.remember(thread, known);
-        appended
+        self.write(thread, None, events, |known| check_length(expected_len, known.events))
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        check_places(expected_len, events)?;
+        self.write(thread, log, events, |known| {
+            check_log(thread, (log, expected_len), (known.id, known.events))
+        })
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
@@ -217,9 +248,13 @@ impl ThreadStore for JsonlStore {
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse().ok());
             let Some(id) = id else { continue };
-            let metadata = fs::metadata(entry.path()).map_err(failed)?;
-            if metadata.is_file() && metadata.len() > 0 {
-                threads.push(id);
+            // Of the entry itself, not of what a link leads to.
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_file() && metadata.len() > 0 => threads.push(id),
+                Ok(_) => {}
+                // Gone since the folder was read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
             }
         }
         threads.sort();
@@ -234,8 +269,4 @@ impl ThreadStore for JsonlStore {
         }
         Ok(())
     }
-}
-
-fn check_length(expected: u64, found: u64) -> Result<(), StoreError> {
-    if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
 }

@@ -7,9 +7,9 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::thread_store::{Loaded, StoreError, ThreadStore, check_places};
+use super::thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places};
 use crate::{
-    log::{EventLog, LoggedEvent},
+    log::{EventLog, LogId, LoggedEvent},
     message::ThreadId,
 };
 
@@ -31,13 +31,39 @@ use crate::{
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    threads: Mutex<BTreeMap<ThreadId, Vec<LoggedEvent>>>,
+    threads: Mutex<BTreeMap<ThreadId, Stored>>,
+}
+
+/// A log that is not empty.
+#[derive(Debug)]
+struct Stored {
+    id: Option<LogId>,
+    events: Vec<LoggedEvent>,
 }
 
 impl MemoryStore {
-    fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Vec<LoggedEvent>>> {
+    fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Stored>> {
         // Nothing is left half done when a holder panics: every change is one call of a collection.
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends, if the log that is there (its id, its length) passes the check.
+    fn write(
+        &self,
+        thread: &ThreadId,
+        id: Option<LogId>,
+        events: &[LoggedEvent],
+        check: impl FnOnce((Option<LogId>, u64)) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut threads = self.threads();
+        let found = threads.get(thread);
+        check(found.map_or((None, 0), |stored| (stored.id, stored.events.len() as u64)))?;
+        if !events.is_empty() {
+            let new = || Stored { id, events: Vec::new() };
+            let stored = threads.entry(thread.clone()).or_insert_with(new);
+            stored.events.extend_from_slice(events);
+        }
+        Ok(())
     }
 }
 
@@ -50,29 +76,36 @@ impl ThreadStore for MemoryStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        let mut threads = self.threads();
-        let found = threads.get(thread).map_or(0, |stored| stored.len() as u64);
-        if found != expected_len {
-            return Err(StoreError::Conflict { expected: expected_len, found });
-        }
-        if !events.is_empty() {
-            threads.entry(thread.clone()).or_default().extend_from_slice(events);
-        }
-        Ok(())
+        self.write(thread, None, events, |(_, found)| check_length(expected_len, found))
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        check_places(expected_len, events)?;
+        self.write(thread, log, events, |found| check_log(thread, (log, expected_len), found))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        let events = self.load_from(thread, 0).await?;
+        let (id, events) = {
+            let threads = self.threads();
+            let stored = threads.get(thread);
+            stored.map_or((None, Vec::new()), |stored| (stored.id, stored.events.clone()))
+        };
         let mut log = EventLog::new(thread.clone());
         for event in events {
             log.append_logged(event).map_err(|error| StoreError::medium(thread.as_str(), error))?;
         }
-        Ok(Loaded::new(log))
+        Ok(Loaded { id, ..Loaded::new(log) })
     }
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
         let threads = self.threads();
-        let stored = threads.get(thread).map(Vec::as_slice).unwrap_or_default();
+        let stored = threads.get(thread).map(|stored| stored.events.as_slice()).unwrap_or_default();
         let from = usize::try_from(seq).ok();
         Ok(from.and_then(|from| stored.get(from..)).unwrap_or_default().to_vec())
     }

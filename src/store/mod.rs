@@ -12,6 +12,12 @@
 //! cannot mix their events; the second one learns of the [`Conflict`](StoreError::Conflict), loads
 //! what is new, and decides. Nothing is ever changed in place.
 //!
+//! A log that comes to be gets a [`LogId`](crate::log::LogId), by which it is told from the next one
+//! of the same thread: a [`Journal`] whose log was deleted learns of it
+//! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps its events.
+//!
+//! What a store of files keeps is for the owner of the files alone, and not encrypted.
+//!
 //! # Archives
 //!
 //! An entry is written before the compaction that it belongs to is in the log, and is not seen until
@@ -27,6 +33,7 @@ mod journal;
 mod jsonl;
 mod memory;
 mod memory_archive;
+mod plain_file;
 mod thread_store;
 mod visible;
 

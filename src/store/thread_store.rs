@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 use crate::{
-    log::{EventLog, LogReadError, LoggedEvent, TornTail},
+    log::{EventLog, LogId, LogReadError, LoggedEvent, TornTail},
     message::{Text, ThreadId},
 };
 
@@ -54,6 +54,29 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError>;
 
+    /// As [`append`](Self::append), for a caller who knows which log it is: that of this id, as
+    /// [`load`](Self::load) gave it, or one that comes to be now and is given the id. So a log that
+    /// was deleted and written anew is not taken for the one before it, whatever it holds.
+    ///
+    /// The provided one is `append`, for stores that keep no ids: they tell logs by their length
+    /// alone. A store over another one forwards this, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the log that is stored has
+    /// another id. Nothing is stored then. To an empty log whose place was taken it is a
+    /// [`StoreError::Conflict`].
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let _ = log;
+        self.append(thread, expected_len, events).await
+    }
+
     /// Returns the log of a thread; an empty one if nothing is stored of it.
     ///
     /// The future may be dropped at any point.
@@ -101,6 +124,9 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
 pub struct Loaded {
     /// The log.
     pub log: EventLog,
+    /// What tells it from another log of the same thread, where the store keeps that and the writer
+    /// gave it.
+    pub id: Option<LogId>,
     /// What a writer left behind it that died while it wrote. The next append removes it.
     pub torn: Option<TornTail>,
 }
@@ -109,7 +135,7 @@ impl Loaded {
     /// Returns a log with nothing torn behind it.
     #[must_use]
     pub fn new(log: EventLog) -> Self {
-        Self { log, torn: None }
+        Self { log, id: None, torn: None }
     }
 }
 
@@ -124,6 +150,30 @@ pub enum StoreError {
         expected: u64,
         /// How many are.
         found: u64,
+    },
+    /// The thread was deleted in the store while its log was known to have events. They are in the
+    /// memory of the caller alone; [`Journal::kept_by`](super::Journal::kept_by) writes them anew.
+    #[error("the stored log is gone: it was deleted when it had {events} events")]
+    Deleted {
+        /// How many were stored.
+        events: u64,
+    },
+    /// What is stored is another log of the same thread: the one that the caller knows was deleted,
+    /// or never stored, and somebody began the thread anew.
+    #[error("the stored log of thread {thread} is not the one that is known, but another")]
+    OtherLog {
+        /// The thread.
+        thread: ThreadId,
+        /// The log that the caller knows.
+        expected: Option<LogId>,
+        /// The log that is stored.
+        found: Option<LogId>,
+    },
+    /// What would be opened is a symbolic link. None is followed: it may lead out of the folder.
+    #[error("{place} is a symbolic link, and none is followed")]
+    Link {
+        /// Where.
+        place: Text,
     },
     /// An event of the batch has not the place in the log that it would come to.
     #[error("an event with place {found} comes where {expected} is next")]
@@ -181,6 +231,20 @@ impl StoreError {
     ) -> Self {
         Self::Medium { place: place.into(), source: Arc::new(source) }
     }
+
+    /// Whether some of the events may be stored all the same.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } | Self::Medium { .. } => true,
+            Self::Conflict { .. }
+            | Self::Deleted { .. }
+            | Self::OtherLog { .. }
+            | Self::Link { .. }
+            | Self::Place { .. }
+            | Self::TooLong { .. }
+            | Self::OtherThread { .. } => false,
+        }
+    }
 }
 
 /// Checks that events run on from a log of so many, which is the first thing that an append does.
@@ -206,6 +270,24 @@ pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), Sto
     }
 }
 
+/// Checks that what is stored of a thread is what the caller knows: this log, of this length.
+pub(super) fn check_log(
+    thread: &ThreadId,
+    (expected, expected_len): (Option<LogId>, u64),
+    (found, found_len): (Option<LogId>, u64),
+) -> Result<(), StoreError> {
+    // Of an empty log nobody knows more than that it is empty.
+    if expected_len > 0 && found_len > 0 && expected != found {
+        return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
+    }
+    check_length(expected_len, found_len)
+}
+
+/// Checks the length alone.
+pub(super) fn check_length(expected: u64, found: u64) -> Result<(), StoreError> {
+    if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
+}
+
 macro_rules! forward {
     ($($pointer:ty),+) => {$(
         #[async_trait]
@@ -217,6 +299,16 @@ macro_rules! forward {
                 events: &[LoggedEvent],
             ) -> Result<(), StoreError> {
                 (**self).append(thread, expected_len, events).await
+            }
+
+            async fn append_to(
+                &self,
+                thread: &ThreadId,
+                log: Option<LogId>,
+                expected_len: u64,
+                events: &[LoggedEvent],
+            ) -> Result<(), StoreError> {
+                (**self).append_to(thread, log, expected_len, events).await
             }
 
             async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    log::LoggedEvent,
+    log::{LogId, LoggedEvent},
     message::ThreadId,
     store::{Loaded, StoreError, ThreadStore},
 };
@@ -48,6 +48,15 @@ impl<S> FailingStore<S> {
     pub fn new(inner: S, faults: impl IntoIterator<Item = Option<usize>>) -> Self {
         Self { inner, faults: Mutex::new(faults.into_iter().collect()) }
     }
+
+    /// What the next append brings to the store, and how it ends.
+    fn begun<'e>(&self, events: &'e [LoggedEvent]) -> (&'e [LoggedEvent], Result<(), StoreError>) {
+        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(stored) = fault.flatten() else { return (events, Ok(())) };
+        let begun = events.get(..stored).unwrap_or(events);
+        let error = io::Error::other(format!("failed after {} events, as told", begun.len()));
+        (begun, Err(StoreError::medium("a failing store", error)))
+    }
 }
 
 #[async_trait]
@@ -58,14 +67,21 @@ impl<S: ThreadStore> ThreadStore for FailingStore<S> {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(stored) = fault.flatten() else {
-            return self.inner.append(thread, expected_len, events).await;
-        };
-        let begun = events.get(..stored).unwrap_or(events);
+        let (begun, failure) = self.begun(events);
         self.inner.append(thread, expected_len, begun).await?;
-        let error = io::Error::other(format!("failed after {} events, as told", begun.len()));
-        Err(StoreError::medium("a failing store", error))
+        failure
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let (begun, failure) = self.begun(events);
+        self.inner.append_to(thread, log, expected_len, begun).await?;
+        failure
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

@@ -1,0 +1,150 @@
+//! Writing what a script changed to a folder, and to nowhere else.
+//!
+//! Everything is checked before anything is made: every path stays in the folder without `..`, no
+//! link is crossed or replaced, and what the script makes is not there yet. Then folders are made,
+//! texts are written beside their places, and moved there. What fails in between is undone, new
+//! folders included. Somebody else who exchanges folders for links at that very moment is not kept
+//! out; give such a run a folder of its own.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Component, Path, PathBuf},
+};
+
+use threadfold::edl::{Report, Workspace};
+
+/// A change that may be carried out.
+struct Checked<'a> {
+    target: PathBuf,
+    text: &'a str,
+    before: Option<&'a str>,
+}
+
+/// What is under way, to be undone if something fails.
+#[derive(Default)]
+struct Begun<'a> {
+    /// New folders, those above before those in them.
+    folders: Vec<PathBuf>,
+    /// Texts that stand beside their places, in order.
+    staged: Vec<(PathBuf, &'a Checked<'a>)>,
+    /// How many of them were moved.
+    moved: usize,
+}
+
+/// Writes every file that changed under this folder, or none.
+pub(crate) fn write_all(
+    folder: &Path,
+    report: &Report,
+    workspace: &Workspace,
+) -> Result<(), String> {
+    let nothing = |path: &str, error: io::Error| format!("nothing was written: {path}: {error}");
+    let root = fs::canonicalize(folder);
+    let root = root.map_err(|error| nothing(&folder.display().to_string(), error))?;
+    let mut changes = Vec::new();
+    let mut targets = BTreeSet::new();
+    for change in &report.changes {
+        let path = change.path.as_str();
+        let before = change.before.as_deref();
+        let target = check(&root, Path::new(path), before.is_some());
+        let target = target.map_err(|error| nothing(path, error))?;
+        // A file system that does not tell upper case from lower has two names for one file.
+        if !targets.insert(fs::canonicalize(&target).unwrap_or_else(|_| target.clone())) {
+            return Err(nothing(path, io::Error::other("it was edited under two names")));
+        }
+        changes.push(Checked { target, text: workspace.text(path).unwrap_or_default(), before });
+    }
+    let mut begun = Begun::default();
+    let written = changes.iter().enumerate().try_for_each(|(index, change)| {
+        let at = |error| (&change.target, error);
+        begun.stage(&root, change, index).map_err(at)
+    });
+    let written = written.and_then(|()| begun.move_all());
+    written.map_err(|(target, error)| begun.undo(&format!("{}: {error}", target.display())))
+}
+
+/// Returns where a file of the workspace is on disk, if it may be written.
+fn check(root: &Path, path: &Path, is_there: bool) -> io::Result<PathBuf> {
+    let stays = path.components().all(|part| matches!(part, Component::Normal(_)));
+    if !stays {
+        return Err(io::Error::other("it leads out of the working folder"));
+    }
+    let target = root.join(path);
+    let mut above: Vec<&Path> =
+        target.ancestors().skip(1).take_while(|folder| *folder != root).collect();
+    above.reverse();
+    for folder in above {
+        match fs::symlink_metadata(folder) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => return Err(io::Error::other(format!("{} is no folder", folder.display()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(error),
+        }
+    }
+    match fs::symlink_metadata(&target) {
+        Ok(_) if !is_there => {
+            Err(io::Error::other("the script makes this file, but it is on disk already"))
+        }
+        Ok(found) if !found.is_file() => Err(io::Error::other("it is no plain file")),
+        Ok(_) => Ok(target),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_there => Ok(target),
+        Err(error) => Err(error),
+    }
+}
+
+impl<'a> Begun<'a> {
+    /// Writes a text beside its place.
+    fn stage(&mut self, root: &Path, change: &'a Checked<'a>, index: usize) -> io::Result<()> {
+        let folder = change.target.parent().unwrap_or(root);
+        self.make_folder(folder)?;
+        let beside = folder.join(format!(".edl-{}-{index}", std::process::id()));
+        // One that is not there yet: nothing is followed and nothing is overwritten.
+        let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        self.staged.push((beside.clone(), change));
+        file.write_all(change.text.as_bytes())?;
+        if change.before.is_some() {
+            fs::set_permissions(&beside, fs::metadata(&change.target)?.permissions())?;
+        }
+        Ok(())
+    }
+
+    fn make_folder(&mut self, folder: &Path) -> io::Result<()> {
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        let mut missing: Vec<&Path> = missing.collect();
+        missing.reverse();
+        for folder in missing {
+            fs::create_dir(folder)?;
+            self.folders.push(folder.to_owned());
+        }
+        Ok(())
+    }
+
+    fn move_all(&mut self) -> Result<(), (&'a PathBuf, io::Error)> {
+        for (beside, change) in &self.staged {
+            fs::rename(beside, &change.target).map_err(|error| (&change.target, error))?;
+            self.moved += 1;
+        }
+        Ok(())
+    }
+
+    /// Puts back the files that were written, removes all that is new, and says so.
+    fn undo(&self, error: &str) -> String {
+        let (moved, beside) = self.staged.split_at(self.moved);
+        let undone = moved.iter().try_for_each(|(_, change)| match change.before {
+            Some(text) => fs::write(&change.target, text),
+            None => fs::remove_file(&change.target),
+        });
+        for (beside, _) in beside {
+            // What cannot be removed is a stray hidden file; the error is what matters.
+            let _ = fs::remove_file(beside);
+        }
+        for folder in self.folders.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+        match undone {
+            Ok(()) => format!("nothing was written: {error}"),
+            Err(undo) => format!("{error}; files written before could not be put back: {undo}"),
+        }
+    }
+}

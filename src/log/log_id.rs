@@ -1,0 +1,77 @@
+//! `LogId`: what tells a stored log from another of the same thread.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, RandomState},
+    str::FromStr,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Names one stored log. A thread that is deleted and begun again has the same
+/// [`ThreadId`](crate::message::ThreadId), and its new log may hold the same events, at the same
+/// times; its `LogId` is another one.
+///
+/// In text and in serde it is 16 digits of `0` to `9` and `a` to `f`.
+///
+/// ```
+/// use threadfold::log::LogId;
+///
+/// assert_eq!(LogId(255).to_string(), "00000000000000ff");
+/// assert_eq!("00000000000000ff".parse(), Ok(LogId(255)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LogId(pub u64);
+
+/// Why a text is no [`LogId`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the id of a log has 16 digits of 0 to 9 and a to f")]
+pub struct LogIdError;
+
+impl LogId {
+    /// Returns an id by chance, from the keys that the standard library draws for its hashes. No
+    /// result depends on it, but for the question which log it is.
+    ///
+    /// ```
+    /// use threadfold::log::LogId;
+    ///
+    /// assert_ne!(LogId::random(), LogId::random());
+    /// ```
+    #[must_use]
+    pub fn random() -> Self {
+        Self(RandomState::new().hash_one(0_u8))
+    }
+}
+
+impl fmt::Display for LogId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for LogId {
+    type Err = LogIdError;
+
+    fn from_str(text: &str) -> Result<Self, LogIdError> {
+        let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if text.len() != 16 || !digits {
+            return Err(LogIdError);
+        }
+        u64::from_str_radix(text, 16).map(Self).map_err(|_| LogIdError)
+    }
+}
+
+impl TryFrom<String> for LogId {
+    type Error = LogIdError;
+
+    fn try_from(text: String) -> Result<Self, LogIdError> {
+        text.parse()
+    }
+}
+
+impl From<LogId> for String {
+    fn from(id: LogId) -> Self {
+        id.to_string()
+    }
+}
