@@ -2,8 +2,13 @@
 
 use super::contract::Recognise;
 use crate::message::{
-    Checkpoint, ContentBlock, Extra, Role, Summary, SystemReminder, Text, TextBlock, markup,
+    Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, SystemReminder,
+    Text, TextBlock, markup,
 };
+
+/// The mark on a text that reads as a form of ours and came so in a body of this codec. It goes back
+/// there as it came.
+const CAME_SO: &str = "~form";
 
 /// The text by which a block travels, if it travels as text, and its extra fields.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
@@ -31,15 +36,40 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
     }
 }
 
+/// Hides the texts of the user that would be read as another kind, but for those that came so in a
+/// body of this codec.
+pub(super) fn hide_forms(codec: &str, messages: &mut [(usize, Message)]) {
+    let reads = |block: &ContentBlock| {
+        let ContentBlock::Text(text) = block else { return None };
+        let came_so = || text.extra.get(codec, CAME_SO).is_some() && markup::is_form(&text.text);
+        let starts = text.text.starts_with('<');
+        let hidden = (starts && !came_so()).then(|| markup::plain(&text.text))?;
+        (hidden != text.text).then_some(hidden)
+    };
+    for (_, message) in messages {
+        if message.role != Role::User || !message.content.iter().any(|block| reads(block).is_some())
+        {
+            continue;
+        }
+        for block in &mut message.make_mut().content {
+            if let Some(hidden) = reads(block)
+                && let ContentBlock::Text(text) = block
+            {
+                text.text = hidden;
+            }
+        }
+    }
+}
+
 /// Turns texts of a user message into the kinds that they are the wire form of.
-pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
+pub(super) fn recognise(codec: &'static str, blocks: &mut [ContentBlock], asked: Recognise) {
     let last = blocks.len().saturating_sub(1);
     for (index, block) in blocks.iter_mut().enumerate() {
         // All of them are in tags.
         if let ContentBlock::Text(text) = block
             && text.text.starts_with('<')
         {
-            *block = recognised(text.clone(), asked, index == last);
+            *block = recognised(codec, text.clone(), asked, index == last);
         }
     }
 }
@@ -47,6 +77,7 @@ pub(super) fn recognise(blocks: &mut [ContentBlock], asked: Recognise) {
 /// Whose blocks are read, and which texts become kinds again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker {
+    pub(super) codec: &'static str,
     pub(super) role: Role,
     pub(super) recognise: Recognise,
 }
@@ -55,7 +86,7 @@ impl Speaker {
     /// Returns a text, or the kind that it is the wire form of.
     pub(super) fn text(self, block: TextBlock, last: bool) -> ContentBlock {
         match self.role {
-            Role::User => recognised(block, self.recognise, last),
+            Role::User => recognised(self.codec, block, self.recognise, last),
             Role::Assistant | Role::System => block.into(),
         }
     }
@@ -63,7 +94,7 @@ impl Speaker {
 
 /// Returns a text of a user message, or the kind that it is the wire form of. Only the last block
 /// of a message is a checkpoint.
-fn recognised(block: TextBlock, asked: Recognise, last: bool) -> ContentBlock {
+fn recognised(codec: &'static str, block: TextBlock, asked: Recognise, last: bool) -> ContentBlock {
     let TextBlock { text, extra } = block;
     if asked.checkpoints
         && last
@@ -74,12 +105,18 @@ fn recognised(block: TextBlock, asked: Recognise, last: bool) -> ContentBlock {
         && let Some(text) = markup::read_reminder(&text).filter(says_something)
     {
         SystemReminder { text, extra }.into()
+    } else if asked.reminders
+        && let Some(update) = markup::read_context_update(&text)
+    {
+        ContextUpdate { extra, ..update }.into()
     } else if asked.summaries
         && let Some(text) = markup::read_summary(&text).filter(says_something)
     {
         Summary { extra, ..Summary::new(text) }.into()
+    } else if markup::is_form(&text) {
+        TextBlock { extra: extra.with(codec, CAME_SO, Json::default()), text }.into()
     } else {
-        TextBlock { text, extra }.into()
+        TextBlock { text: markup::read_plain(&text), extra }.into()
     }
 }
 
@@ -96,7 +133,8 @@ mod tests {
     fn only_the_last_block_becomes_a_checkpoint() {
         let marker = ContentBlock::text("<checkpoint:a1b2c3>");
         let mut blocks = vec![marker.clone(), marker.clone()];
-        recognise(&mut blocks, Recognise::default());
-        assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
+        recognise("c", &mut blocks, Recognise::default());
+        assert_eq!(blocks[0].as_text(), marker.as_text());
+        assert_eq!(blocks[1], ContentBlock::checkpoint("a1b2c3".parse().unwrap()));
     }
 }

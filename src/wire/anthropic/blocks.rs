@@ -183,8 +183,11 @@ mod tests {
 
     fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
         let list = format!("[{text}]");
-        let blocks =
-            read_all(serde_json::from_str(&list).unwrap(), Speaker { role, recognise }).unwrap();
+        let blocks = read_all(
+            serde_json::from_str(&list).unwrap(),
+            Speaker { codec: NAME, role, recognise },
+        )
+        .unwrap();
         blocks.into_iter().next().unwrap()
     }
 

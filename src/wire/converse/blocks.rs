@@ -197,7 +197,8 @@ mod tests {
     };
 
     fn read(text: &str, role: Role, recognise: Recognise) -> Vec<ContentBlock> {
-        read_all(serde_json::from_str(text).unwrap(), Speaker { role, recognise }).unwrap()
+        read_all(serde_json::from_str(text).unwrap(), Speaker { codec: NAME, role, recognise })
+            .unwrap()
     }
 
     #[test]
