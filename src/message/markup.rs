@@ -107,46 +107,45 @@ fn begins_as_name(text: &str) -> bool {
     text.trim_start_matches('\\').starts_with("- ")
 }
 
-/// A text of the user. One that reads as a form of ours, and is none, gets a backslash.
-#[must_use]
-pub(crate) fn plain(text: &Text) -> Text {
-    match hidden(text) {
-        Some((before, name, _)) => format!("{before}\\{name}").into(),
-        None => text.clone(),
-    }
+/// What a text of the user reads as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A marker.
+    Checkpoint,
+    /// Anything between tags.
+    Tagged,
 }
 
-/// A text of the user as it was before [`plain`].
+/// What a text of the user reads as, whatever backslashes stand before the name of its first tag.
 #[must_use]
-pub(crate) fn read_plain(text: &Text) -> Text {
-    match hidden(text).and_then(|(before, name, _)| Some((before.strip_suffix('\\')?, name))) {
-        Some((before, name)) => format!("{before}{name}").into(),
-        None => text.clone(),
-    }
-}
-
-/// Whether a text reads as a form of ours as it stands.
-#[must_use]
-pub(crate) fn is_form(text: &str) -> bool {
-    hidden(text).is_some_and(|(_, _, backslashes)| backslashes == 0)
-}
-
-/// Splits a text before the name of its first tag if, but for backslashes there, it reads as a form
-/// of ours, and says how many backslashes there are.
-fn hidden(text: &str) -> Option<(&str, &str, usize)> {
+pub(crate) fn form(text: &str) -> Option<Form> {
     let name = text.strip_prefix('<')?.trim_start_matches('\\');
     let closed = |tag: &str| {
         let body = name.strip_prefix(tag).and_then(|rest| rest.strip_prefix(">\n"));
         let body = body.and_then(|rest| rest.strip_suffix('>')?.strip_suffix(tag));
         body.is_some_and(|rest| rest.ends_with("\n</"))
     };
-    let marker = || {
-        let id = name.strip_prefix(CHECKPOINT).and_then(|rest| rest.strip_suffix('>'));
-        id.is_some_and(|id| id.parse::<CheckpointId>().is_ok())
-    };
-    let reads = [REMINDER, SUMMARY, UPDATE].into_iter().any(closed) || marker();
-    let before = text.len() - name.len();
-    reads.then_some((text.get(..before)?, name, before - 1))
+    if [REMINDER, SUMMARY, UPDATE].into_iter().any(closed) {
+        return Some(Form::Tagged);
+    }
+    let id = name.strip_prefix(CHECKPOINT).and_then(|rest| rest.strip_suffix('>'))?;
+    id.parse::<CheckpointId>().is_ok().then_some(Form::Checkpoint)
+}
+
+/// A text of the user that is no form of ours: one that reads as one gets a backslash.
+#[must_use]
+pub(crate) fn plain(text: &Text) -> Text {
+    match form(text).and_then(|_| text.strip_prefix('<')) {
+        Some(rest) => format!("<\\{rest}").into(),
+        None => text.clone(),
+    }
+}
+
+/// The text to which [`plain`] gave a backslash, if this is one.
+#[must_use]
+pub(crate) fn read_plain(text: &str) -> Option<Text> {
+    form(text)?;
+    text.strip_prefix("<\\").map(|rest| format!("<{rest}").into())
 }
 
 fn wrap(tag: &str, text: &str) -> String {
@@ -302,8 +301,9 @@ mod tests {
             let wild = Text::from(format!("<system-reminder>\n{text}\n</system-reminder>"));
             for text in [Text::from(text.as_str()), wild] {
                 let written = plain(&text);
-                prop_assert!(!is_form(&written));
-                prop_assert_eq!(read_plain(&written), text.clone());
+                let read = read_plain(&written).unwrap_or_else(|| written.clone());
+                prop_assert_eq!(&read, &text);
+                prop_assert!(read_reminder(&written).is_none());
                 prop_assert!(read_reminder(&text).is_none_or(|read| reminder(&read) == *text));
             }
         }

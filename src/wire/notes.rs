@@ -24,7 +24,7 @@ pub(super) const CONTINUE: &str = "Please continue.";
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
     let (mut messages, repairs) = legality::repair_numbered(messages.to_vec());
-    texts::hide_forms(codec, &mut messages);
+    texts::hide_forms(&mut messages);
     let mut notes = Notes { codec, message: None, adjustments: Vec::new() };
     notes.adjustments = repairs
         .into_iter()

@@ -105,7 +105,8 @@ impl Reader {
             return;
         }
         if message.role == Role::User {
-            recognise(CODEC, &mut message.content, self.recognise);
+            let last = message.content.len().checked_sub(1);
+            recognise(CODEC, &mut message.content, self.recognise, last);
             message.content.iter_mut().for_each(mark_summary);
         }
         self.open(message);
