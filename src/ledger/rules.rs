@@ -5,7 +5,7 @@ use super::{
     meaning::{Meaning, words},
     rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus},
     standing::{is_standing, may_ask},
-    typed::typed,
+    typed::{ends_quoted, typed},
 };
 use crate::{
     message::Message,
@@ -50,8 +50,12 @@ impl Ledger {
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
             for paragraph in paragraphs(&text) {
+                let mut quoted = false;
                 for sentence in sentences(&paragraph) {
-                    self.take(position, sentence);
+                    if !quoted {
+                        self.take(position, sentence);
+                    }
+                    quoted = ends_quoted(sentence, quoted);
                 }
             }
         }
