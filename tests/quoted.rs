@@ -8,6 +8,7 @@ use threadfold::{
     log::Event,
     message::Timestamp,
     retention::{AuditOptions, FactClass, audit},
+    tokens::ByteEstimate,
 };
 
 const RULE: &str = "Never touch the lexer.";
@@ -87,4 +88,23 @@ fn the_mark_is_kept_by_the_log_and_its_replay() {
     let line = serde_json::to_string(&log.events().last().unwrap()).unwrap();
     assert!(line.contains("\"untyped\":true"), "{line}");
     assert!(log.replay().unwrap().iter().all(|message| !message.is_typed()));
+}
+
+#[test]
+fn the_hundred_and_first_rule_is_kept_and_every_list_counts_what_it_leaves_out() {
+    let mut ledger = Ledger::default();
+    let rule = |n: usize| format!("Never touch file{n}.rs.");
+    let said: String = (0..101).map(|n| rule(n) + "\n").collect();
+    ledger.read(0, &Message::user(said));
+    assert_eq!((ledger.active().count(), ledger.left_out()), (100, 1));
+    assert_eq!(ledger.to_string().lines().last(), Some("(1 more did not fit.)"));
+    let list = ledger.to_text(20, &ByteEstimate::TRIGGER);
+    assert_eq!(list.lines().last(), Some("(100 more did not fit.)"), "{list}");
+    assert!(ledger.beyond().map(|rule| rule.text.to_string()).eq([rule(100)]));
+    // It is listed as soon as there is room, and taken back like any other.
+    ledger.read(1, &Message::user("You may touch file0.rs."));
+    assert_eq!((ledger.active().count(), ledger.left_out()), (100, 0));
+    assert_eq!(ledger.active().last().map(|rule| rule.text.to_string()), Some(rule(100)));
+    ledger.read(2, &Message::user("Ignore all rules."));
+    assert_eq!(ledger.active().count(), 0);
 }
