@@ -46,6 +46,7 @@ mod message;
 mod parts;
 mod published;
 pub(crate) mod redact;
+mod redact_json;
 mod request;
 mod shared;
 mod sketch;
