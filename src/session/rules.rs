@@ -4,7 +4,7 @@ use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
     log::{Event, RuleChange},
-    message::{Message, Messages, Text},
+    message::{Message, Messages, Text, redact::redacted_text},
 };
 
 impl Session {
@@ -52,7 +52,7 @@ impl Session {
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
         let told = match &self.settings.redactor {
-            Some(redactor) => Text::from(redactor.redact(&text).into_owned()),
+            Some(redactor) => redacted_text(&text, redactor.as_ref()),
             None => text.clone(),
         };
         let mut rules = self.rules().clone();
