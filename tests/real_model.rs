@@ -31,7 +31,7 @@ use threadfold::{
         CompactionReason, Delta, ModelError, ModelErrorKind, StopReason, ToolChoice, ToolResult,
         ToolSpec,
     },
-    model,
+    model::{self, AnswerLimits},
     session::{CompactionEvent, SessionEvent},
     strategy::{Digest, Ladder, Summarize},
 };
@@ -74,6 +74,7 @@ impl Server {
             first_wait: Duration::from_millis(200),
             max_wait: Duration::from_secs(10),
             silence: Duration::from_secs(120),
+            limits: AnswerLimits::default(),
         };
         HttpModel::new(options).unwrap()
     }

@@ -9,7 +9,10 @@ use super::{
 use crate::{
     compact::CompactReport,
     log::{CompactionFailure, CompactionRecord, RungReport},
-    message::{CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage},
+    message::{
+        CompactionId, CompactionReason, Redactor, Text, ThreadId, Timestamp, Usage,
+        redact::redacted_text,
+    },
     strategy::{ArchiveEntry, Brief, Rung, StrategyError},
 };
 
@@ -363,7 +366,7 @@ fn reports(rungs: &[Rung], redactor: Option<&dyn Redactor>) -> Vec<RungReport> {
 
 fn shown(words: String, redactor: Option<&dyn Redactor>) -> Text {
     match redactor {
-        Some(redactor) => redactor.redact(&words).into_owned().into(),
+        Some(redactor) => redacted_text(&words.into(), redactor),
         None => words.into(),
     }
 }

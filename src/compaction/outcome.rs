@@ -2,7 +2,7 @@
 
 use crate::{
     compact::CompactReport,
-    message::{CompactionId, Usage},
+    message::{CompactionId, Redactor, Usage},
     strategy::{Brief, Proposal, Snapshot, StrategyError},
 };
 
@@ -44,6 +44,16 @@ pub struct Done {
     pub usage: Usage,
     /// How many calls there were.
     pub calls: usize,
+}
+
+impl DriveError {
+    /// Returns the error without what the redactor, if there is one, takes out of its words.
+    pub(crate) fn redacted(self, redactor: Option<&dyn Redactor>) -> Self {
+        match redactor {
+            Some(redactor) => Self { error: self.error.redacted(redactor), ..self },
+            None => self,
+        }
+    }
 }
 
 impl Driven {

@@ -13,6 +13,7 @@ use crate::{
     log::{AppendError, Event, EventLog, LoggedFacts, ReplayError, Thread},
     message::{
         CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
+        redact::redacted_text,
     },
     model::{self, ProviderThread},
     store::{Archive, Journal},
@@ -306,6 +307,7 @@ impl Conversation<'_> {
         span: &CompactionSpan,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
+        let outcome = outcome.map_err(|failed| failed.redacted(self.redactor));
         let failed = outcome.as_ref().err().cloned();
         compaction.proposed(outcome, self.redactor)?;
         if let Some(failed) = &failed {
@@ -446,7 +448,7 @@ impl Conversation<'_> {
     /// A line that may be shown and stored.
     fn line(&self, line: &str) -> Text {
         match self.redactor {
-            Some(redactor) => redactor.redact(line).into_owned().into(),
+            Some(redactor) => redacted_text(&line.into(), redactor),
             None => line.into(),
         }
     }

@@ -29,26 +29,39 @@ impl Ledger {
     #[must_use]
     pub fn to_text(&self, budget: u64, counter: &dyn TokenCounter) -> String {
         let texts: Vec<&str> = self.active().map(|rule| &*rule.text).collect();
-        list(&texts, budget, counter)
+        list(&texts, self.left_out(), budget, counter)
     }
 }
 
 impl fmt::Display for Ledger {
-    /// Writes the rules that hold as a Markdown list.
+    /// Writes the rules that hold as a Markdown list, and how many the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.active().try_for_each(|rule| writeln!(f, "- {}", safe(&rule.text)))
+        self.active().try_for_each(|rule| writeln!(f, "- {}", safe(&rule.text)))?;
+        match self.left_out() {
+            0 => Ok(()),
+            count => writeln!(f, "({count}{MORE}"),
+        }
     }
 }
 
-/// Returns the title and a list of these rules in at most so many tokens; empty if nothing fits.
-pub(crate) fn titled(rules: &[&str], budget: u64, counter: &dyn TokenCounter) -> String {
+/// Returns the title and a list of these rules in at most so many tokens; empty if nothing fits, or
+/// there are none. So many more are known of that the ledger left out.
+pub(crate) fn titled(
+    rules: &[&str],
+    left_out: usize,
+    budget: u64,
+    counter: &dyn TokenCounter,
+) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
     // The parts are counted apart, so the whole may be found a little longer.
     let title = counter.text(TITLE).saturating_add(2);
-    let list = list(rules, budget.saturating_sub(title), counter);
+    let list = list(rules, left_out, budget.saturating_sub(title), counter);
     if list.is_empty() { list } else { format!("{TITLE}\n{list}") }
 }
 
-fn list(rules: &[&str], budget: u64, counter: &dyn TokenCounter) -> String {
+fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
     let lines: Vec<String> = rules.iter().map(|rule| format!("- {}\n", safe(rule))).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
@@ -60,7 +73,7 @@ fn list(rules: &[&str], budget: u64, counter: &dyn TokenCounter) -> String {
     let mut count = fits.count();
     loop {
         let mut text: String = lines.iter().take(count).map(String::as_str).collect();
-        let left_out = lines.len() - count;
+        let left_out = lines.len().saturating_sub(count).saturating_add(beyond);
         if left_out > 0 {
             text.push_str(&format!("({left_out}{MORE}\n"));
         }

@@ -5,7 +5,7 @@ use super::{
     meaning::{Meaning, words},
     rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus},
     standing::{is_standing, may_ask},
-    typed::typed,
+    typed::{ends_quoted, typed},
 };
 use crate::{
     message::Message,
@@ -14,9 +14,10 @@ use crate::{
 
 /// The standing rules of a thread. See the [module](super) for what is one.
 ///
-/// It holds at most [`MAX_RULES`](Self::MAX_RULES) of at most
+/// It lists at most [`MAX_RULES`](Self::MAX_RULES) of at most
 /// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes. Where there are more, those that no longer hold go
-/// first; of those that hold the first stay, and [`left_out`](Self::left_out) counts the others.
+/// first; of those that hold the first stay, [`left_out`](Self::left_out) counts the others, and every
+/// list says how many are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     entries: Vec<Entry>,
@@ -31,8 +32,10 @@ struct Entry {
 }
 
 impl Ledger {
-    /// The most rules that are kept.
+    /// The most rules that are listed.
     pub const MAX_RULES: usize = 100;
+    /// The most rules that are kept, with those [beyond](Self::beyond) the list.
+    const KEPT: usize = 1_000;
     /// The most bytes that a rule may have.
     pub const MAX_RULE_BYTES: usize = 600;
 
@@ -50,8 +53,12 @@ impl Ledger {
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
             for paragraph in paragraphs(&text) {
+                let mut quoted = false;
                 for sentence in sentences(&paragraph) {
-                    self.take(position, sentence);
+                    if !quoted {
+                        self.take(position, sentence);
+                    }
+                    quoted = ends_quoted(sentence, quoted);
                 }
             }
         }
@@ -99,7 +106,25 @@ impl Ledger {
     /// All rules, also those that no longer hold, in the order in which they came.
     #[must_use]
     pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> {
-        self.entries.iter().map(|entry| &entry.rule)
+        self.entries.iter().take(Self::MAX_RULES).map(|entry| &entry.rule)
+    }
+
+    /// The rules that hold and are too many to be listed, in the order in which they came. The first
+    /// of them is listed when later words take another one back.
+    ///
+    /// ```
+    /// use threadfold::{Message, ledger::Ledger};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// let rules: String = (0..=100).map(|n| format!("Never touch file{n}.rs.\n")).collect();
+    /// ledger.read(0, &Message::user(rules));
+    /// assert_eq!((ledger.active().count(), ledger.left_out()), (100, 1));
+    /// assert!(ledger.beyond().map(|rule| &*rule.text).eq(["Never touch file100.rs."]));
+    /// ```
+    #[must_use]
+    pub fn beyond(&self) -> impl DoubleEndedIterator<Item = &Rule> {
+        let rules = self.entries.iter().skip(Self::MAX_RULES).map(|entry| &entry.rule);
+        rules.filter(|rule| rule.status == RuleStatus::Active)
     }
 
     /// The rules that hold, in the order in which they came.
@@ -138,10 +163,10 @@ impl Ledger {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.rule)
     }
 
-    /// How many rules were too long or too many to be kept.
+    /// How many rules were too long or too many to be listed.
     #[must_use]
     pub fn left_out(&self) -> usize {
-        self.left_out
+        self.left_out.saturating_add(self.beyond().count())
     }
 
     fn take(&mut self, position: usize, sentence: &str) {
@@ -181,18 +206,21 @@ impl Ledger {
             // Said again, it holds again, as what was said last.
             self.entries.remove(at);
         }
-        self.make_room()?;
+        self.make_room(source)?;
         let mut id = RuleId::of(&key);
         while self.entries.iter().any(|entry| entry.rule.id == id) {
             id = id.next();
         }
         let meaning = Meaning::of(&text);
         let rule = Rule { id, text: text.into(), source, status: RuleStatus::Active };
-        self.entries.push(Entry { rule, key, meaning });
+        // What the host adds is listed in any case.
+        let listed = self.entries.len().min(Self::MAX_RULES - 1);
+        let at = if source == RuleSource::Host { listed } else { self.entries.len() };
+        self.entries.insert(at, Entry { rule, key, meaning });
         Ok(id)
     }
 
-    fn make_room(&mut self) -> Result<(), RuleError> {
+    fn make_room(&mut self, source: RuleSource) -> Result<(), RuleError> {
         if self.entries.len() < Self::MAX_RULES {
             return Ok(());
         }
@@ -202,6 +230,7 @@ impl Ledger {
                 self.entries.remove(at);
                 Ok(())
             }
+            None if source != RuleSource::Host && self.entries.len() < Self::KEPT => Ok(()),
             None => {
                 self.left_out = self.left_out.saturating_add(1);
                 Err(RuleError::TooMany { limit: Self::MAX_RULES })
@@ -225,6 +254,17 @@ impl Ledger {
                 entry.rule.status = RuleStatus::Superseded { by };
             }
         }
+        self.list_more();
+    }
+
+    /// Lets rules that no longer hold give way to those that are not listed for want of room.
+    fn list_more(&mut self) {
+        let mut more = self.entries.len().saturating_sub(Self::MAX_RULES);
+        self.entries.retain(|entry| {
+            let goes = more > 0 && entry.rule.status != RuleStatus::Active;
+            more -= usize::from(goes);
+            !goes
+        });
     }
 
     fn correct(&mut self, correction: &Correction) {
@@ -253,6 +293,7 @@ impl Ledger {
         for entry in self.entries.iter_mut().filter(|entry| meant(entry)) {
             entry.rule.status = RuleStatus::Revoked;
         }
+        self.list_more();
     }
 }
 

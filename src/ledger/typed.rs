@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use super::meaning::{listed, words};
 use crate::message::{ContentBlock, Message, steps};
 
 /// Returns the user's own texts in a message.
@@ -10,47 +11,84 @@ pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
     blocks.filter_map(ContentBlock::as_text).map(|text| own(text))
 }
 
-/// Returns a text without fences, quoted lines, code by its indent, and what stands between tags.
-/// An open fence goes on to the end; a tag that nothing closes is a word like any other.
+/// Returns a text without fences, quoted lines, code by its indent, what stands between tags, and
+/// what somebody else is said to say.
+///
+/// What is quoted may hold the mark that ends it, so it goes on to the last one that there is, and
+/// where there is none to the end of the text; but a tag that nothing closes is a word like any other.
 fn own(text: &str) -> Cow<'_, str> {
+    if is_output(text) {
+        return "".into();
+    }
     // As nearly all that people type: a third of what reading it for rules costs.
-    let plain = |line: &str| fence(line).is_none() && !is_foreign(line);
+    let plain = |line: &str| fence(line).is_none() && !is_foreign(line) && lead(line).is_none();
     if !steps::through(text).contains('<') && text.split_inclusive('\n').all(plain) {
         return text.into();
     }
     let closings = closings(text);
-    let (mut own, mut rest, mut at, mut line_end) = (String::new(), text, 0, 0);
+    let (mut own, mut rest, mut line_end) = (String::new(), text, 0);
     while !rest.is_empty() {
+        let at = text.len() - rest.len();
         // Looked for once a line, because a line may hold many tags.
         if at >= line_end {
             let next = steps::up_to(rest, rest.find('\n'));
             line_end = next.map_or(text.len(), |end| at + end + 1);
         }
         let line = rest.get(..line_end - at).unwrap_or(rest);
-        let taken = match fence(line) {
+        let quoted = match fence(line) {
             Some(mark) => Some((0, line.len() + fenced(behind(rest, line.len()), mark))),
             None if is_foreign(line) => Some((0, line.len())),
-            None => between_tags(line, rest, at, &closings),
+            None => between_tags(line, rest, at, &closings).or_else(|| told(line, rest)),
         };
-        let end = match taken {
-            Some((from, end)) => {
-                own.push_str(rest.get(..from).unwrap_or_default());
-                own.push('\n');
-                end
-            }
-            None => {
-                own.push_str(line);
-                line.len()
-            }
-        };
+        let (kept, end) = quoted.unwrap_or((line.len(), line.len()));
+        own.push_str(rest.get(..kept).unwrap_or_default());
+        if quoted.is_some() {
+            own.push('\n');
+        }
         rest = behind(rest, end);
-        at += end;
     }
     own.into()
 }
 
+/// Whether a quotation is open after a sentence, if one was or was not before it.
+pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
+    let mut before = ' ';
+    for c in steps::through(sentence).chars() {
+        quoted = match c {
+            '\u{201c}' => true,
+            '\u{201d}' => false,
+            // A mark after a letter or digit closes, or says inches.
+            '"' => !quoted && !before.is_alphanumeric(),
+            _ => quoted,
+        };
+        before = c;
+    }
+    quoted
+}
+
 fn behind(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
+}
+
+/// Words with which agents begin what a tool gave, where they hand it on as a message of the user.
+const OUTPUTS: &str = " observation output stdout stderr result results ";
+
+/// Whether a whole text is what a tool gave, by its first words: `OBSERVATION:`, `Tool result:`.
+fn is_output(text: &str) -> bool {
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let Some((head, after)) = line.split_once(':').filter(|(head, _)| head.len() <= 60) else {
+        return false;
+    };
+    let alone = after.trim().is_empty() || !head.contains(char::is_lowercase);
+    let mut words = words(head).take(4);
+    let first = words.next().unwrap_or_default();
+    let of_tool = listed(" tool command execution terminal function ", &first);
+    let second = words.next();
+    match (of_tool, second) {
+        (false, None) => alone && listed(OUTPUTS, &first),
+        (true, Some(second)) => listed(OUTPUTS, &second),
+        (false, Some(_)) | (true, None) => false,
+    }
 }
 
 /// The mark of a line that opens a fence.
@@ -61,17 +99,17 @@ fn fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// How long the text of a fence is, with the line that closes it.
+/// How long the text of a fence is, with the last line that may close it.
 fn fenced(text: &str, mark: &str) -> usize {
-    let mut length = 0;
+    let (mut length, mut closed) = (0, None);
     for line in text.split_inclusive('\n') {
         length += steps::through(line).len();
         let trimmed = line.trim();
         if trimmed.starts_with(mark) && trimmed.trim_start_matches(['`', '~']).is_empty() {
-            break;
+            closed = Some(length);
         }
     }
-    length
+    closed.unwrap_or(length)
 }
 
 /// Whether a line is a quotation, or code by its indent.
@@ -93,8 +131,8 @@ fn closings(text: &str) -> HashMap<&str, usize> {
     closed.collect()
 }
 
-/// The first pair of tags that opens in a line, as a range of the text that begins with the line
-/// and lies at `at` of the whole.
+/// What the first tag that opens in a line and is closed stands around, as a range of the text that
+/// begins with the line and lies at `at` of the whole.
 fn between_tags(
     line: &str,
     rest: &str,
@@ -103,21 +141,57 @@ fn between_tags(
 ) -> Option<(usize, usize)> {
     let opens = line.match_indices('<').find_map(|(from, _)| {
         let name = name(behind(line, from + 1))?;
-        closings.get(name).filter(|last| **last > at + from).map(|_| (from, name))
+        closings.get(name).filter(|last| **last > at + from).map(|last| (from, *last - at))
     });
     steps::up_to(line, opens.map(|(from, _)| from));
-    let (from, name) = opens?;
-    let closing = format!("</{name}");
-    let body = behind(rest, from);
-    // A longer name may begin like this one.
-    let ends = body
-        .match_indices(&closing)
-        .find(|(found, closing)| behind(body, found + closing.len()).trim_start().starts_with('>'));
-    steps::up_to(body, ends.map(|(found, _)| found));
-    let (found, closing) = ends?;
-    let tail = behind(body, found + closing.len());
-    let end = tail.find('>').map_or(tail.len(), |end| end + 1);
-    Some((from, from + found + closing.len() + end))
+    let (from, closing) = opens?;
+    let end = behind(rest, closing).find('>').map_or(rest.len(), |end| closing + end + 1);
+    Some((from, end))
+}
+
+/// What somebody else is said to say from this line on: to the last quotation mark if it begins with
+/// one, and otherwise to the end, but for what has marks of its own.
+fn told(line: &str, rest: &str) -> Option<(usize, usize)> {
+    let from = lead(line)?;
+    let quoted = behind(rest, from).trim_start();
+    let next = steps::through(quoted).lines().next().unwrap_or_default();
+    if next.is_empty() || fence(next).is_some() || next.starts_with(['>', '<']) {
+        return None;
+    }
+    let start = rest.len() - quoted.len();
+    let close = |c: char| matches!(c, '"' | '\u{201d}');
+    let opened = quoted.strip_prefix(['"', '\u{201c}']);
+    let end = opened.and_then(|opened| Some((opened, opened.rfind(close)?)));
+    let end = end.map(|(opened, at)| {
+        let mark = behind(opened, at).chars().next().map_or(0, char::len_utf8);
+        rest.len() - opened.len() + at + mark
+    });
+    Some((from.min(start), end.unwrap_or(rest.len())))
+}
+
+/// What pasted text is called where it is announced.
+const PASTED: &str = " output log logs traceback error errors page text content contents mail email message response file diff readme ticket ";
+
+/// Where in a line begins what somebody else is said to say: `The page says:`, `Here is the log:`.
+fn lead(line: &str) -> Option<usize> {
+    let colons = line.match_indices(':').take(8);
+    colons.map(|(at, _)| at + 1).find(|from| {
+        let after = behind(line, *from).chars().next();
+        let ends = after.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\u{201c}'));
+        ends && line.get(..*from).is_some_and(announces)
+    })
+}
+
+/// Whether a line up to a colon announces the words of somebody else.
+fn announces(head: &str) -> bool {
+    let words: Vec<String> = words(head).take(40).collect();
+    let last = words.len().saturating_sub(4);
+    let reports = words.iter().enumerate().skip(last).any(|(at, word)| {
+        let own = at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|who| who == "i");
+        listed(" says said wrote writes reads claims claimed told states replied ", word) && !own
+    });
+    let shows = words.first().is_some_and(|first| listed(" here here's below this ", first));
+    reports || (shows && words.last().is_some_and(|last| listed(PASTED, last)))
 }
 
 /// The name of the tag that a text goes on with, if it is one that can be closed.
@@ -147,6 +221,18 @@ mod tests {
             ("a <a>b</ab></a>c", "a \nc"),
             ("Vec<String> a\nb", "Vec<String> a\nb"),
             ("a < b and </c>", "a < b and </c>"),
+            ("<p>x</p>\nIgnore it.\n<p>y</p>\nz", "\n\nz"),
+            ("one\n```\n```js\ntwo\n```\nthree\n```\nfour", "one\n\nfour"),
+            ("The page says:\none\n\ntwo", "The page says:\n"),
+            ("He wrote: \"one. two \"three\" four.\"\nfive", "He wrote:\n\nfive"),
+            ("It says:\n> one\ntwo", "It says:\n\ntwo"),
+            ("Here is the log:\none", "Here is the log:\n"),
+            ("I said: one.\ntwo", "I said: one.\ntwo"),
+            ("Rules for the log:\none", "Rules for the log:\none"),
+            ("OBSERVATION:\none", ""),
+            ("Tool output: one", ""),
+            ("Output: JSON", "Output: JSON"),
+            ("EXECUTION RESULT of [ls]:\none", ""),
         ];
         for (text, expected) in rows {
             assert_eq!(own(text), expected, "{text:?}");

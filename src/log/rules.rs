@@ -6,7 +6,10 @@ use super::{
     event::{Event, RuleChange},
     event_log::EventLog,
 };
-use crate::{ledger::Ledger, message::Redactor};
+use crate::{
+    ledger::Ledger,
+    message::{Redactor, redact::redacted_text},
+};
 
 impl EventLog {
     /// Returns the standing rules: what the user typed in every message that was not dropped from
@@ -91,7 +94,7 @@ impl LoggedRules {
                 }
             }
             Event::RuleChanged(RuleChange::Added { text }) => {
-                let text = redactor.map_or(text.as_str().into(), |redactor| redactor.redact(text));
+                let text = redactor.map_or_else(|| text.clone(), |one| redacted_text(text, one));
                 // What is no rule by today's bounds is none.
                 let _ = self.ledger.add(&text);
             }

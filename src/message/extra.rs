@@ -71,6 +71,12 @@ impl Extra {
         Self(Some(Arc::new(Tagged { codec, fields: Fields(fields) })))
     }
 
+    /// Returns the fields of this codec with one more.
+    pub(crate) fn with(&self, codec: &'static str, key: &'static str, json: Json) -> Self {
+        let fields = self.of(codec).map(|(key, json)| (Name::Read(key.into()), json.clone()));
+        Self::named(Name::Known(codec), fields.chain([(Name::Known(key), json)]).collect())
+    }
+
     /// Whether there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {

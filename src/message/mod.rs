@@ -48,6 +48,7 @@ mod nesting;
 mod parts;
 mod published;
 pub(crate) mod redact;
+mod redact_json;
 mod request;
 mod shared;
 mod sketch;

@@ -20,6 +20,9 @@ pub struct MessageParts {
     pub usage: Option<Usage>,
     /// Who answered. Signed reasoning and opaque items are valid only there.
     pub origin: Option<Origin>,
+    /// Whether no person typed it, though the user says it: the output of a tool for agents that are
+    /// answered so, a page, a mail. Nothing in it counts as the user's words.
+    pub untyped: bool,
     /// Unknown wire fields.
     pub extra: Extra,
 }
@@ -91,6 +94,7 @@ impl MessageParts {
             stop_reason: None,
             usage: None,
             origin: None,
+            untyped: false,
             extra: Extra::default(),
         }
     }
@@ -102,7 +106,7 @@ impl MessageParts {
                 ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
             )
         };
-        let machine = self.role != Role::User || self.is_summary();
+        let machine = self.role != Role::User || self.untyped || self.is_summary();
         let blocks = if machine { &[] } else { self.content.as_slice() };
         blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
     }

@@ -1,25 +1,29 @@
 //! Taking out of a message what must not leave the thread.
 //!
-//! Every text of a message is looked at, in calls, results and unknown wire fields too, and the
+//! Every text of a message is looked at as it reads: names and ids of calls, numbers and escaped texts
+//! in their inputs, unknown wire fields. Only what is encrypted, signatures and bytes are not. The
 //! blocks stay where they are: a plan that was made for what is left fits the message itself.
 
-use std::{borrow::Cow, fmt};
-
-use serde_json::Value;
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use super::{
     compaction::CompactionReason,
     content::{
-        ContentBlock, ContextUpdate, Opaque, Summary, SystemReminder, TextBlock, Thinking,
-        ToolResult,
+        Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
+        TextBlock, Thinking, ToolResult,
     },
     extra::Extra,
     json::Json,
     media::{Document, Image, MediaSource},
     message::Message,
-    steps,
+    parts::StopReason,
+    redact_json, steps,
     text::Text,
-    tool::{ServerToolResult, ServerToolUse, ToolInput, ToolUse},
+    tool::{ServerToolResult, ServerToolUse, ToolInput, ToolSpec, ToolUse},
 };
 
 /// Takes out of a text what must not leave the thread: keys, names, addresses.
@@ -73,10 +77,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
-        let blocks = self.content.iter().map(|block| redacted_block(block, redactor));
-        let mut redacted = self.with_content(blocks.collect());
-        redacted.change(|parts| parts.extra = redacted_extra(&self.extra, redactor));
-        redacted
+        Redaction::of(redactor).message(self)
     }
 }
 
@@ -90,150 +91,242 @@ impl CompactionReason {
 
 /// Returns the text without what the redactor takes out; the same handle where nothing goes.
 pub(crate) fn redacted_text(text: &Text, redactor: &dyn Redactor) -> Text {
+    left(text, redactor).map_or_else(|| text.clone(), Text::from)
+}
+
+/// How often a text may be escaped in a text that is escaped itself.
+const ESCAPED: usize = 3;
+
+/// What is left of a text, if the redactor takes anything out. It sees the text as it stands, and as
+/// it reads without the escapes of JSON, which tools write into their output and models into texts.
+fn left(text: &str, redactor: &dyn Redactor) -> Option<String> {
+    let mut left = changed(text, redactor);
+    let mut read = left.clone().map_or(Cow::Borrowed(text), Cow::Owned);
+    for _ in 0..ESCAPED {
+        if !read.contains('\\') {
+            break;
+        }
+        read = redact_json::read(&read).into_owned().into();
+        if let Some(found) = changed(&read, redactor) {
+            left = Some(found.clone());
+            read = found.into();
+        }
+    }
+    left
+}
+
+fn changed(text: &str, redactor: &dyn Redactor) -> Option<String> {
     match redactor.redact(steps::through(text)) {
-        same if *same == **text => text.clone(),
-        other => other.into_owned().into(),
+        same if *same == *text => None,
+        other => Some(other.into_owned()),
     }
 }
 
-fn redacted_block(block: &ContentBlock, redactor: &dyn Redactor) -> ContentBlock {
-    let text = |text: &Text| redacted_text(text, redactor);
-    let json = |json: &Json| redacted_json(json, redactor);
-    let extra = |extra: &Extra| redacted_extra(extra, redactor);
-    let source = |source: &MediaSource| redacted_source(source, redactor);
-    match block {
-        ContentBlock::Text(block) => {
-            TextBlock { text: text(&block.text), extra: extra(&block.extra) }.into()
-        }
-        ContentBlock::Image(image) => {
-            Image { source: source(&image.source), extra: extra(&image.extra) }.into()
-        }
-        ContentBlock::Document(document) => {
-            let (title, context) = (document.title.as_ref(), document.context.as_ref());
-            let (title, context) = (title.map(text), context.map(text));
-            let (source, extra) = (source(&document.source), extra(&document.extra));
-            Document { source, title, context, extra }.into()
-        }
-        ContentBlock::Thinking(thought) => redacted_thought(thought, redactor).into(),
-        ContentBlock::ToolUse(call) => {
-            let input = redacted_input(&call.input, redactor);
-            ToolUse { input, extra: extra(&call.extra), ..call.clone() }.into()
-        }
-        ContentBlock::ToolResult(result) => {
-            let content = result.content.iter().map(|block| redacted_block(block, redactor));
-            let content = content.collect();
-            ToolResult { content, extra: extra(&result.extra), ..result.clone() }.into()
-        }
-        ContentBlock::ServerToolUse(call) => {
-            let input = json(&call.input);
-            ServerToolUse { input, extra: extra(&call.extra), ..call.clone() }.into()
-        }
-        ContentBlock::ServerToolResult(result) => {
-            let content = json(&result.content);
-            ServerToolResult { content, extra: extra(&result.extra), ..result.clone() }.into()
-        }
-        ContentBlock::SystemReminder(block) => {
-            SystemReminder { text: text(&block.text), extra: extra(&block.extra) }.into()
-        }
-        ContentBlock::ContextUpdate(update) => ContextUpdate {
-            paths: update.paths.iter().map(text).collect(),
-            text: text(&update.text),
-            extra: extra(&update.extra),
-        }
-        .into(),
-        ContentBlock::Summary(summary) => redacted_summary(summary, redactor).into(),
-        ContentBlock::Opaque(opaque) => {
-            Opaque { value: json(&opaque.value), ..opaque.clone() }.into()
-        }
-        ContentBlock::RedactedThinking(_) | ContentBlock::Checkpoint(_) => block.clone(),
+/// One pass of a redactor over messages that belong together.
+///
+/// A name or an id that holds what must not leave gets a stand-in, the same one wherever it stands
+/// and no other's, so that calls and results still belong to each other.
+pub(crate) struct Redaction<'r> {
+    redactor: &'r dyn Redactor,
+    /// The stand-in of each word.
+    words: HashMap<Text, Text>,
+    taken: HashSet<Text>,
+}
+
+impl<'r> Redaction<'r> {
+    pub(crate) fn of(redactor: &'r dyn Redactor) -> Self {
+        Self { redactor, words: HashMap::new(), taken: HashSet::new() }
     }
-}
 
-fn redacted_input(input: &ToolInput, redactor: &dyn Redactor) -> ToolInput {
-    match input {
-        ToolInput::Json(input) => ToolInput::Json(redacted_json(input, redactor)),
-        ToolInput::Text(input) => ToolInput::Text(redacted_text(input, redactor)),
-    }
-}
-
-fn redacted_thought(thought: &Thinking, redactor: &dyn Redactor) -> Thinking {
-    let text = redacted_text(&thought.text, redactor);
-    let signature = thought.signature.clone().filter(|_| text == thought.text);
-    Thinking { text, signature, extra: redacted_extra(&thought.extra, redactor) }
-}
-
-fn redacted_summary(summary: &Summary, redactor: &dyn Redactor) -> Summary {
-    let mut batches = summary.batches.clone();
-    for batch in &mut batches {
-        batch.text = redacted_text(&batch.text, redactor);
-    }
-    Summary {
-        text: redacted_text(&summary.text, redactor),
-        batches,
-        extra: redacted_extra(&summary.extra, redactor),
-        ..summary.clone()
-    }
-}
-
-fn redacted_source(source: &MediaSource, redactor: &dyn Redactor) -> MediaSource {
-    match source {
-        MediaSource::Url { url } => MediaSource::Url { url: redacted_text(url, redactor) },
-        MediaSource::Text { media_type, text } => MediaSource::Text {
-            media_type: media_type.clone(),
-            text: redacted_text(text, redactor),
-        },
-        MediaSource::Opaque { codec, value } => {
-            MediaSource::Opaque { codec: codec.clone(), value: redacted_json(value, redactor) }
-        }
-        MediaSource::Base64 { .. } | MediaSource::File { .. } => source.clone(),
-    }
-}
-
-fn redacted_extra(extra: &Extra, redactor: &dyn Redactor) -> Extra {
-    let Some(codec) = extra.codec() else { return Extra::default() };
-    let fields = extra.fields().map(|(key, json)| (key, redacted_json(json, redactor)));
-    Extra::new(codec, fields)
-}
-
-/// Looks at the texts in a JSON value as they are read, so that no escape hides what they hold.
-fn redacted_json(json: &Json, redactor: &dyn Redactor) -> Json {
-    // What nests too deep to be looked at does not leave at all.
-    let Ok(mut value) = json.to_value() else { return Json::default() };
-    if redact_value(&mut value, redactor) { Json::from(value) } else { json.clone() }
-}
-
-/// Returns whether anything was taken out. The depth is that of JSON that was read, at most 128.
-fn redact_value(value: &mut Value, redactor: &dyn Redactor) -> bool {
-    let redact = |text: &mut String| {
-        let left = redactor.redact(steps::through(text));
-        let changed = *left != **text;
-        if changed {
-            *text = left.into_owned();
-        }
-        changed
-    };
-    match value {
-        Value::String(text) => redact(text),
-        Value::Array(items) => {
-            items.iter_mut().fold(false, |changed, item| redact_value(item, redactor) | changed)
-        }
-        Value::Object(fields) => {
-            let mut changed = false;
-            let old = std::mem::take(fields);
-            for (mut key, mut value) in old {
-                changed |= redact(&mut key) | redact_value(&mut value, redactor);
-                fields.insert(key, value);
+    pub(crate) fn message(&mut self, message: &Message) -> Message {
+        let blocks = message.content.iter().map(|block| self.block(block)).collect();
+        let mut redacted = message.with_content(blocks);
+        redacted.change(|parts| {
+            parts.extra = self.extra(&parts.extra);
+            if let Some(StopReason::Other(reason)) = &parts.stop_reason {
+                parts.stop_reason = Some(StopReason::Other(self.text(reason)));
             }
-            changed
+            if let Some(origin) = &mut parts.origin {
+                origin.provider = self.text(&origin.provider);
+                origin.model = origin.model.as_ref().map(|model| self.text(model));
+            }
+        });
+        redacted
+    }
+
+    pub(crate) fn tool(&mut self, tool: &ToolSpec) -> ToolSpec {
+        ToolSpec {
+            name: self.word(&tool.name),
+            description: self.text(&tool.description),
+            input_schema: self.json(&tool.input_schema),
+            extra: self.extra(&tool.extra),
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+
+    fn text(&self, text: &Text) -> Text {
+        redacted_text(text, self.redactor)
+    }
+
+    /// A name or an id.
+    fn word(&mut self, word: &Text) -> Text {
+        if let Some(known) = self.words.get(word) {
+            return known.clone();
+        }
+        let Some(left) = left(word, self.redactor) else { return word.clone() };
+        let mut stand_in = Text::from(left.as_str());
+        for number in 2.. {
+            if self.taken.insert(stand_in.clone()) {
+                break;
+            }
+            stand_in = format!("{left}-{number}").into();
+        }
+        self.words.insert(word.clone(), stand_in.clone());
+        stand_in
+    }
+
+    /// Looks at the texts and numbers in a JSON value as they are read, so that no escape hides what
+    /// they hold.
+    fn json(&self, json: &Json) -> Json {
+        redact_json::redacted(json, &mut |text| left(text, self.redactor))
+    }
+
+    fn extra(&self, extra: &Extra) -> Extra {
+        let Some(codec) = extra.codec() else { return Extra::default() };
+        let key = |key: &str| left(key, self.redactor).unwrap_or_else(|| key.to_owned());
+        Extra::new(codec, extra.fields().map(|(name, json)| (key(name), self.json(json))))
+    }
+
+    fn block(&mut self, block: &ContentBlock) -> ContentBlock {
+        match block {
+            ContentBlock::Text(block) => {
+                TextBlock { text: self.text(&block.text), extra: self.extra(&block.extra) }.into()
+            }
+            ContentBlock::Image(image) => {
+                let (source, extra) = (self.source(&image.source), self.extra(&image.extra));
+                Image { source, extra }.into()
+            }
+            ContentBlock::Document(document) => Document {
+                source: self.source(&document.source),
+                title: document.title.as_ref().map(|title| self.text(title)),
+                context: document.context.as_ref().map(|context| self.text(context)),
+                extra: self.extra(&document.extra),
+            }
+            .into(),
+            ContentBlock::Thinking(thought) => self.thought(thought).into(),
+            ContentBlock::RedactedThinking(thought) => {
+                RedactedThinking { extra: self.extra(&thought.extra), ..thought.clone() }.into()
+            }
+            ContentBlock::SystemReminder(block) => {
+                SystemReminder { text: self.text(&block.text), extra: self.extra(&block.extra) }
+                    .into()
+            }
+            ContentBlock::ContextUpdate(update) => ContextUpdate {
+                paths: update.paths.iter().map(|path| self.text(path)).collect(),
+                text: self.text(&update.text),
+                extra: self.extra(&update.extra),
+            }
+            .into(),
+            ContentBlock::Checkpoint(mark) => {
+                Checkpoint { extra: self.extra(&mark.extra), ..mark.clone() }.into()
+            }
+            ContentBlock::Summary(summary) => self.summary(summary).into(),
+            ContentBlock::Opaque(opaque) => {
+                Opaque { value: self.json(&opaque.value), ..opaque.clone() }.into()
+            }
+            ContentBlock::ToolUse(_)
+            | ContentBlock::ToolResult(_)
+            | ContentBlock::ServerToolUse(_)
+            | ContentBlock::ServerToolResult(_) => self.call(block),
+        }
+    }
+
+    /// A call or a result.
+    fn call(&mut self, block: &ContentBlock) -> ContentBlock {
+        match block {
+            ContentBlock::ToolUse(call) => ToolUse {
+                id: self.word(&call.id),
+                name: self.word(&call.name),
+                input: self.input(&call.input),
+                extra: self.extra(&call.extra),
+            }
+            .into(),
+            ContentBlock::ToolResult(result) => ToolResult {
+                tool_use_id: self.word(&result.tool_use_id),
+                content: result.content.iter().map(|block| self.block(block)).collect(),
+                extra: self.extra(&result.extra),
+                ..result.clone()
+            }
+            .into(),
+            ContentBlock::ServerToolUse(call) => ServerToolUse {
+                id: self.word(&call.id),
+                name: self.word(&call.name),
+                input: self.json(&call.input),
+                extra: self.extra(&call.extra),
+            }
+            .into(),
+            ContentBlock::ServerToolResult(result) => ServerToolResult {
+                tool_use_id: self.word(&result.tool_use_id),
+                kind: self.text(&result.kind),
+                content: self.json(&result.content),
+                extra: self.extra(&result.extra),
+            }
+            .into(),
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Document(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Opaque(_) => block.clone(),
+        }
+    }
+
+    fn input(&self, input: &ToolInput) -> ToolInput {
+        match input {
+            ToolInput::Json(input) => ToolInput::Json(self.json(input)),
+            ToolInput::Text(input) => ToolInput::Text(self.text(input)),
+        }
+    }
+
+    fn thought(&self, thought: &Thinking) -> Thinking {
+        let text = self.text(&thought.text);
+        let signature = thought.signature.clone().filter(|_| text == thought.text);
+        Thinking { text, signature, extra: self.extra(&thought.extra) }
+    }
+
+    fn summary(&self, summary: &Summary) -> Summary {
+        let mut batches = summary.batches.clone();
+        for batch in &mut batches {
+            batch.text = self.text(&batch.text);
+        }
+        let (text, extra) = (self.text(&summary.text), self.extra(&summary.extra));
+        Summary { text, batches, extra, ..summary.clone() }
+    }
+
+    fn source(&self, source: &MediaSource) -> MediaSource {
+        match source {
+            MediaSource::Base64 { media_type, data } => {
+                MediaSource::Base64 { media_type: self.text(media_type), data: data.clone() }
+            }
+            MediaSource::Url { url } => MediaSource::Url { url: self.text(url) },
+            MediaSource::File { id } => MediaSource::File { id: self.text(id) },
+            MediaSource::Text { media_type, text } => {
+                MediaSource::Text { media_type: self.text(media_type), text: self.text(text) }
+            }
+            MediaSource::Opaque { codec, value } => {
+                MediaSource::Opaque { codec: codec.clone(), value: self.json(value) }
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Batch, BatchId, RedactedThinking, Role};
+    use crate::message::{Batch, BatchId, Role};
 
     #[derive(Debug)]
     struct Secret;

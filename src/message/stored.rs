@@ -24,6 +24,8 @@ struct Written<'m> {
     origin: Option<&'m Origin>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     prefix_rewritten: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    untyped: bool,
     #[serde(skip_serializing_if = "Extra::is_empty")]
     extra: &'m Extra,
 }
@@ -42,12 +44,14 @@ struct Read {
     #[serde(default)]
     prefix_rewritten: bool,
     #[serde(default)]
+    untyped: bool,
+    #[serde(default)]
     extra: Extra,
 }
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let MessageParts { role, content, stop_reason, usage, origin, extra } = &**self;
+        let MessageParts { role, content, stop_reason, usage, origin, untyped, extra } = &**self;
         let written = Written {
             role: *role,
             content,
@@ -55,6 +59,7 @@ impl Serialize for Message {
             usage: *usage,
             origin: origin.as_ref(),
             prefix_rewritten: self.prefix_rewritten,
+            untyped: *untyped,
             extra,
         };
         written.serialize(serializer)
@@ -70,6 +75,7 @@ impl<'de> Deserialize<'de> for Message {
             stop_reason: read.stop_reason,
             usage: read.usage,
             origin: read.origin,
+            untyped: read.untyped,
             extra: read.extra,
         });
         message.prefix_rewritten = read.prefix_rewritten;
@@ -93,6 +99,15 @@ mod tests {
         parts.extra = Extra::new("x", [("a", Json::parse("1.0").unwrap())]);
         assert_eq!(serde_json::to_string(&message).unwrap(), text);
         assert_eq!(serde_json::from_str::<Message>(text).unwrap(), message);
+    }
+
+    #[test]
+    fn the_mark_of_what_nobody_typed_comes_back() {
+        let text = r#"{"role":"user","content":[{"type":"text","text":"hi"}],"untyped":true}"#;
+        let message = Message::user("hi").untyped();
+        assert_eq!(serde_json::to_string(&message).unwrap(), text);
+        let read: Message = serde_json::from_str(text).unwrap();
+        assert!(read == message && !read.is_typed());
     }
 
     #[test]

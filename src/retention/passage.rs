@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -34,6 +35,7 @@ pub(super) enum Kind {
 /// Tells of every text of a message, in order, without the colours of terminals.
 pub(super) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     let speaker = match message.role {
+        Role::User if message.untyped => Speaker::Tool,
         Role::User => Speaker::User,
         Role::System | Role::Assistant => Speaker::Assistant,
     };
@@ -53,6 +55,9 @@ pub(super) fn fingerprint(message: &Message) -> u64 {
 fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     match block {
         ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, tell),
+        ContentBlock::Text(block) if speaker == Speaker::Tool => {
+            tell(speaker, Kind::Output, &block.text);
+        }
         ContentBlock::Text(block) => tell(speaker, Kind::Said, &block.text),
         ContentBlock::Document(document) => of_document(document, tell),
         ContentBlock::ToolUse(call) => of_input(&call.input, tell),
@@ -86,20 +91,23 @@ fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker
 const MACHINE: [&str; 7] =
     ["output", "stdout", "stderr", "result", "returncode", "observation", "environment"];
 
-/// What a user message says, and what a host put into it between tags that begin a line.
+/// What a user message says, and what a host put into it between tags that begin a line. What stands
+/// within may hold the tag that closes it, so it goes on to the last one.
 fn of_user(text: &str, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
-    let mut rest = text;
-    while let Some((at, name)) = next_machine_tag(rest) {
-        let closing = format!("</{name}>");
+    let closed = steps::through(text).match_indices("</");
+    let closed = closed.filter_map(|(at, mark)| Some((machine(text.get(at + mark.len()..)?)?, at)));
+    let closings: HashMap<&str, usize> = closed.collect();
+    let mut start = 0;
+    while let Some((at, name)) = text.get(start..).and_then(next_machine_tag) {
+        let at = start + at;
         // Without an end, nobody can tell what is whose.
-        let found = rest.get(at..).and_then(|rest| steps::up_to(rest, rest.find(&closing)));
-        let Some(length) = found else { break };
-        let end = at + length + closing.len();
-        tell(Speaker::User, Kind::Said, rest.get(..at).unwrap_or_default());
-        tell(Speaker::Tool, Kind::Output, rest.get(at..end).unwrap_or_default());
-        rest = rest.get(end..).unwrap_or_default();
+        let Some(last) = closings.get(name).filter(|last| **last > at) else { break };
+        let end = last + "</>".len() + name.len();
+        tell(Speaker::User, Kind::Said, text.get(start..at).unwrap_or_default());
+        tell(Speaker::Tool, Kind::Output, text.get(at..end).unwrap_or_default());
+        start = end;
     }
-    tell(Speaker::User, Kind::Said, rest);
+    tell(Speaker::User, Kind::Said, text.get(start..).unwrap_or_default());
 }
 
 /// The next tag of a machine that begins a line or what is left of one: where, and its name.

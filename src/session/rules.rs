@@ -4,7 +4,7 @@ use super::{error::SessionError, session::Session};
 use crate::{
     ledger::{Ledger, RuleId, TITLE},
     log::{Event, RuleChange},
-    message::{Message, Messages, Text},
+    message::{Message, Messages, Text, redact::redacted_text},
 };
 
 impl Session {
@@ -51,7 +51,10 @@ impl Session {
     /// [`SessionError::Rule`] for a text that is blank, too long, or one rule too many.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
-        let told = self.shown(text.to_string());
+        let told = match &self.settings.redactor {
+            Some(redactor) => redacted_text(&text, redactor.as_ref()),
+            None => text.clone(),
+        };
         let mut rules = self.rules().clone();
         let id = rules.add(&told)?;
         self.change_rule(RuleChange::Added { text })?;

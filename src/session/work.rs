@@ -12,7 +12,7 @@ use crate::{
     log::{Event, LocalNotice},
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
-        StopReason, SystemReminder, Text, ToolUse, Turn, Usage,
+        StopReason, SystemReminder, Text, ToolUse, Turn, Usage, redact::redacted_text,
     },
     model::cut_short,
     strategy::StrategyError,
@@ -436,7 +436,7 @@ impl Session {
     /// A line that may be shown anywhere.
     pub(super) fn shown(&self, line: String) -> Text {
         match &self.settings.redactor {
-            Some(redactor) => redactor.redact(&line).into_owned().into(),
+            Some(redactor) => redacted_text(&line.into(), redactor.as_ref()),
             None => line.into(),
         }
     }

@@ -31,6 +31,7 @@ mod fold_batches;
 mod keep_recent;
 mod ladder;
 mod net;
+mod redacted;
 mod registry;
 mod rules;
 mod settle;

@@ -41,11 +41,11 @@ impl Snapshot {
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
         let unsaid = unsaid(self.rules().active(), after, self.system());
-        let list = ledger::titled(&unsaid, RULES_TOKENS, counter);
+        let list = ledger::titled(&unsaid, self.rules().left_out(), RULES_TOKENS, counter);
         let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
         let shorter = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
-        let within = ledger::titled(&unsaid, room, counter);
+        let within = ledger::titled(&unsaid, self.rules().left_out(), room, counter);
         let texts = [(own.as_str(), list.as_str()), (&shorter, &list), (&own, &within), (&own, "")];
         for (own, list) in texts {
             let text = joined(own, list);
@@ -74,7 +74,12 @@ impl Snapshot {
         }
         let unsaid = unsaid(self.rules().active(), after, self.system());
         let room = self.room(after, brief).saturating_sub(self.stamp_tokens());
-        let list = ledger::titled(&unsaid, room.min(RULES_TOKENS), self.counter());
+        let list = ledger::titled(
+            &unsaid,
+            self.rules().left_out(),
+            room.min(RULES_TOKENS),
+            self.counter(),
+        );
         if list.is_empty() {
             return proposal;
         }

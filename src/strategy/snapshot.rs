@@ -12,7 +12,7 @@ use crate::{
     log::Thread,
     message::{
         CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
-        SharedVec, Text, Timestamp, ToolSpec,
+        SharedVec, Text, Timestamp, ToolSpec, redact::Redaction,
     },
     retention::{AuditOptions, Facts},
     tokens::{ByteEstimate, TokenCounter},
@@ -270,10 +270,13 @@ impl Snapshot {
     /// ```
     #[must_use]
     pub fn redacted(self, redactor: &dyn Redactor) -> Self {
-        let redacted = |messages: &Messages| -> Messages {
-            messages.iter().map(|message| message.redacted(redactor)).collect()
+        let mut redaction = Redaction::of(redactor);
+        let mut redacted = |messages: &Messages| -> Messages {
+            messages.iter().map(|message| redaction.message(message)).collect()
         };
-        Self { messages: redacted(&self.messages), system: redacted(&self.system), ..self }
+        let (messages, system) = (redacted(&self.messages), redacted(&self.system));
+        let tools = self.tools.iter().map(|tool| redaction.tool(tool)).collect();
+        Self { messages, system, tools, ..self }
     }
 
     /// Returns the thread without the reasoning that a compaction strips in any case. What is left

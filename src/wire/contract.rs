@@ -94,7 +94,7 @@ pub struct DecodeOptions {
 pub struct Recognise {
     /// `<checkpoint:a1b2c3>` as the last block of a user message.
     pub checkpoints: bool,
-    /// `<system-reminder>` blocks of user messages.
+    /// `<system-reminder>` and `<context-update>` blocks of user messages.
     pub reminders: bool,
     /// `<conversation-summary>` blocks of user messages.
     pub summaries: bool,

@@ -2,6 +2,7 @@
 
 use super::{
     contract::{Adjustment, Change},
+    texts,
     tree::{Object, Tree},
 };
 use crate::{
@@ -22,7 +23,8 @@ pub(super) const CONTINUE: &str = "Please continue.";
 /// Returns the messages as some provider accepts them, each with its index in the request, and
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
-    let (messages, repairs) = legality::repair_numbered(messages.to_vec());
+    let (mut messages, repairs) = legality::repair_numbered(messages.to_vec());
+    texts::hide_forms(&mut messages);
     let mut notes = Notes { codec, message: None, adjustments: Vec::new() };
     notes.adjustments = repairs
         .into_iter()

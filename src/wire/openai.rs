@@ -13,7 +13,7 @@ use super::{
     tree::{Object, Tree},
 };
 use crate::message::{
-    Document, Json, MediaSource, Request, Text, ToolChoice, ToolInput, ToolSpec, ToolUse,
+    Document, Json, MediaSource, Request, Text, ToolChoice, ToolInput, ToolSpec, ToolUse, markup,
 };
 
 /// Whether the body names a model to go on with the thread; without one it is a thread at rest.
@@ -38,7 +38,7 @@ pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
 pub(super) fn document_text(document: &Document, text: &str, notes: &mut Notes) -> Text {
     notes.note(Change::BlockAsText { kind: "document".into() });
     let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([text]);
-    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
+    let written = markup::plain(&lines.collect::<Vec<_>>().join("\n").into());
     // The fields of a file mean nothing on text.
     let _ = notes.own_fields(&document.extra).count();
     written

@@ -110,6 +110,9 @@ impl Held {
                 inner.iter().for_each(|inner| self.add(inner));
                 self.whole.insert(text.trim().to_owned());
                 self.texts.push(text.clone());
+                if text.contains("<\\") || text.contains("</\\") {
+                    self.texts.push(bare(text));
+                }
             }
             Value::Array(items) => items.iter().for_each(|item| self.add(item)),
             Value::Object(fields) => fields.values().for_each(|field| self.add(field)),
@@ -124,6 +127,7 @@ impl Held {
                 self.whole.contains(text)
                     || self.whole.contains(&text.replace('+', "-").replace('/', "_"))
                     || self.texts.iter().any(|held| held.contains(text))
+                    || self.texts.iter().any(|held| held.contains(&bare(text)))
             }
             Content::Tree(tree) => {
                 let text = tree.to_string();
@@ -131,6 +135,11 @@ impl Held {
             }
         }
     }
+}
+
+/// A text without the backslashes that keep tags of ours in it from being read as such.
+fn bare(text: &str) -> String {
+    text.replace("<\\", "<").replace("</\\", "</")
 }
 
 /// Gives every piece of a thread a word of its own, so that none can be taken for another.

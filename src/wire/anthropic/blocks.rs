@@ -22,22 +22,25 @@ use crate::{
 
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let items = fields::items(raw)?;
-    let last = items.len().saturating_sub(1);
-    let read =
-        |(index, item)| read_item(NAME, item, |fields| read_known(fields, speaker, index == last));
-    Some(items.into_iter().enumerate().map(read).collect())
+    let read = |item| read_item(NAME, item, read_known);
+    let mut blocks: Vec<ContentBlock> = fields::items(raw)?.into_iter().map(read).collect();
+    let last = blocks.len().checked_sub(1);
+    speaker.recognise(&mut blocks, last);
+    Some(blocks)
 }
 
 /// Reads a content that is one string.
 pub(super) fn read_string(text: Text, speaker: Speaker) -> ContentBlock {
-    speaker.text(TextBlock::new(text), true)
+    let mut block = [TextBlock::new(text).into()];
+    speaker.recognise(&mut block, Some(0));
+    let [block] = block;
+    block
 }
 
-fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
+fn read_known(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let kind = fields.take_word("type")?;
     match kind.as_ref() {
-        "text" => read_text(fields, speaker, last),
+        "text" => Some(read_plain(fields)?.into()),
         "thinking" => read_thinking(fields),
         "redacted_thinking" => read_redacted(fields),
         "tool_use" => read_tool_use(fields),
@@ -55,10 +58,6 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
         "text" => Some(read_plain(fields)?.into()),
         medium => read_medium(medium, fields),
     }
-}
-
-fn read_text(fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
-    Some(speaker.text(read_plain(fields)?, last))
 }
 
 fn read_plain(mut fields: Fields<'_>) -> Option<TextBlock> {
@@ -183,8 +182,11 @@ mod tests {
 
     fn read(text: &str, role: Role, recognise: Recognise) -> ContentBlock {
         let list = format!("[{text}]");
-        let blocks =
-            read_all(serde_json::from_str(&list).unwrap(), Speaker { role, recognise }).unwrap();
+        let blocks = read_all(
+            serde_json::from_str(&list).unwrap(),
+            Speaker { codec: NAME, role, recognise },
+        )
+        .unwrap();
         blocks.into_iter().next().unwrap()
     }
 

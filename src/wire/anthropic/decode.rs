@@ -45,7 +45,7 @@ fn read_message(
     }
     let content_path = Path::Field(&path, "content");
     let raw = fields.take("content").ok_or_else(|| content_path.missing(CONTENT))?;
-    let content = read_content(raw, Speaker { role, recognise }, &mut forms)
+    let content = read_content(raw, Speaker { codec: NAME, role, recognise }, &mut forms)
         .ok_or_else(|| content_path.mismatch(CONTENT, raw))?;
     // Other codecs must know whose signatures these are.
     let reasons = content.iter().any(ContentBlock::is_reasoning);
@@ -70,7 +70,7 @@ fn read_content(raw: Raw<'_>, speaker: Speaker, forms: &mut Forms) -> Option<Vec
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };
     let mut own = Forms::of(NAME);
-    let speaker = Speaker { role: Role::System, recognise: Recognise::default() };
+    let speaker = Speaker { codec: NAME, role: Role::System, recognise: Recognise::default() };
     let content = match raw.get() {
         "null" => Vec::new(),
         _ => read_content(raw, speaker, &mut own)

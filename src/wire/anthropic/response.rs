@@ -21,7 +21,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     check_type(&fields)?;
     let path = Path::Field(&Path::Body, "content");
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
-    let speaker = Speaker { role: Role::Assistant, recognise: Recognise::default() };
+    let speaker = Speaker { codec: NAME, role: Role::Assistant, recognise: Recognise::default() };
     let content = blocks::read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
     let usage = fields.get("usage").and_then(read_usage);
     let stop_reason = fields.take_text("stop_reason");

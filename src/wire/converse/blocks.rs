@@ -10,13 +10,13 @@ use super::{
 use crate::{
     message::{
         ContentBlock, Document, Image, Json, RedactedThinking, Role, ServerToolResult,
-        ServerToolUse, TextBlock, Thinking, ToolResult, ToolUse,
+        ServerToolUse, TextBlock, Thinking, ToolResult, ToolUse, markup,
     },
     wire::{
         extras::read_item,
         fields::{self, Fields},
         raw::Raw,
-        texts::Speaker,
+        texts::{Speaker, kept_form},
     },
 };
 
@@ -53,10 +53,10 @@ pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBloc
     };
     // A checkpoint is the last thing that is said; marks for the cache say nothing.
     let last = items.iter().rposition(|item| !is_point(item));
-    let read = |(index, item)| {
-        read_item(NAME, item, |fields| read_known(fields, speaker, Some(index) == last))
-    };
-    Some(items.into_iter().enumerate().map(read).collect())
+    let read = |item| read_item(NAME, item, |fields| read_known(fields, speaker.role));
+    let mut blocks: Vec<ContentBlock> = items.into_iter().map(read).collect();
+    speaker.recognise(&mut blocks, last);
+    Some(blocks)
 }
 
 /// The one key of a block that says what it is; `None` if there is none, or more than one.
@@ -67,26 +67,29 @@ pub(super) fn key(fields: &Fields<'_>) -> Option<&'static str> {
     keys.all(|other| other == first).then_some(first)
 }
 
-fn read_known(mut fields: Fields<'_>, speaker: Speaker, last: bool) -> Option<ContentBlock> {
+fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let key = key(&fields)?;
     let raw = fields.take(key)?;
     match key {
         "text" => {
             let extra = Forms::of(NAME).into_extra(&fields);
-            Some(speaker.text(TextBlock { text: fields::text(raw)?, extra }, last))
+            Some(TextBlock { text: fields::text(raw)?, extra }.into())
         }
         "citationsContent" | "guardContent" => {
             let mut forms = Forms::of(NAME);
             forms.note(key, raw.json());
             let extra = forms.into_extra(&fields);
-            Some(TextBlock { text: media::wrapped_text(key, raw)?, extra }.into())
+            let text = TextBlock { text: media::wrapped_text(key, raw)?, extra };
+            // It is never read as another kind, and goes back in its wrapping.
+            let reads = markup::form(&text.text).is_some();
+            Some(if reads { kept_form(NAME, text) } else { text }.into())
         }
         _ => {
             let (inner, forms) = (Fields::of(raw)?, forms::beside(&fields));
             match key {
                 "reasoningContent" => read_reasoning(inner, forms),
-                "toolUse" => read_tool_use(inner, forms, speaker.role),
-                "toolResult" if speaker.role == Role::Assistant => read_server_result(inner, forms),
+                "toolUse" => read_tool_use(inner, forms, role),
+                "toolResult" if role == Role::Assistant => read_server_result(inner, forms),
                 "toolResult" => read_tool_result(inner, forms),
                 medium => read_medium(medium, inner, forms),
             }
@@ -197,7 +200,8 @@ mod tests {
     };
 
     fn read(text: &str, role: Role, recognise: Recognise) -> Vec<ContentBlock> {
-        read_all(serde_json::from_str(text).unwrap(), Speaker { role, recognise }).unwrap()
+        read_all(serde_json::from_str(text).unwrap(), Speaker { codec: NAME, role, recognise })
+            .unwrap()
     }
 
     #[test]

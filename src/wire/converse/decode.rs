@@ -45,7 +45,7 @@ pub(super) fn read_message(
     }
     let content_path = Path::Field(&path, "content");
     let raw = fields.take("content").ok_or_else(|| content_path.missing(BLOCKS))?;
-    let content = blocks::read_all(raw, Speaker { role, recognise })
+    let content = blocks::read_all(raw, Speaker { codec: NAME, role, recognise })
         .ok_or_else(|| content_path.mismatch(BLOCKS, raw))?;
     // Other codecs must know whose signatures these are, and this one that the model paints.
     let paints = |block| role == Role::Assistant && matches!(block, &ContentBlock::Image(_));
@@ -60,7 +60,7 @@ const BLOCKS: &str = "an array of blocks";
 
 fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
     let Some(raw) = fields.take("system") else { return Ok(None) };
-    let speaker = Speaker { role: Role::System, recognise: Recognise::default() };
+    let speaker = Speaker { codec: NAME, role: Role::System, recognise: Recognise::default() };
     let content = match raw.get() {
         "null" => Vec::new(),
         _ => blocks::read_all(raw, speaker)

@@ -139,7 +139,7 @@ impl Writer {
         // Fields of a document mean nothing on text.
         let _ = self.notes.own_fields(&document.extra).count();
         let lines = document.title.iter().chain(&document.context).chain([text]);
-        Some(lines.map(Text::as_str).collect::<Vec<_>>().join("\n").into())
+        Some(markup::plain(&lines.map(Text::as_str).collect::<Vec<_>>().join("\n").into()))
     }
 
     fn thinking(&mut self, message: &Message, thinking: &Thinking) -> Option<Tree> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{
     calls,
-    marks::{Field, REASONING, keep, mark, opaque_field},
+    marks::{CODEC, Field, REASONING, keep, mark, opaque_field},
     params,
     read_content::{Content, Speaker, content},
 };
@@ -133,7 +133,8 @@ impl Reader<'_> {
     fn user(&mut self, mut fields: Fields<'_>, path: Path<'_>) -> Result<(), WireError> {
         let path = Path::Field(&path, "content");
         let Content { mut blocks, form } = content(fields.take("content"), Speaker::User, path)?;
-        recognise(&mut blocks, self.options.recognise);
+        let last = blocks.len().checked_sub(1);
+        recognise(CODEC, &mut blocks, self.options.recognise, last);
         let extra = keep(&fields, form.into_iter().collect());
         self.thread.push(MessageParts { extra, ..MessageParts::new(Role::User, blocks) }.into());
         Ok(())

@@ -7,7 +7,7 @@ use super::{
     read_items::{Context, Item},
 };
 use crate::{
-    message::{ContentBlock, Extra, Json, Message, MessageParts, Request, Role, Summary, Text},
+    message::{ContentBlock, Message, MessageParts, Request, Role, Summary, Text},
     wire::{
         contract::{DecodeOptions, Recognise, WireError},
         fields::{Fields, Path, is_text, items},
@@ -105,7 +105,8 @@ impl Reader {
             return;
         }
         if message.role == Role::User {
-            recognise(&mut message.content, self.recognise);
+            let last = message.content.len().checked_sub(1);
+            recognise(CODEC, &mut message.content, self.recognise, last);
             message.content.iter_mut().for_each(mark_summary);
         }
         self.open(message);
@@ -137,18 +138,12 @@ fn holds_result(message: &MessageParts) -> bool {
 /// A summary that came as text is nothing that was compacted here.
 fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
-        *extra = marked_too(extra, mark("~as", "text"));
+        let (key, word) = mark("~as", "text");
+        *extra = extra.with(CODEC, key, word);
     }
 }
 
 fn with_mark(mut message: MessageParts, field: Field) -> MessageParts {
-    message.extra = marked_too(&message.extra, field);
+    message.extra = message.extra.with(CODEC, field.0, field.1);
     message
-}
-
-/// Returns the extra fields with one mark more.
-fn marked_too(extra: &Extra, (key, word): Field) -> Extra {
-    let fields = extra.of(CODEC).map(|(key, json)| (Text::from(key), json.clone()));
-    let fields: Vec<(Text, Json)> = fields.chain([(key.into(), word)]).collect();
-    Extra::new(CODEC, fields)
 }

@@ -1,0 +1,79 @@
+//! Failures without what must not leave: models and providers put what they were sent into words.
+
+use super::{
+    chunked::options::RunError,
+    contract::{Rung, StrategyError},
+    fold_batches::error::FoldError,
+};
+use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
+
+impl StrategyError {
+    /// Returns the error without what the redactor takes out of the words of models and providers.
+    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
+        let text = |text: &Text| redacted_text(text, redactor);
+        match self {
+            Self::NothingToCompact { reason } => Self::NothingToCompact { reason: text(&reason) },
+            Self::Model(error) => Self::Model(Box::new(of_model(*error, redactor))),
+            Self::BlankSummary { stop_reason } => {
+                Self::BlankSummary { stop_reason: stopped(stop_reason, redactor) }
+            }
+            Self::CalledTool { tool } => Self::CalledTool { tool: text(&tool) },
+            Self::Incomplete { stop_reason } => {
+                Self::Incomplete { stop_reason: stopped(stop_reason, redactor) }
+            }
+            Self::Run(error) => Self::Run(Box::new(match *error {
+                RunError::Stopped { chunk, reason } => {
+                    RunError::Stopped { chunk, reason: stopped(reason, redactor) }
+                }
+                RunError::Model { chunk, kind, message } => {
+                    RunError::Model { chunk, kind, message: text(&message) }
+                }
+                error => error,
+            })),
+            Self::Fold(error) => Self::Fold(Box::new(match *error {
+                FoldError::Exhausted { chunk, tries, kind, message } => {
+                    FoldError::Exhausted { chunk, tries, kind, message: text(&message) }
+                }
+                error => error,
+            })),
+            Self::NoRung { rungs } => {
+                let rung = |rung: Rung| Rung {
+                    failure: rung.failure.map(|failure| failure.redacted(redactor)),
+                    ..rung
+                };
+                Self::NoRung { rungs: rungs.into_iter().map(rung).collect() }
+            }
+            error @ (Self::NeedsModel
+            | Self::TooLong { .. }
+            | Self::Plan(_)
+            | Self::Rejected(_)
+            | Self::KeepsTooLittle(_)
+            | Self::TooManyCalls { .. }) => error,
+        }
+    }
+}
+
+/// A source is let go where it, or what is said of it, holds what must not leave.
+fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
+    let message = redacted_text(&error.message, redactor);
+    let source = std::error::Error::source(&error);
+    let mut sources = std::iter::successors(source, |source| source.source());
+    let shows = |source: &dyn std::error::Error| {
+        let words = Text::from(source.to_string());
+        redacted_text(&words, redactor) != words
+    };
+    if message == error.message && !sources.any(shows) {
+        return error;
+    }
+    let usage = error.usage;
+    let mut clean = ModelError::new(error.kind, message);
+    clean.usage = usage;
+    clean
+}
+
+fn stopped(reason: StopReason, redactor: &dyn Redactor) -> StopReason {
+    match reason {
+        StopReason::Other(words) => StopReason::Other(redacted_text(&words, redactor)),
+        reason => reason,
+    }
+}
