@@ -42,6 +42,14 @@ const BODIES: [&str; 6] = [
     r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":[]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2"}]}]}"#,
 ];
 
+/// Bodies of which an earlier version made something else the second time than the first.
+const FOUND: [&str; 4] = [
+    r#"{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"tool_search_output","call_id":"c"}]}"#,
+    r#"{"messages":[{"reasoning_content":"Hm.","role":"assistant","tool_calls":[{}]}]}"#,
+    r#"{"messages":[{"role":"assistant","function_call":{}},{"role":"function","content":"x"}]}"#,
+    r#"{"input":[{"type":"program","id":"a","call_id":"p"},{"type":"program","id":"a","call_id":"q"},{"type":"program_output","call_id":"q"},{"type":"tool_search_output","execution":"server"}]}"#,
+];
+
 /// Lines of a log, with and without a header.
 const LOGS: [&str; 3] = [
     concat!(
@@ -159,6 +167,9 @@ fn unchanged_inputs_are_valid() {
     for body in BODIES {
         let body = body.split('\0').next().unwrap();
         serde_json::from_str::<serde_json::Value>(body).unwrap();
+        wire_decode::check(wire_decode::CODECS, body.as_bytes());
+    }
+    for body in FOUND {
         wire_decode::check(wire_decode::CODECS, body.as_bytes());
     }
     for plan in PLANS {

@@ -11,6 +11,7 @@ use crate::{
         contract::Change,
         ids::Ids,
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -35,10 +36,12 @@ pub(super) struct Draft {
 impl Draft {
     pub(super) fn new(index: usize, message: &Message, notes: &mut Notes) -> Self {
         let mut fields = wire_fields(&message.extra, notes);
-        if fields.get("tool_calls").is_some_and(is_empty_array) {
-            fields.remove("tool_calls");
-            let (codec, fields) = (CODEC.into(), vec!["tool_calls".into()]);
-            notes.note(Change::FieldsDropped { codec, fields });
+        for (key, is_of_nothing) in NO_CALLS {
+            if fields.get(key).is_some_and(is_of_nothing) {
+                fields.remove(key);
+                let (codec, fields) = (CODEC.into(), vec![key.into()]);
+                notes.note(Change::FieldsDropped { codec, fields });
+            }
         }
         Self {
             index,
@@ -182,9 +185,14 @@ impl Draft {
     }
 }
 
-fn is_empty_array(tree: &Tree) -> bool {
-    matches!(tree, Tree::Raw(json) if json.as_str() == "[]")
-}
+/// Fields that say of a call that there is none, which the provider refuses.
+const NO_CALLS: [(&str, fn(&Tree) -> bool); 2] = [
+    ("tool_calls", |tree| matches!(tree, Tree::Raw(json) if json.as_str() == "[]")),
+    (
+        "function_call",
+        |tree| matches!(tree, Tree::Raw(json) if json.is_object() && calls::is_of_nothing(Raw::of(json))),
+    ),
+];
 
 /// An answer's audio comes with its sound; a request names it by its id alone.
 fn audio(value: &Json) -> Tree {

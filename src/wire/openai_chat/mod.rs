@@ -53,7 +53,7 @@
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
 //! | documents of text or an address | text | `BlockAsText` |
 //! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
-//! | fields that another codec read, an empty `tool_calls` | nothing | `FieldsDropped` |
+//! | fields that another codec read, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
 //! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!

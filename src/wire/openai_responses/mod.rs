@@ -15,6 +15,7 @@
 //! | `apply_patch_call`, `computer_call`, `local_shell_call`, `shell_call`, `tool_search_call` | [`ToolUse`] of the name of its type, the whole item as its input; an opaque block where the provider answered it in the same response |
 //! | the answers to all of these | [`ToolResult`]; an opaque block where the call is not in the input but may be stored |
 //! | `web_search_call`, `file_search_call`, `code_interpreter_call`, `mcp_call` | [`ServerToolUse`], the whole item as its input |
+//! | `program` and `program_output`, `tool_search_call` and `tool_search_output` that the provider carries out (`"execution":"server"`) | [`ServerToolUse`] and [`ServerToolResult`], the whole item as input and content; the answer may come in a later response |
 //! | `compaction`, `compaction_trigger`, `item_reference`, `image_generation_call`, and whatever else | [`Opaque`] |
 //!
 //! | part or field | here |
@@ -98,7 +99,8 @@ use super::{
 };
 #[cfg(doc)]
 use crate::message::{
-    Document, Image, Opaque, ServerToolUse, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+    Document, Image, Opaque, ServerToolResult, ServerToolUse, TextBlock, Thinking, ToolResult,
+    ToolSpec, ToolUse,
 };
 use crate::message::{Request, Turn};
 
