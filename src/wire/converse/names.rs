@@ -1,7 +1,8 @@
 //! The ids of calls and the names of documents: which are legal, and what becomes of the others.
 
+use super::forms::{self, NAME};
 use crate::{
-    message::{ContentBlock, Message, Text},
+    message::{ContentBlock, Json, Message, Text},
     wire::{
         contract::Change,
         names::{Renamed, Rules, call, is_word},
@@ -48,7 +49,7 @@ const IDS: Rules = Rules {
     spaced: false,
     begins_with_letter: false,
 };
-const DOCUMENTS: Rules = Rules {
+pub(super) const DOCUMENTS: Rules = Rules {
     most: 200,
     is_legal: |char| {
         char.is_ascii_alphanumeric() || matches!(char, ' ' | '-' | '(' | ')' | '[' | ']')
@@ -64,8 +65,11 @@ fn blocks(messages: &[(usize, Message)]) -> impl Iterator<Item = (usize, &Conten
 
 /// The title of a document, and those of the documents in a result.
 fn titles(at: usize, block: &ContentBlock) -> impl Iterator<Item = (Option<usize>, &Text)> + Clone {
+    // One that came so was accepted: the provider does not always hold to its rule.
     fn title(block: &ContentBlock) -> Option<&Text> {
-        if let ContentBlock::Document(document) = block { document.title.as_ref() } else { None }
+        let ContentBlock::Document(document) = block else { return None };
+        let came = document.extra.get(NAME, forms::DOCUMENT);
+        document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
     }
     let nested = if let ContentBlock::ToolResult(result) = block { &*result.content } else { &[] };
     title(block)
