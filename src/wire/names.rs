@@ -234,3 +234,114 @@ pub(super) fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &T
         | ContentBlock::Opaque(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::{
+        message::{Json, Role, ToolUse},
+        wire::{
+            AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
+            OpenAiResponses, WireFormat, notes,
+        },
+    };
+
+    const DIALECTS: [(&dyn WireFormat, usize, &str); 5] = [
+        (&AnthropicMessages, 128, "_-"),
+        (&BedrockConverse, 64, "_-"),
+        (&GeminiGenerate, 64, "_-.:"),
+        (&OpenAiChat, 64, "_-"),
+        (&OpenAiResponses, 64, "_-"),
+    ];
+
+    fn name() -> impl Strategy<Value = String> {
+        let odd = ["", "a b", "a_b", "a.b", "2a", "tool", "multi_tool_use.parallel", "\u{e9}"];
+        prop_oneof![
+            select(odd.to_vec()).prop_map(str::to_owned),
+            "[a-c._ ]{1,4}",
+            "[a-z]{60,140}",
+            any::<String>(),
+        ]
+    }
+
+    /// The values of every `name` in a body.
+    fn written(body: &serde_json::Value, names: &mut Vec<String>) {
+        match body {
+            serde_json::Value::Object(fields) => {
+                names.extend(fields.get("name").and_then(|name| name.as_str()).map(str::to_owned));
+                fields.values().for_each(|value| written(value, names));
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|item| written(item, names)),
+            _ => {}
+        }
+    }
+
+    fn request(tools: &[String], calls: &[String]) -> Request {
+        let schema = || Json::parse(r#"{"type":"object"}"#).unwrap();
+        let call = |(at, name): (usize, &String)| {
+            let input = Json::parse("{}").unwrap();
+            ToolUse::new(format!("t{at}"), name.as_str(), input).into()
+        };
+        let calls = calls.iter().enumerate().map(call).collect();
+        let calls = Message::new(Role::Assistant, calls);
+        let mut request = Request::new(vec![Message::user("Go."), calls]);
+        let tools = tools.iter().map(|name| ToolSpec::new(name.as_str(), "", schema()));
+        request.tools = tools.collect::<Vec<_>>().into();
+        request
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+        #[test]
+        fn every_dialect_writes_names_that_it_accepts_and_finds_the_tool_again(
+            tools in vec(name(), 0..5),
+            calls in vec(name(), 1..5),
+        ) {
+            for (codec, most, others) in DIALECTS {
+                let encoded = codec.encode(&request(&tools, &calls), &EncodeOptions::default());
+                let mut names = Vec::new();
+                written(&encoded.body.to_value().unwrap(), &mut names);
+                for name in &names {
+                    let legal = |char: char| char.is_ascii_alphanumeric() || others.contains(char);
+                    prop_assert!((1..=most).contains(&name.len()) && name.chars().all(legal), "{name:?}");
+                }
+                // Each tool is declared, and different ones under different names.
+                let mut declared: Vec<&str> = names.iter().map(|name| encoded.declared_name(name)).collect();
+                declared.sort_unstable();
+                for tool in &tools {
+                    prop_assert!(declared.contains(&tool.as_str()), "{tool:?} in {declared:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_that_calls_by_the_new_name_changes_it_for_nobody() {
+        let names = |calls: &[&str]| {
+            let calls: Vec<String> = calls.iter().map(|name| (*name).to_owned()).collect();
+            let tools = ["fs.read".to_owned(), "fs read".to_owned()];
+            let encoded = OpenAiChat.encode(&request(&tools, &calls), &EncodeOptions::default());
+            let mut names = Vec::new();
+            written(&encoded.body.to_value().unwrap(), &mut names);
+            names
+        };
+        assert_eq!(names(&["fs.read"]), ["fs_read", "fs_read", "fs_read_2"]);
+        assert_eq!(
+            names(&["fs_read_2", "fs_read"]),
+            ["fs_read_2", "fs_read", "fs_read", "fs_read_2"]
+        );
+    }
+
+    #[test]
+    fn a_thread_of_legal_names_keeps_its_handles() {
+        let request = request(&["read".to_owned()], &["read".to_owned()]);
+        let (mut messages, mut notes) = notes::prepare(&request.messages, "c");
+        let made = legal(&request, &mut messages, (&TOOLS, false), &mut notes);
+        assert!(matches!(made, Cow::Borrowed(_)));
+        let pairs = messages.iter().zip(request.messages.iter());
+        assert!({ pairs }.all(|((_, after), before)| after.ptr_eq(before)));
+    }
+}
