@@ -8,15 +8,18 @@
 
 #[path = "support/bodies.rs"]
 mod bodies;
-#[path = "fuzz_cases/wire_decode.rs"]
-mod wire_decode;
 
 use serde_json::Value;
 use threadfold::{
     WireFormat,
-    wire::{DecodeOptions, EncodeOptions},
+    wire::{
+        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
+        OpenAiChat, OpenAiResponses,
+    },
 };
-use wire_decode::CODECS;
+
+const CODECS: [&dyn WireFormat; 5] =
+    [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
 
 /// What becomes of a body that is read and written again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,7 @@ fn a_body_comes_back_equal_or_the_adjustments_say_what_changed() {
     for codec in CODECS {
         let mut counts = [0; 4];
         for (name, body) in bodies::of(codec.name()) {
-            let (fate, note) = fate(*codec, &body);
+            let (fate, note) = fate(codec, &body);
             if let Some(count) = counts.get_mut(fate as usize) {
                 *count += 1;
             }
@@ -71,5 +74,5 @@ fn a_body_comes_back_equal_or_the_adjustments_say_what_changed() {
             codec.name()
         );
     }
-    assert_eq!(changed, [String::new(); 0]);
+    assert!(changed.is_empty(), "{changed:?}");
 }

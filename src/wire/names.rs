@@ -49,7 +49,7 @@ impl Rules {
         (1..=self.most).contains(&name.len())
             && name.chars().all(self.is_legal)
             && !(self.spaced && (name.contains("  ") || name.trim() != name))
-            && !(self.begins_with_letter && !name.starts_with(begins))
+            && (!self.begins_with_letter || name.starts_with(begins))
     }
 
     /// The name with a stand-in for what is refused, short enough for a number behind it.
@@ -274,7 +274,10 @@ mod tests {
                 fields.values().for_each(|value| written(value, names));
             }
             serde_json::Value::Array(items) => items.iter().for_each(|item| written(item, names)),
-            _ => {}
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
         }
     }
 

@@ -36,8 +36,8 @@ pub(super) struct Draft {
 impl Draft {
     pub(super) fn new(index: usize, message: &Message, notes: &mut Notes) -> Self {
         let mut fields = wire_fields(&message.extra, notes);
-        for (key, is_of_nothing) in NO_CALLS {
-            if fields.get(key).is_some_and(is_of_nothing) {
+        for key in ["tool_calls", "function_call"] {
+            if fields.get(key).is_some_and(|field| calls_nothing(key, field)) {
                 fields.remove(key);
                 let (codec, fields) = (CODEC.into(), vec![key.into()]);
                 notes.note(Change::FieldsDropped { codec, fields });
@@ -185,14 +185,14 @@ impl Draft {
     }
 }
 
-/// Fields that say of a call that there is none, which the provider refuses.
-const NO_CALLS: [(&str, fn(&Tree) -> bool); 2] = [
-    ("tool_calls", |tree| matches!(tree, Tree::Raw(json) if json.as_str() == "[]")),
-    (
-        "function_call",
-        |tree| matches!(tree, Tree::Raw(json) if json.is_object() && calls::is_of_nothing(Raw::of(json))),
-    ),
-];
+/// Whether a field says that there is no call, which the provider refuses.
+fn calls_nothing(key: &str, field: &Tree) -> bool {
+    let Tree::Raw(json) = field else { return false };
+    match key {
+        "tool_calls" => json.as_str() == "[]",
+        _ => calls::is_of_nothing(Raw::of(json)),
+    }
+}
 
 /// An answer's audio comes with its sound; a request names it by its id alone.
 fn audio(value: &Json) -> Tree {
