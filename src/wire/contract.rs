@@ -86,7 +86,7 @@ impl Encoded {
     /// are written under one name.
     ///
     /// ```
-    /// use threadfold::{Message, Request, ToolSpec};
+    /// use threadfold::{Message, Request, message::ToolSpec};
     /// use threadfold::wire::{EncodeOptions, OpenAiChat, WireFormat};
     ///
     /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
