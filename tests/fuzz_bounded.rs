@@ -1,5 +1,9 @@
 //! Runs the fuzz cases on a bounded number of seeded inputs, so that nothing needs a nightly
 //! compiler: noise, and valid inputs with some bytes changed.
+//!
+//! Where `THREADFOLD_BODIES` names a folder of real bodies, a folder in it for each dialect, changes
+//! begin with those too; there `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as
+//! well. `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,10 +17,17 @@ mod log_read;
 mod odd;
 #[path = "fuzz_cases/prose.rs"]
 mod prose;
+#[path = "support/bodies.rs"]
+mod real;
 #[path = "fuzz_cases/stream.rs"]
 mod stream;
 #[path = "fuzz_cases/wire_decode.rs"]
 mod wire_decode;
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
 
 use identity::{Fault, Identity};
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
@@ -42,6 +53,14 @@ const BODIES: [&str; 6] = [
     r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":[]}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t2"}]}]}"#,
 ];
 
+/// Bodies of which an earlier version made something else the second time than the first.
+const FOUND: [&str; 4] = [
+    r#"{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"tool_search_output","call_id":"c"}]}"#,
+    r#"{"messages":[{"reasoning_content":"Hm.","role":"assistant","tool_calls":[{}]}]}"#,
+    r#"{"messages":[{"role":"assistant","function_call":{}},{"role":"function","content":"x"}]}"#,
+    r#"{"input":[{"type":"program","id":"a","call_id":"p"},{"type":"program","id":"a","call_id":"q"},{"type":"program_output","call_id":"q"},{"type":"tool_search_output","execution":"server"}]}"#,
+];
+
 /// Lines of a log, with and without a header.
 const LOGS: [&str; 3] = [
     concat!(
@@ -64,7 +83,7 @@ const LOGS: [&str; 3] = [
 #[test]
 fn stored_logs() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
-    for number in 0..4_000 {
+    for number in rounds(4_000) {
         let bytes = if number % 8 > 0 { mutated(&mut random, &LOGS) } else { noise(&mut random) };
         log_read::check(&bytes);
     }
@@ -73,7 +92,7 @@ fn stored_logs() {
 #[test]
 fn threads_ranges_and_stored_plans() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-    for number in 0..4_000 {
+    for number in rounds(4_000) {
         let bytes = if number % 4 == 0 { mutated(&mut random, &PLANS) } else { noise(&mut random) };
         compact::check(&bytes);
     }
@@ -84,10 +103,71 @@ fn bodies_of_every_dialect() {
     let own: &[&dyn WireFormat] = &[&Identity(Fault::None)];
     let codecs = [own, wire_decode::CODECS].concat();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
-    for number in 0..3_000 {
-        let bytes = if number % 4 > 0 { mutated(&mut random, &BODIES) } else { noise(&mut random) };
+    let real = real_bodies();
+    let real: Vec<&str> = real.iter().map(String::as_str).collect();
+    let seeds = [&BODIES, real.as_slice()].concat();
+    for number in rounds(3_000) {
+        let bytes = match number % 8 {
+            0 => noise(&mut random),
+            1 | 2 => mutated(&mut random, &BODIES),
+            3 | 4 => changed_value(&mut random, &seeds),
+            _ => mutated(&mut random, &seeds),
+        };
         wire_decode::check(&codecs, &bytes);
     }
+}
+
+/// The bodies of the folder that the environment names, of all dialects.
+fn real_bodies() -> Vec<String> {
+    let names = wire_decode::CODECS.iter().map(|codec| codec.name());
+    let bodies = names.flat_map(real::of).filter_map(|(_, body)| String::from_utf8(body).ok());
+    // Of what is larger the rounds would be few.
+    bodies.filter(|body| body.len() < 20_000).collect()
+}
+
+/// One of the inputs with a value of its tree in the place of another.
+fn changed_value(random: &mut Xoshiro256PlusPlus, inputs: &[&str]) -> Vec<u8> {
+    let mut below = |end: usize| (random.next_u64() % end.max(1) as u64) as usize;
+    let input = inputs.get(below(inputs.len())).unwrap().split('\0').next().unwrap();
+    let Ok(mut body) = serde_json::from_str::<serde_json::Value>(input) else {
+        return input.as_bytes().to_vec();
+    };
+    let count = values(&mut body).len();
+    for _ in 0..=below(3) {
+        let from = values(&mut body).get(below(count)).map(|value| (**value).clone());
+        if let (Some(from), Some(to)) = (from, values(&mut body).into_iter().nth(below(count))) {
+            *to = from;
+        }
+    }
+    body.to_string().into_bytes()
+}
+
+/// The strings, numbers, words and empty lists in a tree.
+fn values(value: &mut serde_json::Value) -> Vec<&mut serde_json::Value> {
+    use serde_json::Value::{Array, Bool, Null, Number, Object, String};
+    let is_leaf = match &*value {
+        Array(items) => items.is_empty(),
+        Object(fields) => fields.is_empty(),
+        Null | Bool(_) | Number(_) | String(_) => true,
+    };
+    if is_leaf {
+        return vec![value];
+    }
+    match value {
+        Array(items) => items.iter_mut().flat_map(values).collect(),
+        Object(fields) => fields.values_mut().flat_map(values).collect(),
+        Null | Bool(_) | Number(_) | String(_) => Vec::new(),
+    }
+}
+
+/// So many rounds, or as many as the seconds allow that the environment names.
+fn rounds(usual: usize) -> impl Iterator<Item = usize> {
+    let seconds = env::var("THREADFOLD_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    (0..).take_while(move |number| match end {
+        Some(end) => Instant::now() < end,
+        None => *number < usual,
+    })
 }
 
 #[test]
@@ -99,7 +179,7 @@ fn prose_of_any_kind() {
     let parts: Vec<String> = nested.chain(repeated).chain([own]).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
-    for number in 0..400 {
+    for number in rounds(400) {
         let bytes = if number % 8 > 0 { joined(&mut random, &parts) } else { noise(&mut random) };
         prose::check(&bytes);
     }
@@ -129,7 +209,7 @@ fn answers_in_pieces() {
     let streams = streams();
     let streams: Vec<&str> = streams.iter().map(String::as_str).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
-    for number in 0..8_000 {
+    for number in rounds(8_000) {
         let bytes = match number % 8 {
             0 => noise(&mut random),
             1..4 => mutated(&mut random, &streams),
@@ -159,6 +239,9 @@ fn unchanged_inputs_are_valid() {
     for body in BODIES {
         let body = body.split('\0').next().unwrap();
         serde_json::from_str::<serde_json::Value>(body).unwrap();
+        wire_decode::check(wire_decode::CODECS, body.as_bytes());
+    }
+    for body in FOUND {
         wire_decode::check(wire_decode::CODECS, body.as_bytes());
     }
     for plan in PLANS {

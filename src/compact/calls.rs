@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
+    server_calls,
     turns::{ById, Mention, Turn, Turns},
 };
 use crate::message::{Message, Role, Text};
@@ -17,7 +18,8 @@ use crate::message::{Message, Role, Text};
 /// open.
 ///
 /// An edit that begins and ends elsewhere takes a call and its result both, or neither; so only the
-/// turns at which edits begin and end are looked at.
+/// turns at which edits begin and end are looked at. Of a provider's own calls every answer is looked
+/// at: it may stand many turns after its call.
 pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
     let ends = |edit: &Edit| [edit.range.start.message, edit.range.end.message];
     // Every turn that starts before this message was looked at.
@@ -37,7 +39,13 @@ pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(),
             seen = turn.end;
         }
     }
-    Ok(())
+    check_servers(messages, edits)
+}
+
+/// Refuses edits that divide a provider's call from its answer in another turn. What is put between
+/// the two divides nothing: the provider does not ask that they stand side by side.
+fn check_servers(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
+    server_calls::pairs(messages).try_for_each(|pair| check_pair(edits, &[], pair))
 }
 
 fn check_turn(
@@ -172,7 +180,7 @@ mod tests {
         while let Some((turn, next)) = turns.step() {
             turn.map_or(Ok(()), |turn| check_turn(messages, edits, turn, next))?;
         }
-        Ok(())
+        check_servers(messages, edits)
     }
 
     /// Edits of a thread, in order and none over another.
@@ -227,5 +235,38 @@ mod tests {
         assert_eq!(refusal(&thread, &[(0, between)]).as_deref(), Some(divided));
         let whole = Edit { range: place(2)..place(4), insert: Vec::new() };
         assert_eq!(refusal(&thread, &[(0, whole)]), None);
+    }
+
+    #[test]
+    fn a_provider_call_and_its_answer_in_a_later_turn_go_together() {
+        let thread = [
+            Message::user("Search."),
+            Message::new(
+                Role::Assistant,
+                vec![ServerToolUse::new("s1", "search", Json::default()).into()],
+            ),
+            Message::user("You may."),
+            Message::user("Go on."),
+            Message::new(
+                Role::Assistant,
+                vec![
+                    ServerToolResult::new("s1", "found", Json::default()).into(),
+                    ContentBlock::text("Found."),
+                ],
+            ),
+        ];
+        let over = |start, end| Edit {
+            range: Position::before(start)..Position::before(end),
+            insert: Vec::new(),
+        };
+        let divided = "replacement 0 divides tool call s1 from its result";
+        for (start, end) in [(0, 2), (0, 3), (3, 5), (4, 5)] {
+            let edit = over(start, end);
+            assert_eq!(refusal(&thread, &[(0, edit)]).as_deref(), Some(divided), "{start}..{end}");
+        }
+        let between = Edit { insert: vec![Message::assistant("So.")], ..over(2, 4) };
+        for edit in [over(1, 5), over(0, 1), between] {
+            assert_eq!(refusal(&thread, &[(0, edit)]), None);
+        }
     }
 }

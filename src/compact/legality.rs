@@ -22,10 +22,13 @@
 //! # Ok::<(), threadfold::message::JsonError>(())
 //! ```
 
-use super::turns;
+use super::{server_calls, turns};
 use crate::message::{Message, Role, Text};
 
-pub(crate) use super::repair::{NO_RESULT, repair_numbered};
+pub(crate) use super::{
+    repair::{NO_RESULT, repair_numbered},
+    server_calls::earliest_answered,
+};
 pub use super::{
     repair::{Repair, repair},
     violations::{Violation, violations},
@@ -47,7 +50,8 @@ pub(crate) fn begins_turn(before: Option<Role>, message: &Message) -> bool {
 /// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
 /// before message `n`. Zero is always one; the length is one unless calls are open there.
 ///
-/// No call is open across a cut, so no cut stands before a tool result. No cut divides reasoning
+/// No call is open across a cut, so no cut stands before a tool result, and none between a call that
+/// the provider answers itself and its answer, in whatever turn that stands. No cut divides reasoning
 /// from what was said on it: not within one assistant turn that holds reasoning, and in an open
 /// tool loop that holds reasoning only before a message that begins with its own
 /// (`Expected thinking, but found tool_use`, says Anthropic otherwise).
@@ -76,7 +80,25 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
     if points.first() != Some(&0) {
         points.insert(0, 0);
     }
+    part_no_servers(messages, &mut points);
     points
+}
+
+/// Takes out the cuts between a call that the provider answers itself and its answer.
+fn part_no_servers(messages: &[Message], points: &mut Vec<usize>) {
+    let mut spans: Vec<(usize, usize)> = server_calls::pairs(messages)
+        .map(|(call, answer)| (call.at.message, answer.at.message))
+        .filter(|(call, answer)| call < answer)
+        .collect();
+    spans.sort_unstable();
+    let mut spans = spans.into_iter().peekable();
+    let mut divides_until = 0;
+    points.retain(|point| {
+        while let Some((_, answer)) = spans.next_if(|(call, _)| call < point) {
+            divides_until = divides_until.max(answer);
+        }
+        *point > divides_until || *point == 0
+    });
 }
 
 /// Returns where the open tool loop begins: the message after the last one that a person typed, if

@@ -36,6 +36,7 @@ mod position;
 mod repair;
 mod replacements;
 mod report;
+mod server_calls;
 mod trim;
 mod turns;
 mod violations;

@@ -118,11 +118,7 @@ fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Messa
     let mut called: HashSet<Text> = HashSet::new();
     let mut server_called: HashSet<Text> = HashSet::new();
     let mut cleaned = Vec::with_capacity(messages.len());
-    let mut role = None;
     for (index, mut message) in messages.into_iter().enumerate() {
-        if role.replace(message.role) != Some(message.role) {
-            server_called.clear();
-        }
         let reasons: Vec<Option<&str>> = message
             .content
             .iter()

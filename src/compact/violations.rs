@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::turns::{self, ById, Turn, Turns};
+use super::{
+    server_calls,
+    turns::{self, ById, Turn, Turns},
+};
 use crate::message::{Message, Text};
 
 /// Something in a thread that no provider accepts.
@@ -40,7 +43,7 @@ pub enum Violation {
         /// The id.
         id: Text,
     },
-    /// The result of a provider's own call without that call before it in the same turn.
+    /// The result of a provider's own call without that call anywhere before it.
     OrphanServerResult {
         /// The message that holds the result.
         message: usize,
@@ -112,6 +115,7 @@ fn listed(messages: &[Message]) -> Vec<Violation> {
     }
     found.append(&mut of_calls);
     found.append(&mut of_results);
+    found.extend(orphans_of_servers(messages));
     found.sort_by_key(Violation::message);
     found
 }
@@ -154,13 +158,15 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Vio
             found.push(Violation::DuplicateResult { message, id: result.id.clone() });
         }
     }
-    let calls = ById::new(&turn.server_uses);
-    for result in &turn.server_results {
-        if calls.first(result.id).is_none_or(|call| call.at > result.at) {
-            let (message, id) = (result.at.message, result.id.clone());
-            found.push(Violation::OrphanServerResult { message, id });
-        }
-    }
+}
+
+/// The provider's answers to calls of its own that nobody made before.
+fn orphans_of_servers(messages: &[Message]) -> impl Iterator<Item = Violation> {
+    let orphans = server_calls::answers(messages).into_iter().filter(|(call, _)| call.is_none());
+    orphans.map(|(_, result)| {
+        let (message, id) = (result.at.message, result.id.clone());
+        Violation::OrphanServerResult { message, id }
+    })
 }
 
 impl Violation {

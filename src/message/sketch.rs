@@ -47,6 +47,7 @@ const TYPED: u16 = 1 << 10;
 const PLAIN: u16 = 1 << 11;
 const REMINDERS: u16 = 1 << 12;
 const STAMPED: u16 = 1 << 13;
+const SERVER_RESULTS: u16 = 1 << 14;
 
 /// How many calls or results are compared with each other. Of a message with more nothing is said.
 const FEW: usize = 8;
@@ -71,7 +72,8 @@ impl Sketch {
             if role.may_send(block) {
                 marks |= mark(CALLS, matches!(block, ContentBlock::ToolUse(_)))
                     | mark(RESULTS, matches!(block, ContentBlock::ToolResult(_)))
-                    | mark(SERVER_CALLS, matches!(block, ContentBlock::ServerToolUse(_)));
+                    | mark(SERVER_CALLS, matches!(block, ContentBlock::ServerToolUse(_)))
+                    | mark(SERVER_RESULTS, matches!(block, ContentBlock::ServerToolResult(_)));
             }
         }
         let stamp = stamp(content);
@@ -128,6 +130,12 @@ impl Sketch {
     #[inline]
     pub(crate) fn has_server_calls(self) -> bool {
         self.has(SERVER_CALLS)
+    }
+
+    /// Whether it holds a provider's answers to calls of its own.
+    #[inline]
+    pub(crate) fn has_server_results(self) -> bool {
+        self.has(SERVER_RESULTS)
     }
 
     /// Whether somebody reasons in it, whoever may.

@@ -26,7 +26,10 @@ fn mended(thread: &[Message], message: Message) -> Message {
     let answer = thread.iter().rposition(|message| message.role == Role::Assistant);
     let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
     let start = before.iter().rposition(|message| message.role != Role::Assistant);
-    let round = thread.get(start.map_or(0, |last| last + 1)..).unwrap_or_default();
+    let start = start.map_or(0, |last| last + 1);
+    // A provider may answer a call of its own turns later.
+    let start = legality::earliest_answered(thread, &message).map_or(start, |call| call.min(start));
+    let round = thread.get(start..).unwrap_or_default();
     let mut joined = round.to_vec();
     joined.push(message.clone());
     if legality::violations(&joined).is_empty() {
@@ -124,5 +127,20 @@ mod tests {
                 assert_eq!(looked, whole, "{before:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_provider_answers_in_a_later_turn_stays() {
+        let call = ServerToolUse::new("s1", "search", Json::default());
+        let thread = Thread::from_iter([
+            Message::user("Search."),
+            answer(vec![call.into()]),
+            Message::user("You may."),
+            answer(vec![ContentBlock::text("I search.")]),
+            Message::user("Go on."),
+        ]);
+        let found = ServerToolResult::new("s1", "found", Json::default());
+        let message = answer(vec![found.into(), ContentBlock::text("Found.")]);
+        assert!(lawful(&thread, message.clone()).ptr_eq(&message));
     }
 }

@@ -80,6 +80,39 @@ pub struct Encoded {
     pub adjustments: Vec<Adjustment>,
 }
 
+impl Encoded {
+    /// Returns the name of the tool that an answer to this body calls by a written name: the name
+    /// before the dialect demanded another one, else the written name. No two tools of a request
+    /// are written under one name.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, message::ToolSpec};
+    /// use threadfold::wire::{EncodeOptions, OpenAiChat, WireFormat};
+    ///
+    /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
+    /// let schema = serde_json::json!({"type": "object"});
+    /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
+    /// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    /// assert!(encoded.body.as_str().contains(r#""name":"fs_read""#));
+    /// assert_eq!(encoded.declared_name("fs_read"), "fs.read");
+    /// assert_eq!(encoded.declared_name("write"), "write");
+    /// ```
+    #[must_use]
+    pub fn declared_name<'n>(&'n self, written: &'n str) -> &'n str {
+        let mut changes = self.adjustments.iter();
+        let declared = changes.find_map(|adjustment| {
+            // Names of documents belong to a message, those of tools to the request.
+            let Adjustment { message: None, change: Change::NameRewritten { from, to } } =
+                adjustment
+            else {
+                return None;
+            };
+            (*to == written).then_some(from.as_str())
+        });
+        declared.unwrap_or(written)
+    }
+}
+
 /// How a body is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -234,7 +267,9 @@ pub enum Change {
         /// The id now.
         to: Text,
     },
-    /// The name of a tool or a document was rewritten, wherever it stands.
+    /// The name of a tool or a document was rewritten, wherever it stands. For a tool that the
+    /// request declares the change concerns the request as a whole, and
+    /// [`Encoded::declared_name`] finds the name before.
     NameRewritten {
         /// The name before.
         from: Text,

@@ -5,7 +5,7 @@ use serde_json::Number;
 
 use super::{
     contract::{Change, EncodeOptions},
-    extras::Field,
+    extras::{self, Field},
     fields::{Fields, text},
     notes::Notes,
     raw::Raw,
@@ -13,7 +13,8 @@ use super::{
     tree::{Object, Tree},
 };
 use crate::message::{
-    Document, Json, MediaSource, Request, Text, ToolChoice, ToolInput, ToolSpec, ToolUse, markup,
+    ContentBlock, Document, Json, MediaSource, Request, Text, TextBlock, ToolChoice, ToolInput,
+    ToolSpec, ToolUse, markup,
 };
 
 /// Whether the body names a model to go on with the thread; without one it is a thread at rest.
@@ -35,13 +36,38 @@ pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
 }
 
 /// Writes a document as text: its title, what the model is told about it, and its text or address.
-pub(super) fn document_text(document: &Document, text: &str, notes: &mut Notes) -> Text {
-    notes.note(Change::BlockAsText { kind: "document".into() });
+/// `None` for one that says nothing, which is noted.
+pub(super) fn document_text(document: &Document, text: &str, notes: &mut Notes) -> Option<Text> {
     let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([text]);
-    let written = markup::plain(&lines.collect::<Vec<_>>().join("\n").into());
+    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
+    if written.is_blank() {
+        notes.drop_block("document", "blank text");
+        return None;
+    }
+    notes.note(Change::BlockAsText { kind: "document".into() });
     // The fields of a file mean nothing on text.
     let _ = notes.own_fields(&document.extra).count();
-    written
+    Some(markup::plain(&written))
+}
+
+/// Says of a blank text in a result that it came so.
+pub(super) const BLANK: &str = "~blank";
+
+/// Returns a text of a result, with a mark if it is blank.
+pub(super) fn result_text(codec: &'static str, text: Text, rest: &Fields<'_>) -> ContentBlock {
+    let own = text.is_blank().then(|| extras::mark(BLANK, "came"));
+    let extra = extras::keep(codec, rest, own.into_iter().collect());
+    TextBlock { text, extra }.into()
+}
+
+/// Whether a block of a result may be written. A blank text may not, but where it came so.
+pub(super) fn check_result_block(block: &ContentBlock, notes: &mut Notes) -> Option<()> {
+    let ContentBlock::Text(TextBlock { text, extra }) = block else { return Some(()) };
+    if !text.is_blank() || extra.get(notes.codec(), BLANK).is_some() {
+        return Some(());
+    }
+    notes.drop_block(block.kind(), "blank text");
+    None
 }
 
 /// The input as text. What came as text stays, whatever it is; what came as JSON must be an object.

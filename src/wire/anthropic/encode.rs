@@ -7,7 +7,7 @@ use super::{
     cache::Parts,
     draft::{self, Draft},
     forms,
-    ids::Ids,
+    ids::{self, Ids},
     order::{self, Ending},
     params, prompt,
     target::{self, Head, Target},
@@ -18,7 +18,7 @@ use crate::{
     message::{ContentBlock, Message, Request, StopReason},
     wire::{
         contract::{EncodeOptions, Encoded},
-        foreign, notes,
+        foreign, names, notes,
         tree::Tree,
     },
 };
@@ -31,6 +31,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !(prefill && target.model.is_none()) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
+    let request = &*names::legal(request, &mut messages, (&ids::TOOLS, false), &mut notes);
     let ids = Ids::rewrite(&messages, &mut notes);
     let foreign_calls = foreign::server_calls(forms::NAME, &messages, forms::is_server_result);
     let binds_reasoning = target.traits.binds_reasoning;

@@ -1,15 +1,24 @@
-//! The ids of calls: letters, digits, `_` and `-` only.
+//! The ids of calls and the names of tools: letters, digits, `_` and `-` only.
 
 use crate::{
     message::{Message, Text},
     wire::{
         contract::Change,
-        names::{Renamed, Rules, call, is_word},
+        names::{self, Renamed, Rules, call, is_word},
         notes::Notes,
     },
 };
 
-const IDS: Rules = Rules { most: usize::MAX, is_legal: is_word, nameless: "call", spaced: false };
+const IDS: Rules = Rules {
+    most: usize::MAX,
+    is_legal: is_word,
+    nameless: "call",
+    spaced: false,
+    begins_with_letter: false,
+};
+
+/// The names of tools: twice as long as elsewhere.
+pub(super) const TOOLS: Rules = Rules { most: 128, ..names::TOOLS };
 
 /// The ids that are written in another form.
 #[derive(Debug, Default)]

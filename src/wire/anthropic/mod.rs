@@ -91,7 +91,9 @@ use crate::message::{Request, Turn};
 ///
 /// - white space between tokens and the order of the known keys of an object;
 /// - `content: []` and `content: null` of a tool result: the field is left out;
-/// - an empty last message of the assistant: it is left out, and that is an adjustment.
+/// - an empty last message of the assistant: it is left out, and that is an adjustment;
+/// - a body that names a model and no `max_tokens`, which is one that only counts tokens: it gets
+///   one, and that is an adjustment.
 ///
 /// In which form something came (one string, `false` spelled out, ...) is remembered in the `extra`
 /// of its owner, under names that begin with `~`.
@@ -117,6 +119,7 @@ use crate::message::{Request, Turn};
 /// | results stand first in a user turn | they are moved there |
 /// | no text is blank | it is left out, in results and in the system prompt too |
 /// | ids are letters, digits, `_` and `-` | others are rewritten, in call and result |
+/// | names of tools are up to 128 letters, digits, `_` and `-` | others are rewritten, in declaration, choice and call |
 /// | inputs are objects | others are wrapped: `{"input": ...}` |
 /// | at most four cache marks, none on reasoning | the earliest are left out; those that [`CacheMarks::Auto`] places stay |
 /// | a result of the provider's own tool is a `..._tool_result` | one of another kind is left out with its call |

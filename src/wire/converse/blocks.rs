@@ -6,6 +6,7 @@
 use super::{
     forms::{self, Forms, NAME},
     media::{self, Medium},
+    names,
 };
 use crate::{
     message::{
@@ -127,7 +128,11 @@ fn read_medium(key: &str, mut inner: Fields<'_>, mut forms: Forms) -> Option<Con
         }
         "document" => {
             let source = media::read(&mut inner, Medium::Document, &mut forms)?;
-            let title = Some(inner.take_text("name")?);
+            let title = inner.take_text("name")?;
+            if !names::DOCUMENTS.accept(&title) {
+                forms.note(forms::DOCUMENT, Json::text(&title));
+            }
+            let title = Some(title);
             let context = inner.take_text("context");
             Some(Document { source, title, context, extra: forms.into_extra(&inner) }.into())
         }

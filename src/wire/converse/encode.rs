@@ -20,7 +20,7 @@ use crate::{
     wire::{
         contract::{EncodeOptions, Encoded},
         fields::Fields,
-        foreign,
+        foreign, names,
         notes::{self, Notes},
         tree::{Object, Tree},
     },
@@ -31,7 +31,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, forms::NAME);
     notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
-    let names = Names::rewrite(&messages, &request.tools, &mut notes);
+    let request = &*names::legal(request, &mut messages, (&names::TOOLS, true), &mut notes);
+    let names = Names::rewrite(&messages, &mut notes);
     let foreign_calls = foreign::server_calls(forms::NAME, &messages, |_| true);
     let mut writer = Writer { notes, names, foreign_calls, target: &target };
     writer.notes.turn_to(None);

@@ -8,6 +8,7 @@
 //! | note | on | says |
 //! |---|---|---|
 //! | `~beside` | any block or tool but text | the fields beside the one key |
+//! | `~name` | document | its name, which the documented rule refuses |
 //! | `~json: ""` | text of a result | it came as JSON, not as text |
 //! | `~content: []` | result | it came empty |
 //! | `~status` | result | `success`, or another word, was spelled out |
@@ -31,6 +32,7 @@ pub(super) const NAME: &str = "bedrock-converse";
 pub(super) const ANSWER: &str = "~answer";
 pub(super) const BESIDE: &str = "~beside";
 pub(super) const CONTENT: &str = "~content";
+pub(super) const DOCUMENT: &str = "~name";
 pub(super) const FORMAT: &str = "~format";
 pub(super) const INFERENCE: &str = "~inferenceConfig";
 pub(super) const JSON: &str = "~json";

@@ -116,7 +116,7 @@ use crate::message::{Request, Turn};
 /// | no text is blank | it is left out; a result of which nothing is left says "(no output)" |
 /// | a message with documents has a text | a short one is put behind them |
 /// | ids are up to 64 letters, digits, `_`, `.`, `:` and `-`, names of tools are without `.` and `:` | others are rewritten, in call, result and tool |
-/// | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten |
+/// | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten; one that came in a body stays |
 /// | inputs are objects | others are wrapped: `{"input": ...}` |
 /// | tools are declared where the thread has calls | those that it calls are declared where none is, with a schema that accepts anything |
 /// | no choice forbids all tools, and none stands without tools | `toolChoice` is left out |

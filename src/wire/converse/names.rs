@@ -1,8 +1,8 @@
-//! The ids of calls, the names of tools and the names of documents: which are legal, and what
-//! becomes of the others.
+//! The ids of calls and the names of documents: which are legal, and what becomes of the others.
 
+use super::forms::{self, NAME};
 use crate::{
-    message::{ContentBlock, Message, Text, ToolSpec},
+    message::{ContentBlock, Json, Message, Text},
     wire::{
         contract::Change,
         names::{Renamed, Rules, call, is_word},
@@ -14,32 +14,19 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Names {
     ids: Renamed,
-    tools: Renamed,
     documents: Renamed,
 }
 
 impl Names {
     /// Finds a new name for every one that the provider refuses. The same name gets the same new
     /// one everywhere, and no new one is another's.
-    pub(super) fn rewrite(
-        messages: &[(usize, Message)],
-        tools: &[ToolSpec],
-        notes: &mut Notes,
-    ) -> Self {
+    pub(super) fn rewrite(messages: &[(usize, Message)], notes: &mut Notes) -> Self {
         let calls = || blocks(messages).filter_map(|(at, block)| call(at, block));
-        let declared = tools.iter().filter(|tool| tool.input_schema.is_object());
-        let declared = declared.map(|tool| (None, &tool.name));
         let titles = blocks(messages).flat_map(|(at, block)| titles(at, block));
         let id_note = |from, to| Change::IdRewritten { from, to };
         let name_note = |from, to| Change::NameRewritten { from, to };
         Self {
             ids: Renamed::new(calls().map(|(at, id, _)| (at, id)), &IDS, notes, id_note),
-            tools: Renamed::new(
-                declared.chain(calls().map(|(at, _, name)| (at, name))),
-                &TOOLS,
-                notes,
-                name_note,
-            ),
             documents: Renamed::new(titles, &DOCUMENTS, notes, name_note),
         }
     }
@@ -47,11 +34,6 @@ impl Names {
     /// The id of a call in the form in which it is written.
     pub(super) fn id(&self, id: &Text) -> Text {
         self.ids.written(id)
-    }
-
-    /// The name of a tool in the form in which it is written.
-    pub(super) fn tool(&self, name: &Text) -> Text {
-        self.tools.written(name)
     }
 
     /// The name of a document in the form in which it is written.
@@ -65,15 +47,16 @@ const IDS: Rules = Rules {
     is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
     nameless: "call",
     spaced: false,
+    begins_with_letter: false,
 };
-const TOOLS: Rules = Rules { most: 64, is_legal: is_word, nameless: "tool", spaced: false };
-const DOCUMENTS: Rules = Rules {
+pub(super) const DOCUMENTS: Rules = Rules {
     most: 200,
     is_legal: |char| {
         char.is_ascii_alphanumeric() || matches!(char, ' ' | '-' | '(' | ')' | '[' | ']')
     },
     nameless: "document",
     spaced: true,
+    begins_with_letter: false,
 };
 
 fn blocks(messages: &[(usize, Message)]) -> impl Iterator<Item = (usize, &ContentBlock)> + Clone {
@@ -82,8 +65,11 @@ fn blocks(messages: &[(usize, Message)]) -> impl Iterator<Item = (usize, &Conten
 
 /// The title of a document, and those of the documents in a result.
 fn titles(at: usize, block: &ContentBlock) -> impl Iterator<Item = (Option<usize>, &Text)> + Clone {
+    // One that came so was accepted: the provider does not always hold to its rule.
     fn title(block: &ContentBlock) -> Option<&Text> {
-        if let ContentBlock::Document(document) = block { document.title.as_ref() } else { None }
+        let ContentBlock::Document(document) = block else { return None };
+        let came = document.extra.get(NAME, forms::DOCUMENT);
+        document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
     }
     let nested = if let ContentBlock::ToolResult(result) = block { &*result.content } else { &[] };
     title(block)
@@ -107,7 +93,7 @@ mod tests {
         let ids = ["a|b", "a_b", "a/b", "", "a.b:c", &long];
         let calls = Message::new(Role::Assistant, ids.map(call).into());
         let (messages, mut notes) = notes::prepare(&[calls], "c");
-        let names = Names::rewrite(&messages, &[], &mut notes);
+        let names = Names::rewrite(&messages, &mut notes);
         let written = ids.map(|id| names.id(&id.into()).to_string());
         let short = "x".repeat(56);
         assert_eq!(written, ["a_b_2", "a_b", "a_b_3", "call", "a.b:c", &short]);

@@ -48,10 +48,9 @@ pub(super) fn write_tools(
     let called: BTreeSet<&Text> =
         messages.iter().flat_map(|(_, message)| message.content.iter()).filter_map(tool).collect();
     for name in called {
-        let name = writer.names.tool(name);
         writer.notes.note(Change::ToolDeclared { name: name.clone() });
         let schema = Object::default().with("json", Object::typed("object"));
-        let spec = Object::default().with("name", name).with("inputSchema", schema);
+        let spec = Object::default().with("name", name.clone()).with("inputSchema", schema);
         tools.push(Object::default().with("toolSpec", spec).into());
     }
     // A cache point alone is no tool.
@@ -70,7 +69,7 @@ fn is_tool(tool: &Tree) -> bool {
 
 fn write_tool(tool: &ToolSpec, writer: &mut Writer<'_>) -> Option<Tree> {
     if tool.input_schema.is_object() {
-        let mut spec = Object::default().with("name", writer.names.tool(&tool.name));
+        let mut spec = Object::default().with("name", tool.name.clone());
         spec.set_some(
             "description",
             Some(&tool.description).filter(|text| !text.is_empty()).cloned(),

@@ -201,7 +201,7 @@ impl Writer<'_> {
     fn tool_use(&mut self, call: &ToolUse) -> Tree {
         let inner = Object::default()
             .with("toolUseId", self.names.id(&call.id))
-            .with("name", self.names.tool(&call.name))
+            .with("name", call.name.clone())
             .with("input", input_object(call, &mut self.notes));
         self.finish("toolUse", inner, &call.extra)
     }
@@ -234,7 +234,7 @@ impl Writer<'_> {
         let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
         let inner = Object::default()
             .with("toolUseId", self.names.id(&call.id))
-            .with("name", self.names.tool(&call.name))
+            .with("name", call.name.clone())
             .with("input", call.input.clone())
             .with("type", kind.unwrap_or(Tree::Word("server_tool_use")));
         Some(self.finish("toolUse", inner, &call.extra))

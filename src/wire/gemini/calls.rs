@@ -1,8 +1,18 @@
-//! Which call a result answers, when not every call has an id.
+//! Which call a result answers, when not every call has an id; and which names calls may have.
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::message::Text;
+use crate::{
+    message::Text,
+    wire::names::{self, Rules, is_word},
+};
+
+/// The names of functions.
+pub(super) const TOOLS: Rules = Rules {
+    is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
+    begins_with_letter: true,
+    ..names::TOOLS
+};
 
 /// The calls of the turn before, as far as they wait for their results.
 ///

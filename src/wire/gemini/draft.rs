@@ -81,6 +81,11 @@ impl Draft {
         }
     }
 
+    /// Whether it holds only results, and parts that are no known data.
+    fn may_be_function(&self) -> bool {
+        self.parts.iter().all(|part| part.is_result() || part.kind == "opaque")
+    }
+
     /// Whether it holds results only.
     pub(super) fn is_results(&self) -> bool {
         self.parts.iter().all(Written::is_result)
@@ -94,7 +99,7 @@ impl Draft {
                 Some("null") => Some(Tree::Null),
                 Some("") => Some(Tree::Word("")),
                 // The old role is for results alone.
-                Some("function") if self.is_results() => Some(Tree::Word("function")),
+                Some("function") if self.may_be_function() => Some(Tree::Word("function")),
                 Some(_) | None => Some(Tree::Word("user")),
             },
         };

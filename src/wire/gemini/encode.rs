@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::{
+    calls,
     draft::Draft,
     marks::{CODEC, SYSTEM, Spelling, marked, wire_fields},
     order, params, signatures, tools,
@@ -15,7 +16,7 @@ use crate::{
     message::{Request, Text},
     wire::{
         contract::{EncodeOptions, Encoded},
-        notes,
+        names, notes,
         tree::{Object, Tree},
     },
 };
@@ -29,6 +30,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !at_rest {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
+    let request = &*names::legal(request, &mut messages, (&calls::TOOLS, false), &mut notes);
     let mut writer = Writer { notes, calls: HashMap::new(), count: 0 };
     let drafts = messages.iter().map(|(at, message)| writer.message(*at, message)).collect();
     let mut drafts = order::arrange(drafts, &mut writer.notes);

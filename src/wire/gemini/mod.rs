@@ -30,7 +30,9 @@
 //!
 //! A valid body comes back equal as JSON, every field in the spelling in which it came. What may
 //! change is the order of keys, white space, escapes in strings, and which of two equal keys of one
-//! object stays (the last). The model stands in the address and not in the body; where a body
+//! object stays (the last). An empty text without a signature, which some models accept, is left
+//! out, and that is an adjustment; the old role `function` of a content that says more than results
+//! becomes `user`. The model stands in the address and not in the body; where a body
 //! repeats it, so does what is written.
 //!
 //! # Adjustments and losses
@@ -50,10 +52,11 @@
 //! | pictures and documents of results that did not come within | user parts behind the results | `BlockMoved` |
 //! | a system message within the thread | a reminder of the user | `SystemMoved` |
 //! | the first call of a step without signature: of another provider's model; of this one's, in the current turn and for Gemini 3 and later | the documented stand-in for a signature | `CallSigned` |
+//! | a name of a function that is not up to 64 letters, digits, `_`, `-`, `.` and `:`, or begins with none of the first and no `_` | another, in declaration, choice, call and result | `NameRewritten` |
 //! | an input that is no object | wrapped: `{"input": ...}` | `InputWrapped` |
 //! | encrypted or foreign reasoning | nothing | `ReasoningDropped` |
 //! | a picture or a document of others behind an address whose ending names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
-//! | documents of text | text | `BlockAsText` |
+//! | documents of text | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
 //! | addresses that are not fetched by HTTP, files of other stores, titles of documents that came without | nothing | `BlockDropped` |
 //! | server tools and opaque blocks of others, tools that only another provider has | nothing | `BlockDropped` |
 //! | a choice among tools that are not there | nothing | `ParameterDropped` |

@@ -17,6 +17,7 @@ use crate::{
     wire::{
         contract::Change,
         notes::{Notes, input_object},
+        openai::document_text,
         texts::wire_text,
         tree::{Object, Tree},
     },
@@ -115,7 +116,8 @@ impl Writer {
     }
 
     pub(super) fn document(&mut self, document: &Document) -> Option<Tree> {
-        if let Some(text) = self.document_text(document) {
+        if let MediaSource::Text { text, .. } = &document.source {
+            let text = document_text(document, text, &mut self.notes)?;
             return Some(self.text(text, &Extra::default()));
         }
         let mut rest = wire_fields(&document.extra, &mut self.notes);
@@ -130,16 +132,6 @@ impl Writer {
         }
         let key = Spelling::of(&document.extra).key(written.name);
         Some(with_rest(Object::default().with(key, written.object), rest))
-    }
-
-    /// Returns a document that is a text: its title, what the model is told about it, the text.
-    pub(super) fn document_text(&mut self, document: &Document) -> Option<Text> {
-        let MediaSource::Text { text, .. } = &document.source else { return None };
-        self.notes.note(Change::BlockAsText { kind: "document".into() });
-        // Fields of a document mean nothing on text.
-        let _ = self.notes.own_fields(&document.extra).count();
-        let lines = document.title.iter().chain(&document.context).chain([text]);
-        Some(markup::plain(&lines.map(Text::as_str).collect::<Vec<_>>().join("\n").into()))
     }
 
     fn thinking(&mut self, message: &Message, thinking: &Thinking) -> Option<Tree> {

@@ -1,16 +1,19 @@
 //! Writing results as `functionResponse` parts.
 
 use super::{
+    calls,
     draft::{CallPart, Written},
     marks::{self, CODEC, Spelling, has_mark, marked, take_inner, wire_fields},
     read_results,
     write::{Writer, with_rest},
 };
 use crate::{
-    message::{ContentBlock, Json, Role, Text, ToolResult},
+    message::{ContentBlock, Json, MediaSource, Role, Text, ToolResult},
     wire::{
         contract::Change,
         fields::Fields,
+        names,
+        openai::document_text,
         texts::wire_text,
         tree::{Object, Tree},
     },
@@ -64,7 +67,7 @@ impl Writer {
         } else if !unnamed && !has_mark(&result.extra, "~no_id") && data.get("id").is_none() {
             data.set("id", result.tool_use_id.clone());
         }
-        if data.get("name").is_none() {
+        if !names::is_legal(data.get("name"), &calls::TOOLS) {
             let name = call.map_or(&result.tool_use_id, |call| &call.name);
             data.set("name", name.clone());
         }
@@ -74,8 +77,8 @@ impl Writer {
         let within = has_mark(&result.extra, "~parts");
         let mut said = Said::default();
         for block in &result.content {
-            if let Some(text) = self.text_of(block) {
-                said.texts.push(text);
+            if is_text(block) {
+                said.texts.extend(self.text_of(block));
                 continue;
             }
             let Some(written) = self.medium(block, within) else { continue };
@@ -93,7 +96,8 @@ impl Writer {
 
     fn text_of(&mut self, block: &ContentBlock) -> Option<Text> {
         if let ContentBlock::Document(document) = block {
-            return self.document_text(document);
+            let MediaSource::Text { text, .. } = &document.source else { return None };
+            return document_text(document, text, &mut self.notes);
         }
         let (text, extra) = wire_text(Role::User, block)?;
         let _ = self.notes.own_fields(extra).count();
@@ -118,6 +122,15 @@ impl Writer {
             | ContentBlock::Summary(_)
             | ContentBlock::Opaque(_) => self.drop_block(block, "a result cannot hold it"),
         }
+    }
+}
+
+/// Whether a block becomes a part of the text of a result.
+fn is_text(block: &ContentBlock) -> bool {
+    if let ContentBlock::Document(document) = block {
+        matches!(document.source, MediaSource::Text { .. })
+    } else {
+        wire_text(Role::User, block).is_some()
     }
 }
 

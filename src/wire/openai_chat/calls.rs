@@ -27,6 +27,17 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     Some(ToolUse { id, name, input, extra: keep(&fields, vec![mark("~as", "function_call")]) })
 }
 
+/// Whether the value of `function_call` has neither name nor arguments: some servers put that into
+/// answers that call nothing.
+pub(super) fn is_of_nothing(raw: Raw<'_>) -> bool {
+    let Some(fields) = Fields::of(raw) else { return false };
+    let says = |key: &str| {
+        let value = fields.get(key).filter(|raw| raw.get() != "null");
+        value.is_some_and(|raw| text(raw).is_none_or(|text| !text.is_blank()))
+    };
+    !says("name") && !says("arguments")
+}
+
 /// Whether a call came in the deprecated `function_call`.
 pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")

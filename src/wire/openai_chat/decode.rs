@@ -65,7 +65,8 @@ pub(super) fn assistant(
     }
     let id = function_call_id.filter(|_| calls.is_none());
     blocks.extend(calls.into_iter().flatten().map(ContentBlock::from));
-    if let Some(raw) = take_object(&mut fields, "function_call") {
+    let function_call = fields.get("function_call").filter(|raw| !calls::is_of_nothing(*raw));
+    if let Some(raw) = function_call.and_then(|_| take_object(&mut fields, "function_call")) {
         let call = id.and_then(|id| calls::read_deprecated(raw, id));
         blocks.push(call.map_or_else(|| opaque_field("function_call", raw), ContentBlock::from));
     }
@@ -147,7 +148,9 @@ impl Reader<'_> {
         path: Path<'_>,
     ) -> Result<(), WireError> {
         // A call without an id can only be paired with a `function` message right behind it.
-        let calls = fields.get("function_call").is_some_and(|raw| raw.get().starts_with('{'));
+        let calls = fields
+            .get("function_call")
+            .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_of_nothing(raw));
         let is_paired = calls && next.is_none_or(is_function);
         let id = is_paired.then(|| format!("function_call_{}", self.thread.len()).into());
         let message = assistant(fields, id.clone(), Vec::new(), path)?;

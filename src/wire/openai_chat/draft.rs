@@ -11,6 +11,7 @@ use crate::{
         contract::Change,
         ids::Ids,
         notes::Notes,
+        raw::Raw,
         tree::{Object, Tree},
     },
 };
@@ -35,10 +36,12 @@ pub(super) struct Draft {
 impl Draft {
     pub(super) fn new(index: usize, message: &Message, notes: &mut Notes) -> Self {
         let mut fields = wire_fields(&message.extra, notes);
-        if fields.get("tool_calls").is_some_and(is_empty_array) {
-            fields.remove("tool_calls");
-            let (codec, fields) = (CODEC.into(), vec!["tool_calls".into()]);
-            notes.note(Change::FieldsDropped { codec, fields });
+        for key in ["tool_calls", "function_call"] {
+            if fields.get(key).is_some_and(|field| calls_nothing(key, field)) {
+                fields.remove(key);
+                let (codec, fields) = (CODEC.into(), vec![key.into()]);
+                notes.note(Change::FieldsDropped { codec, fields });
+            }
         }
         Self {
             index,
@@ -182,8 +185,13 @@ impl Draft {
     }
 }
 
-fn is_empty_array(tree: &Tree) -> bool {
-    matches!(tree, Tree::Raw(json) if json.as_str() == "[]")
+/// Whether a field says that there is no call, which the provider refuses.
+fn calls_nothing(key: &str, field: &Tree) -> bool {
+    let Tree::Raw(json) = field else { return false };
+    match key {
+        "tool_calls" => json.as_str() == "[]",
+        _ => calls::is_of_nothing(Raw::of(json)),
+    }
 }
 
 /// An answer's audio comes with its sound; a request names it by its id alone.

@@ -11,6 +11,7 @@ use crate::{
     wire::{
         contract::{EncodeOptions, Encoded},
         ids::Ids,
+        names,
         notes::{self, CONTINUE, Notes},
         openai::names_model,
         tree::{Object, Tree},
@@ -26,6 +27,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if names_model(request, options, CODEC) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
+    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
     let ids = Ids::new(&messages, MAX_ID);
     let mut body = params::write(request, options, &mut notes);
     let mut written = Vec::new();

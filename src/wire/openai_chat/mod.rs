@@ -49,11 +49,13 @@
 //! | pictures and files of results | a user message behind the results | `BlockMoved` |
 //! | a message that calls, followed by others of the assistant | one message; of fields that clash the first stays | `Merged`, `FieldsDropped` |
 //! | content behind calls in one message | content first | `BlockMoved` |
+//! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
 //! | call ids over 40 characters | their beginning and a hash | `IdRewritten` |
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
-//! | documents of text or an address | text | `BlockAsText` |
+//! | documents of text or an address | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
+//! | a blank text in a result that did not come so | nothing | `BlockDropped` |
 //! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
-//! | fields that another codec read, an empty `tool_calls` | nothing | `FieldsDropped` |
+//! | fields that another codec read, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
 //! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
 //! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
 //!

@@ -1,12 +1,12 @@
 //! Reading the content of messages and results.
 
-use super::marks::{Field, inner, keep, mark, opaque_part, opaque_string};
+use super::marks::{CODEC, Field, inner, keep, mark, opaque_part, opaque_string};
 use crate::{
     message::{ContentBlock, Document, Image, MediaSource, TextBlock},
     wire::{
         contract::WireError,
         fields::{Fields, Path, is_text, items, text},
-        openai::data_uri,
+        openai::{data_uri, result_text},
         raw::Raw,
     },
 };
@@ -60,7 +60,11 @@ fn string(raw: Raw<'_>, speaker: Speaker) -> Content {
     match (speaker, text(raw)) {
         (Speaker::Assistant, Some(text)) if text.is_empty() => Content::empty(Some("empty")),
         (Speaker::Tool, Some(text)) if text.is_empty() => Content::empty(None),
-        (_, Some(text)) if speaker == Speaker::Tool || !text.is_blank() => {
+        (Speaker::Tool, Some(text)) => {
+            let block = result_text(CODEC, text, &Fields::default());
+            Content { blocks: vec![block], form: None }
+        }
+        (_, Some(text)) if !text.is_blank() => {
             Content { blocks: vec![ContentBlock::text(text)], form: None }
         }
         (_, _) => Content { blocks: vec![opaque_string(raw)], form: None },
@@ -84,8 +88,10 @@ fn part(raw: Raw<'_>, speaker: Speaker) -> Option<ContentBlock> {
     match kind.as_ref() {
         "text" => {
             let text = fields.take_text("text")?;
-            let kept = speaker == Speaker::Tool || !text.is_blank();
-            kept.then(|| TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
+            if speaker == Speaker::Tool {
+                return Some(result_text(CODEC, text, &fields));
+            }
+            (!text.is_blank()).then(|| TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
         }
         "refusal" if speaker == Speaker::Assistant => {
             let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;

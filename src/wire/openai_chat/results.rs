@@ -9,8 +9,9 @@ use crate::{
     wire::{
         contract::Change,
         ids::Ids,
+        names,
         notes::Notes,
-        openai::{FAILED, failed},
+        openai::{FAILED, check_result_block, failed},
         tree::{Object, Tree},
     },
 };
@@ -82,6 +83,9 @@ impl Turn<'_> {
         let mut pieces = Vec::new();
         let mut media = Vec::new();
         for block in &result.content {
+            if check_result_block(block, notes).is_none() {
+                continue;
+            }
             match piece(Role::User, block, notes) {
                 Some(Piece::Part(part)) if is_media(block) => {
                     note_moved(block.kind(), "results are text only", notes);
@@ -114,7 +118,7 @@ impl Turn<'_> {
         fields.set("role", role);
         fields.set_some("content", content);
         if let Some(call) = deprecated {
-            if fields.get("name").is_none() {
+            if !names::is_legal(fields.get("name"), &names::TOOLS) {
                 fields.set("name", call.name.clone());
             }
             return fields;

@@ -129,9 +129,9 @@ fn document(role: Role, document: &Document, notes: &mut Notes) -> Option<Piece>
     let inner = reopen(document.extra.get(CODEC, "file"));
     let mut inner = match &document.source {
         MediaSource::Text { text, .. } => {
-            return Some(Piece::Plain(document_text(document, text, notes)));
+            return document_text(document, text, notes).map(Piece::Plain);
         }
-        MediaSource::Url { url } => return Some(Piece::Plain(document_text(document, url, notes))),
+        MediaSource::Url { url } => return document_text(document, url, notes).map(Piece::Plain),
         MediaSource::Base64 { media_type, data } if role == Role::User => {
             inner.with("file_data", write_data_uri(media_type, data))
         }

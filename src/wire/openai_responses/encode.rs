@@ -13,6 +13,7 @@ use crate::{
     message::{ContentBlock, Message, Request, Role, Text, TextBlock},
     wire::{
         contract::{EncodeOptions, Encoded},
+        names,
         notes::{self, CONTINUE, Notes},
         openai::names_model,
         tree::{Object, Tree},
@@ -26,6 +27,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !at_rest {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
+    let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
     let mut body = params::write(request, options, &mut notes);
     chain::cut(request, &mut body, &mut notes);
     let is_chained = params::is_chained(|key| {

@@ -16,12 +16,18 @@ const CLIENT_CALLS: [(&str, &str); 5] = [
     ("computer_call", "computer_call_output"),
     ("local_shell_call", "local_shell_call_output"),
     ("shell_call", "shell_call_output"),
-    ("tool_search_call", "tool_search_output"),
+    (SEARCH, SEARCH_OUTPUT),
 ];
 
 /// Calls that the provider answers itself, in the same item, and that can be read.
 const HOSTED_CALLS: [&str; 4] =
     ["code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"];
+
+/// Calls that the provider answers itself, in an item of its own that may come in a later answer.
+const PROGRAMS: [&str; 2] = ["program", "program_output"];
+/// A search among tools may be the host's too.
+pub(super) const SEARCH: &str = "tool_search_call";
+pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
 pub(super) const FUNCTION: &str = "function_call";
 pub(super) const CUSTOM: &str = "custom_tool_call";
@@ -36,12 +42,12 @@ pub(super) fn client_output(kind: &str) -> Option<&'static str> {
 }
 
 /// Whether an item of this type is a call that the host answers.
-pub(super) fn is_call(kind: &str) -> bool {
+fn is_call(kind: &str) -> bool {
     kind == FUNCTION || kind == CUSTOM || client_output(kind).is_some()
 }
 
 /// Whether an item of this type answers a call.
-pub(super) fn is_output(kind: &str) -> bool {
+fn is_output(kind: &str) -> bool {
     let of_client = CLIENT_CALLS.iter().any(|(_, output)| *output == kind);
     kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
 }
@@ -57,7 +63,7 @@ pub(super) fn takes_text(output: &str) -> bool {
 }
 
 /// Whether an item that is kept whole comes from the host.
-pub(super) fn is_of_host(kind: &str) -> bool {
+fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
 
@@ -69,8 +75,10 @@ pub(super) struct Label<'a> {
     pub(super) role: Option<Cow<'a, str>>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) call_id: Option<Text>,
-    /// The request that an approval answers.
+    /// The request that an approval answers. A call that was approved names it too.
     pub(super) request_id: Option<Text>,
+    /// Whether it is a call that the provider answers in an item of its own, or such an answer.
+    pub(super) is_of_provider: bool,
 }
 
 impl<'a> Label<'a> {
@@ -86,12 +94,17 @@ impl<'a> Label<'a> {
         let reference = role.is_none() && fields.get("id").is_some();
         let kind =
             field("type").and_then(word).or_else(|| reference.then(|| "item_reference".into()));
+        let kind = kind.unwrap_or_default();
+        let by_server = || field("execution").and_then(word).is_some_and(|word| word == "server");
+        let is_of_provider = PROGRAMS.contains(&kind.as_ref())
+            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_ref()) && by_server());
         Self {
-            kind: kind.unwrap_or_default(),
+            kind,
             role,
             id: field("id").and_then(word),
             call_id: field("call_id").and_then(text),
             request_id: field("approval_request_id").and_then(text),
+            is_of_provider,
         }
     }
 
@@ -104,6 +117,7 @@ impl<'a> Label<'a> {
             id: self.id.map(owned),
             call_id: self.call_id,
             request_id: self.request_id,
+            is_of_provider: self.is_of_provider,
         }
     }
 
@@ -117,7 +131,27 @@ impl<'a> Label<'a> {
         if self.is_message() {
             return self.role.as_deref() == Some("assistant");
         }
-        !is_output(&self.kind) && !is_of_host(&self.kind)
+        self.is_of_provider || (!is_output(&self.kind) && !is_of_host(&self.kind))
+    }
+
+    /// Whether it is a call that the host answers.
+    pub(super) fn is_call(&self) -> bool {
+        !self.is_of_provider && is_call(&self.kind)
+    }
+
+    /// Whether the host answers a call with it.
+    pub(super) fn is_output(&self) -> bool {
+        !self.is_of_provider && is_output(&self.kind)
+    }
+
+    /// Whether the provider answers a call of its own with it.
+    pub(super) fn is_of_providers_answer(&self) -> bool {
+        self.is_of_provider && self.kind.ends_with("_output")
+    }
+
+    /// The id of a call that the provider answers itself.
+    pub(super) fn provider_id(&self) -> Option<Text> {
+        self.call_id.clone().or_else(|| self.id.as_deref().map(Text::from))
     }
 
     /// By what the item is known from among others: its id, else its call, else its type.

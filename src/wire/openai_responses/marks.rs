@@ -16,6 +16,7 @@
 //! | `~as` | call, result | the type of the item where it is not a function's |
 //! | `~as` | summary | `text`: it came as one, no compaction put it here |
 //! | `~named` | result | `id`: the field that names the call |
+//! | `~blank` | text of a result | it came blank |
 //! | `~signed` | thinking | it had an encrypted form |
 //! | `~next` | thinking | by what the item behind it is known |
 //! | `~led` | text, call | the reasoning that led to it: its id, or nothing where it had none |

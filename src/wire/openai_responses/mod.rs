@@ -15,6 +15,7 @@
 //! | `apply_patch_call`, `computer_call`, `local_shell_call`, `shell_call`, `tool_search_call` | [`ToolUse`] of the name of its type, the whole item as its input; an opaque block where the provider answered it in the same response |
 //! | the answers to all of these | [`ToolResult`]; an opaque block where the call is not in the input but may be stored |
 //! | `web_search_call`, `file_search_call`, `code_interpreter_call`, `mcp_call` | [`ServerToolUse`], the whole item as its input |
+//! | `program` and `program_output`, `tool_search_call` and `tool_search_output` that the provider carries out (`"execution":"server"`) | [`ServerToolUse`] and [`ServerToolResult`], the whole item as input and content; the answer may come in a later response |
 //! | `compaction`, `compaction_trigger`, `item_reference`, `image_generation_call`, and whatever else | [`Opaque`] |
 //!
 //! | part or field | here |
@@ -48,6 +49,7 @@
 //! | calls at the end without results, in a body that names a model | error results; in a thread at rest they stay open | `Repaired` |
 //! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
 //! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
+//! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
 //! | call ids over 64 characters | their beginning and a hash | `IdRewritten` |
 //! | an empty id of a call | `call-1` and so on | `IdRewritten` |
 //! | the id of a call before: answers need not follow their calls, so ids differ in the whole input | the id with a number | `IdRewritten` |
@@ -59,7 +61,8 @@
 //! | opaque answers whose call is neither there nor stored | nothing | `BlockDropped` |
 //! | a `compaction_trigger` that is not last | nothing | `BlockDropped` |
 //! | `previous_response_id`, `conversation`, where the thread was compacted or holds the answer that they name | nothing: the provider would put what it stored before the same once more | `ParameterDropped` |
-//! | documents of text; those of an address in an answer | text | `BlockAsText` |
+//! | documents of text; those of an address in an answer | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
+//! | a blank text in a result that did not come so | nothing | `BlockDropped` |
 //! | pictures and files in an answer, files of another provider | nothing | `BlockDropped` |
 //! | calls of another provider's own tools and their results, opaque blocks of others | nothing | `BlockDropped` |
 //! | fields that another codec read | nothing | `FieldsDropped` |
@@ -98,7 +101,8 @@ use super::{
 };
 #[cfg(doc)]
 use crate::message::{
-    Document, Image, Opaque, ServerToolUse, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+    Document, Image, Opaque, ServerToolResult, ServerToolUse, TextBlock, Thinking, ToolResult,
+    ToolSpec, ToolUse,
 };
 use crate::message::{Request, Turn};
 

@@ -7,6 +7,7 @@ use super::{
     draft::{Item, Kind},
     kinds,
     marks::CODEC,
+    read_items::ProviderCalls,
 };
 use crate::{
     message::Text,
@@ -40,7 +41,7 @@ fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     items.retain_mut(|item| {
         let call_id = match &item.kind {
             Kind::Call(id) => Some(id),
-            Kind::Whole(label) => label.call_id.as_ref().filter(|_| kinds::is_call(&label.kind)),
+            Kind::Whole(label) => label.call_id.as_ref().filter(|_| label.is_call()),
             Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => None,
         };
         let is_new = !whole || call_id.is_none_or(|id| called.insert(id.clone()));
@@ -87,11 +88,11 @@ fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     let mut stays = Vec::with_capacity(items.len());
     for item in items.iter().rev() {
         stays.push(match &item.kind {
-            Kind::Whole(label) if kinds::is_output(&label.kind) => {
+            Kind::Whole(label) if label.is_output() => {
                 answers.extend(label.call_id.clone());
                 true
             }
-            Kind::Whole(label) if kinds::is_call(&label.kind) => {
+            Kind::Whole(label) if label.is_call() => {
                 label.call_id.as_ref().is_none_or(|id| answers.remove(id))
             }
             Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output => true,
@@ -114,6 +115,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
         return;
     }
     let mut called: HashSet<Text> = HashSet::new();
+    let mut of_provider = ProviderCalls::default();
     let mut is_chained = ending.is_chained;
     items.retain(|item| {
         let label = match &item.kind {
@@ -125,13 +127,19 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
             Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => return true,
         };
         is_chained |= label.kind == "item_reference";
-        let answered = if kinds::is_output(&label.kind) {
-            label.call_id.as_ref()
-        } else {
-            label.request_id.as_ref()
-        };
-        let stays = is_chained || answered.is_none_or(|id| called.remove(id));
-        if kinds::is_call(&label.kind) {
+        let stays = is_chained
+            || match label.kind.as_ref() {
+                _ if label.is_of_providers_answer() => !of_provider.lacks(label),
+                _ if label.is_output() => label.call_id.as_ref().is_none_or(|id| called.remove(id)),
+                // The call that was approved names the request too, and answers nothing.
+                "mcp_approval_response" => {
+                    label.request_id.as_ref().is_none_or(|id| called.remove(id))
+                }
+                _ => true,
+            };
+        if label.is_of_provider {
+            of_provider.add(&label.kind, label.provider_id().unwrap_or_default());
+        } else if label.is_call() {
             called.extend(label.call_id.clone());
         } else if label.kind == "mcp_approval_request" {
             called.extend(label.id.as_deref().map(Text::from));

@@ -1,14 +1,22 @@
 //! Reading what messages and results hold.
 
-use super::marks::{Field, keep, mark, opaque_part};
+use super::marks::{CODEC, Field, keep, mark, opaque_part};
 use crate::{
-    message::{ContentBlock, Document, Image, MediaSource, Text, TextBlock},
+    message::{ContentBlock, Document, Image, MediaSource, TextBlock},
     wire::{
         fields::{Fields, is_text, items, text},
-        openai::data_uri,
+        openai::{data_uri, result_text},
         raw::Raw,
     },
 };
+
+/// Who says it.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// The user or the host.
+    Host,
+    Tool,
+}
 
 /// A content, and the mark of its form.
 pub(super) struct Content {
@@ -23,8 +31,7 @@ pub(super) struct Content {
 /// Here it is valid, so it is kept as an opaque part.
 pub(super) fn said(raw: Raw<'_>) -> Option<Content> {
     if !is_text(raw) {
-        let parts = items(raw).filter(|parts| !parts.is_empty())?;
-        return Some(array(parts, |text| !text.is_blank()));
+        return array(items(raw)?, By::Host).filter(|read| !read.blocks.is_empty());
     }
     let block = match text(raw) {
         Some(text) if !text.is_blank() => ContentBlock::text(text),
@@ -37,33 +44,42 @@ pub(super) fn said(raw: Raw<'_>) -> Option<Content> {
 pub(super) fn output(raw: Raw<'_>) -> Content {
     let empty = |form: Option<Field>| Content { blocks: Vec::new(), form };
     if let Some(text) = text(raw).filter(|_| is_text(raw)) {
-        let blocks = Some(text).filter(|text| !text.is_empty()).map(ContentBlock::text);
+        let blocks = Some(text).filter(|text| !text.is_empty());
+        let blocks = blocks.map(|text| result_text(CODEC, text, &Fields::default()));
         return Content { blocks: blocks.into_iter().collect(), form: None };
     }
+    let whole =
+        || Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) };
     match items(raw) {
         Some(parts) if parts.is_empty() => empty(Some(mark("~content", "empty_array"))),
-        Some(parts) if parts.iter().any(|raw| part(*raw, |_| true).is_some()) => {
-            array(parts, |_| true)
+        Some(parts) if parts.iter().any(|raw| part(*raw, By::Tool).is_some()) => {
+            array(parts, By::Tool).unwrap_or_else(whole)
         }
-        Some(_) | None => {
-            Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) }
-        }
+        Some(_) | None => whole(),
     }
 }
 
-fn array(parts: Vec<Raw<'_>>, stays: fn(&Text) -> bool) -> Content {
-    let part = |raw: Raw<'_>| part(raw, stays).unwrap_or_else(|| opaque_part(raw));
+/// Reads parts; `None` if one of them is no object: a text among parts would become another one.
+fn array(parts: Vec<Raw<'_>>, by: By) -> Option<Content> {
+    if !parts.iter().all(|raw| raw.get().starts_with('{')) {
+        return None;
+    }
+    let part = |raw: Raw<'_>| part(raw, by).unwrap_or_else(|| opaque_part(raw));
     let form = (parts.len() == 1).then(|| mark("~content", "array"));
-    Content { blocks: parts.into_iter().map(part).collect(), form }
+    Some(Content { blocks: parts.into_iter().map(part).collect(), form })
 }
 
 /// Reads a part; `None` if it is not one that is known here, or if its text may not stay.
-fn part(raw: Raw<'_>, stays: fn(&Text) -> bool) -> Option<ContentBlock> {
+fn part(raw: Raw<'_>, by: By) -> Option<ContentBlock> {
     let mut fields = Fields::of(raw)?;
     match fields.take_word("type")?.as_ref() {
         "input_text" => {
-            let text = fields.take_text("text").filter(stays)?;
-            Some(TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
+            let text = fields.take_text("text")?;
+            match by {
+                By::Tool => Some(result_text(CODEC, text, &fields)),
+                By::Host if text.is_blank() => None,
+                By::Host => Some(TextBlock { text, extra: keep(&fields, Vec::new()) }.into()),
+            }
         }
         "input_image" => image(fields),
         "input_file" => document(fields),

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, MessageParts, Role, ServerToolUse, Text, ToolInput, ToolResult, ToolUse,
+        ContentBlock, MessageParts, Role, ServerToolResult, ServerToolUse, Text, ToolInput,
+        ToolResult, ToolUse,
     },
     wire::{
         fields::{Fields, text},
@@ -42,6 +43,8 @@ pub(super) struct Context {
     called: HashMap<Text, bool>,
     /// Calls that are kept whole; so are their answers.
     kept_calls: HashSet<Text>,
+    /// The latest call that the provider answers itself, of each type, and of each id.
+    provider_calls: ProviderCalls,
     /// The reasoning that the model wrote last since the user spoke: its id, or nothing.
     reasoning: Option<Text>,
     /// Whether nothing but items of the model came since.
@@ -67,7 +70,7 @@ impl Context {
         let id = label.call_id.as_deref().or(label.id.as_deref());
         let called = id.and_then(|id| self.called.get(id)).copied();
         let is_missing = self.is_chained || id.is_none_or(|id| self.kept_calls.contains(id));
-        let stays_whole = !kinds::is_output(&label.kind) || (called.is_none() && is_missing);
+        let stays_whole = !label.is_output() || (called.is_none() && is_missing);
         let result =
             if stays_whole { None } else { result(&label, fields, called.unwrap_or_default()) };
         result.map_or_else(|| Item::Kept(opaque_item(raw, None)), Item::Result)
@@ -91,16 +94,17 @@ impl Context {
                     .collect()
             }
             _ if label.is_message() => read_answer::message(fields, mark_led()),
-            kind if kinds::is_call(kind) => {
-                self.call(raw, fields, label, mark_led()).into_iter().collect()
+            _ if label.is_of_provider => {
+                self.of_provider(raw, label, led.as_ref().filter(|_| whole)).into_iter().collect()
             }
+            _ if label.is_call() => self.call(raw, fields, label, mark_led()).into_iter().collect(),
             kind if kinds::is_hosted(kind) => {
                 hosted(raw, label, led.as_ref().filter(|_| whole)).into_iter().collect()
             }
             _ => Vec::new(),
         };
         if blocks.is_empty() {
-            self.kept_calls.extend(label.call_id.clone().filter(|_| kinds::is_call(&label.kind)));
+            self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
             blocks.push(opaque_item(raw, led.as_ref().filter(|_| whole)));
         } else if label.kind == "reasoning" {
             self.reasoning = Some(label.id.as_deref().unwrap_or_default().into());
@@ -112,6 +116,29 @@ impl Context {
         self.is_chained |= label.kind == "item_reference";
         self.is_adjacent = true;
         blocks
+    }
+
+    /// Reads a call that the provider answers in an item of its own, or such an answer; `None` if
+    /// nothing says which call it is, or if the call may be stored.
+    fn of_provider(
+        &mut self,
+        raw: Raw<'_>,
+        label: &Label<'_>,
+        led: Option<&Text>,
+    ) -> Option<ContentBlock> {
+        let kind = label.kind.as_ref();
+        let mut own = vec![mark("~as", kind)];
+        own.extend(led.map(|led| mark("~led", led)));
+        let extra = keep(&Fields::default(), own);
+        if !label.is_of_providers_answer() {
+            let id = label.provider_id()?;
+            self.provider_calls.add(kind, id.clone());
+            let call = ServerToolUse::new(id, kind, raw.json());
+            return Some(ServerToolUse { extra, ..call }.into());
+        }
+        let id = self.provider_calls.answered(label, self.is_chained)?;
+        let result = ServerToolResult::new(id, kind, raw.json());
+        Some(ServerToolResult { extra, ..result }.into())
     }
 
     /// Reads a call that the host answers; `None` if it cannot be read, or is answered already.
@@ -137,6 +164,37 @@ impl Context {
         };
         self.called.insert(id, kinds::client_output(&label.kind).is_some());
         Some(call.into())
+    }
+}
+
+/// The calls so far that the provider answers in items of their own.
+#[derive(Debug, Default)]
+pub(super) struct ProviderCalls {
+    ids: HashSet<Text>,
+    /// The latest search. The answer to one need not name it.
+    search: Option<Text>,
+}
+
+impl ProviderCalls {
+    pub(super) fn add(&mut self, kind: &str, id: Text) {
+        if kind == kinds::SEARCH {
+            self.search = Some(id.clone());
+        }
+        self.ids.insert(id);
+    }
+
+    /// The id of the call that an item answers; `None` if it names none, or one that may be stored.
+    pub(super) fn answered(&self, label: &Label<'_>, is_chained: bool) -> Option<Text> {
+        match &label.call_id {
+            Some(id) if is_chained && !self.ids.contains(id) => None,
+            Some(id) => Some(id.clone()),
+            None => self.search.clone().filter(|_| label.kind == kinds::SEARCH_OUTPUT),
+        }
+    }
+
+    /// Whether the call that an item answers is missing.
+    pub(super) fn lacks(&self, label: &Label<'_>) -> bool {
+        label.call_id.as_ref().is_some_and(|id| !self.ids.contains(id))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading answers.
 
 use super::{
-    kinds::{self, Label},
+    kinds::Label,
     marks::{CODEC, Field, keep, marked, opaque_item},
     read_items::{Context, Item},
 };
@@ -60,7 +60,7 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 /// Reads the items. Calls that the provider answered in the same response are none for the host.
 fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
     let answers = output.iter().map(|raw| Label::read(*raw));
-    let answers = answers.filter(|label| kinds::is_output(&label.kind));
+    let answers = answers.filter(Label::is_output);
     let settled = answers.filter_map(|label| label.call_id).collect();
     let mut context = Context::default();
     context.settled = settled;

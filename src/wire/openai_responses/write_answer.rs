@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     message::{
-        ContentBlock, Document, Extra, MediaSource, Message, Role, ServerToolUse, Text, Thinking,
-        ToolInput, ToolUse,
+        ContentBlock, Document, Extra, Json, MediaSource, Message, Role, Text, Thinking, ToolInput,
+        ToolUse,
     },
     wire::{
         contract::Change,
@@ -35,8 +35,9 @@ pub(super) fn write(place: usize, at: usize, message: &Message, writer: &mut Wri
         if let ContentBlock::Document(document) = block
             && let Some(text) = readable(document)
         {
-            let text = document_text(document, text, &mut writer.notes);
-            answer.text(text, &Extra::default(), writer);
+            if let Some(text) = document_text(document, text, &mut writer.notes) {
+                answer.text(text, &Extra::default(), writer);
+            }
             continue;
         }
         answer.close(writer);
@@ -128,7 +129,12 @@ impl Answer<'_> {
                 writer.notes.note(Change::ReasoningDropped { reason });
             }
             ContentBlock::ToolUse(call) => self.call(place, call, writer),
-            ContentBlock::ServerToolUse(call) => self.server_call(call, writer),
+            ContentBlock::ServerToolUse(call) => {
+                self.of_server(block.kind(), &call.extra, &call.input, writer);
+            }
+            ContentBlock::ServerToolResult(result) => {
+                self.of_server(block.kind(), &result.extra, &result.content, writer);
+            }
             ContentBlock::Opaque(opaque) => match whole(opaque) {
                 Some((json, led)) => writer.items.push(Item::whole(self.at, json, led)),
                 None => {
@@ -143,7 +149,6 @@ impl Answer<'_> {
             | ContentBlock::Image(_)
             | ContentBlock::Document(_)
             | ContentBlock::ToolResult(_)
-            | ContentBlock::ServerToolResult(_)
             | ContentBlock::SystemReminder(_)
             | ContentBlock::ContextUpdate(_)
             | ContentBlock::Checkpoint(_)
@@ -187,13 +192,13 @@ impl Answer<'_> {
         writer.items.push(Item::new(self.at, Kind::Call(call.id.clone()), object, led));
     }
 
-    fn server_call(&self, call: &ServerToolUse, writer: &mut Writer) {
-        if call.extra.codec() != Some(CODEC) {
-            writer.notes.drop_block("server_tool_use", "only another provider has this tool");
+    /// Writes a call that the provider answers itself, or its answer: each is kept as an item.
+    fn of_server(&self, kind: &str, extra: &Extra, item: &Json, writer: &mut Writer) {
+        if extra.codec() != Some(CODEC) {
+            writer.notes.drop_block(kind, "only another provider has this tool");
             return;
         }
-        let led = marked(&call.extra, "~led");
-        writer.items.push(Item::whole(self.at, call.input.clone(), led));
+        writer.items.push(Item::whole(self.at, item.clone(), marked(extra, "~led")));
     }
 }
 

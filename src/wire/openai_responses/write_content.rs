@@ -110,7 +110,7 @@ fn image(image: &Image, notes: &mut Notes) -> Option<Piece> {
 fn document(document: &Document, notes: &mut Notes) -> Option<Piece> {
     let (key, source) = match &document.source {
         MediaSource::Text { text, .. } => {
-            return Some(Piece::Plain(document_text(document, text, notes)));
+            return document_text(document, text, notes).map(Piece::Plain);
         }
         MediaSource::Base64 { media_type, data } => ("file_data", write_data_uri(media_type, data)),
         MediaSource::Url { url } => ("file_url", url.clone()),

@@ -13,7 +13,7 @@ use crate::{
     wire::{
         contract::Change,
         notes::is_form,
-        openai::{FAILED, failed},
+        openai::{FAILED, check_result_block, failed},
         tree::{Object, Tree},
     },
 };
@@ -100,7 +100,9 @@ fn write_result(at: usize, result: &ToolResult, writer: &mut Writer) {
     };
     let mut pieces: Vec<Piece> = Vec::new();
     for block in &result.content {
-        pieces.extend(piece(Role::User, block, &mut writer.notes));
+        if check_result_block(block, &mut writer.notes).is_some() {
+            pieces.extend(piece(Role::User, block, &mut writer.notes));
+        }
     }
     if result.is_error {
         mark_error(&mut pieces);
@@ -112,6 +114,9 @@ fn write_result(at: usize, result: &ToolResult, writer: &mut Writer) {
     let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
     let key = if named.is_some() { "id" } else { "call_id" };
     object.set(key, writer.calls.name(&result.tool_use_id));
+    // The answer to a function has an output, whatever the answer had as which it came.
+    let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
+    let form = form.filter(|form| form != "absent" || !of_function);
     object.set_some("output", output.or_else(|| no_output(form.as_deref())));
     let mut item = Item::new(at, Kind::Output, object, None);
     if named.is_some() {
