@@ -11,6 +11,10 @@ use crate::{
     strategy::{Breaker, BreakerOptions},
 };
 
+/// After the last refusal that a turn may have, the thread is compacted to this part of the usual
+/// target: the next refusal would end the turn.
+const LAST_TRY: u64 = 8;
+
 /// Says when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
 pub struct AutoCompactor {
@@ -320,7 +324,18 @@ impl AutoCompactor {
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
-        self.hard(&pressure, limit, refused, CompactionReason::Overflow)
+        let output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
+        match output {
+            // The last try: nobody says how much is too much, so little stays.
+            Output::Compact { reason, target: Some(target), limit }
+                if refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive =>
+            {
+                let floor = pressure.of_thread(pressure.floor());
+                let target = floor.saturating_add(target.saturating_sub(floor) / LAST_TRY);
+                Output::Compact { reason, target: Some(target), limit }
+            }
+            output => output,
+        }
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.

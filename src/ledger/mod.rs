@@ -19,8 +19,12 @@
 //! # What is a rule
 //!
 //! An English sentence that the user typed: not in a fence, not quoted, not indented as code, not
-//! between the tags of a host, no question, and not what somebody else is said to have said. It is a
-//! rule if
+//! between the tags of a host, no question, and not what somebody else is said to have said. What is
+//! quoted may hold the mark that ends it, so a fence and a pair of tags go on to the last mark that
+//! closes them, and what follows `The page says:` or `Here is the log:` to its last quotation mark or
+//! the end of the text. A whole text that begins with `OBSERVATION:` or `Tool result:` is the output
+//! of a tool. Nothing tells other pasted text from typed text: a host that puts such text into a
+//! message of the user marks it [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
 //! - a part of it begins with `never`, `always`, `only`, `no longer`, `prefer`, or forbids (`don't`,
 //!   `do not`), unless that is about this one moment (`yet`, `for now`, `don't worry`);
@@ -36,7 +40,7 @@
 //!
 //! # What takes a rule back
 //!
-//! Only what the user typed later, only rules of the user, and only where it is plain. In doubt
+//! Only what the user typed later (nothing quoted), only rules of the user, and only where it is plain. In doubt
 //! both stay. Two sentences are about the same thing if the same words are left in the same order
 //! without articles, `please`, `now`, and the words that demand or forbid.
 //!

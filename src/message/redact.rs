@@ -29,8 +29,10 @@ use super::{
 /// Takes out of a text what must not leave the thread: keys, names, addresses.
 ///
 /// What a compaction hands on passes it: the requests to a model that sums up, what goes to the
-/// archive, summaries, notices and errors. The thread itself, its log and the conversation with its
-/// own model are not changed.
+/// archive, summaries, notices, records and errors, with the names of tools and the ids of calls. It
+/// sees texts as they read, without the escapes of JSON, and numbers in JSON as they are written. What
+/// is encoded otherwise, as in Base64, it does not see. The thread itself, its log and the
+/// conversation with its own model are not changed.
 ///
 /// ```
 /// use std::borrow::Cow;

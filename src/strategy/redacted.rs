@@ -28,13 +28,22 @@ impl StrategyError {
                 RunError::Model { chunk, kind, message } => {
                     RunError::Model { chunk, kind, message: text(&message) }
                 }
-                error => error,
+                error @ (RunError::NothingToSummarise
+                | RunError::TooManyChunks { .. }
+                | RunError::TooManyRounds { .. }
+                | RunError::BlankSummary { .. }
+                | RunError::NotFolded { .. }
+                | RunError::DoesNotFit { .. }
+                | RunError::Aborted { .. }) => error,
             })),
             Self::Fold(error) => Self::Fold(Box::new(match *error {
                 FoldError::Exhausted { chunk, tries, kind, message } => {
                     FoldError::Exhausted { chunk, tries, kind, message: text(&message) }
                 }
-                error => error,
+                error @ (FoldError::Option { .. }
+                | FoldError::NoRoom { .. }
+                | FoldError::DoesNotFit { .. }
+                | FoldError::NotSmaller { .. }) => error,
             })),
             Self::NoRung { rungs } => {
                 let rung = |rung: Rung| Rung {
@@ -72,8 +81,7 @@ fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
 }
 
 fn stopped(reason: StopReason, redactor: &dyn Redactor) -> StopReason {
-    match reason {
-        StopReason::Other(words) => StopReason::Other(redacted_text(&words, redactor)),
-        reason => reason,
-    }
+    // The words of the known ones are ours.
+    let StopReason::Other(words) = &reason else { return reason };
+    StopReason::Other(redacted_text(words, redactor))
 }

@@ -83,7 +83,7 @@ fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
     let form = markup::form(&text.text)?;
     let followed = || {
         let after = blocks.get(index + 1..).unwrap_or_default().iter();
-        after.take_while(|block| !is_apart(block)).any(|block| is_said(block))
+        after.take_while(|block| !is_apart(block)).any(is_said)
     };
     (form != Form::Checkpoint || !followed()).then_some(text)
 }

@@ -9,6 +9,7 @@
 //! | `~role` | message | `absent` or `null` where there was none, `function` for the old role of results |
 //! | `~beside` | message | it came right behind another one of its role |
 //! | `~placed` | message | its results came behind or beside other parts |
+//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
 //! | `~as` | thinking | `text`: a text that is empty but for its signature |
 //! | `~as` | result | `response`: the text is the whole `response`, which has other keys than `output` and `error` |
 //! | `~as` | server call and result | the name of the data field |

@@ -13,6 +13,7 @@
 //! | `~role` | system message | `developer`: the word it came with |
 //! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
 //! | `~as` | text | `refusal`, `input_text`: the type of an answer's part where it is not the usual one |
+//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
 //! | `~as` | call, result | the type of the item where it is not a function's |
 //! | `~as` | summary | `text`: it came as one, no compaction put it here |
 //! | `~named` | result | `id`: the field that names the call |
