@@ -160,7 +160,7 @@ impl Wild {
             (true, false) => state.checks.summary(request, u64::MAX),
             (false, true) => state.checks.conversation(request, self.world.window),
             // What cannot be made shorter may be tried, since nobody knows the window.
-            (false, false) if least(request).saturating_add(MARGIN) > learnt => {
+            (false, false) if least(request) * known + MARGIN > learnt => {
                 state.checks.conversation(request, u64::MAX)
             }
             (false, false) => state.checks.conversation(request, learnt),
