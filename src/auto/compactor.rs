@@ -13,7 +13,7 @@ use crate::{
 
 /// After the last refusal that a turn may have, the thread is compacted to this part of the usual
 /// target: the next refusal would end the turn.
-const LAST_TRY: u64 = 8;
+const LAST_TRY: u64 = 64;
 
 /// Says when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
@@ -268,6 +268,9 @@ impl AutoCompactor {
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
+        // Below a limit that is doubtful nothing can come, but anything smaller may fit.
+        let smaller = pressure.tokens().saturating_sub(1);
+        let limit = if self.is_doubtful(&pressure, limit, thought) { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
@@ -287,10 +290,21 @@ impl AutoCompactor {
         let counted =
             (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
         // A limit that only refusals taught: once a turn it is asked whether it holds.
-        let host = Pressure { window: thought, ..*pressure };
-        let believed = thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX);
-        let hopeless = tried || pressure.floor() > limit;
+        let believed = self.believed(pressure, thought);
+        let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
+        let hopeless = tried || (nothing_goes && pressure.floor() > limit);
         counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
+    }
+
+    /// Whether only refusals say that the smallest request is over this limit.
+    fn is_doubtful(&self, pressure: &Pressure, limit: u64, thought: Option<ContextWindow>) -> bool {
+        pressure.floor() > limit && pressure.floor() <= self.believed(pressure, thought)
+    }
+
+    /// The tokens that fit by what the host thinks the window is.
+    fn believed(&self, pressure: &Pressure, thought: Option<ContextWindow>) -> u64 {
+        let host = Pressure { window: thought, ..*pressure };
+        thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX)
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -318,9 +332,12 @@ impl AutoCompactor {
         let too_long = before.tokens().saturating_sub(1);
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
+        let thought = pressure.window;
         let pressure = self.learned.known(pressure);
         // What was refused does not fit, whatever the window is thought to be.
-        let limit = self.policy.room(&pressure).map_or(too_long, |room| room.min(too_long));
+        let room = self.policy.room(&pressure);
+        let room = room.filter(|room| !self.is_doubtful(&pressure, *room, thought));
+        let limit = room.map_or(too_long, |room| room.min(too_long));
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
