@@ -33,8 +33,12 @@ mod display;
 mod event;
 mod machine;
 mod outcome;
+mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use event::CompactionEvent;
 pub use machine::{Compaction, CompactionStep, UnexpectedInput};
 pub use outcome::{Done, DriveError, Driven};
+pub use tool_specs::{COMPACT, COMPACT_CONTEXT};
+
+pub(crate) use tool_specs::{compact, compact_context};

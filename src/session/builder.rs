@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{session::Session, settings::Settings, tools};
+use super::{session::Session, settings::Settings};
 use crate::{
     auto::{AutoPolicy, UnknownUsage},
+    compaction,
     log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, Tool},
@@ -357,7 +358,7 @@ impl SessionBuilder {
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), by which the
     /// model has the thread compacted.
     pub fn compact_context_tool(mut self) -> Self {
-        self.own_tools.push(tools::compact_context());
+        self.own_tools.push(compaction::compact_context());
         self
     }
 
@@ -368,7 +369,7 @@ impl SessionBuilder {
     /// good summary. A call that names what is not there, or that would part a call from its result,
     /// gets an error result that says so, and nothing changes.
     pub fn compact_tool(mut self) -> Self {
-        self.own_tools.push(tools::compact());
+        self.own_tools.push(compaction::compact());
         self
     }
 

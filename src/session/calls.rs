@@ -4,14 +4,9 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
-use super::{
-    error::SessionError,
-    event::SessionEvent,
-    events::Emit,
-    session::Session,
-    tools::{self, COMPACT, COMPACT_CONTEXT},
-};
+use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session, tools};
 use crate::{
+    compaction::{COMPACT, COMPACT_CONTEXT},
     message::{ToolResult, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     recall::tool::RECALL,

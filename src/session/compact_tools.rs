@@ -9,11 +9,11 @@ use super::{
     error::SessionError,
     events::Emit,
     session::Session,
-    tools::{self, COMPACT, Compacted},
+    tools::{self, Compacted},
 };
 use crate::{
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
-    compaction::{Done, Driven},
+    compaction::{COMPACT, Done, Driven},
     message::{
         CompactionId, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
     },

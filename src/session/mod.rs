@@ -95,5 +95,4 @@ pub use fork::{ForkError, ForkPoint};
 pub use handle::{SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};
 pub use session::Session;
-pub use tools::{COMPACT, COMPACT_CONTEXT};
 pub use undo::UndoCompactionError;
