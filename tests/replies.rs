@@ -2,6 +2,7 @@
 //! streams it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
 
 use std::{
     collections::VecDeque,

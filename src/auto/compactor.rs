@@ -341,18 +341,16 @@ impl AutoCompactor {
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
-        let output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
-        match output {
-            // The last try: nobody says how much is too much, so little stays.
-            Output::Compact { reason, target: Some(target), limit }
-                if refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive =>
-            {
-                let floor = pressure.of_thread(pressure.floor());
-                let target = floor.saturating_add(target.saturating_sub(floor) / LAST_TRY);
-                Output::Compact { reason, target: Some(target), limit }
-            }
-            output => output,
+        let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
+        // The last try: nobody says how much is too much, so little stays.
+        let is_last = refused > 0 && refused.saturating_add(1) >= self.policy.max_reactive;
+        if let Output::Compact { target: Some(target), .. } = &mut output
+            && is_last
+        {
+            let floor = pressure.of_thread(pressure.floor());
+            *target = floor.saturating_add(target.saturating_sub(floor) / LAST_TRY);
         }
+        output
     }
 
     /// Compacts what does not fit, unless that cannot help or was tried often enough.

@@ -173,7 +173,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with this way of compacting; by default [`Ladder::default`].
+    /// Returns the builder with this way of compacting; by default
+    /// [`Ladder::default`](crate::strategy::Ladder).
     pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.settings.strategy = strategy;
         self

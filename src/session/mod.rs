@@ -84,7 +84,9 @@ mod tools;
 mod undo;
 mod work;
 
-pub use crate::compaction::{CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api};
+pub use crate::compaction::{
+    COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
+};
 pub use build::BuildError;
 pub use builder::SessionBuilder;
 pub use command::Command;
