@@ -88,3 +88,46 @@ impl Limit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(window: u64) -> Pressure {
+        let window = Some(ContextWindow::new(window));
+        Pressure { window, thread: 900, ..Pressure::default() }
+    }
+
+    fn tokens(learned: &Learned, window: u64) -> Option<u64> {
+        learned.window(Some(ContextWindow::new(window))).map(ContextWindow::tokens)
+    }
+
+    #[test]
+    fn what_one_model_stated_says_nothing_of_another() {
+        let mut learned = Learned::default();
+        learned.refused(&of(1_000), Some(700), None, 899);
+        assert_eq!((tokens(&learned, 1_000), tokens(&learned, 2_000)), (Some(700), Some(2_000)));
+        learned.refused(&of(1_000), None, None, 599);
+        assert_eq!(tokens(&learned, 1_000), Some(700), "the same model keeps it");
+        learned.refused(&of(2_000), None, None, 899);
+        assert_eq!(tokens(&learned, 2_000), Some(2_000), "another forgets it");
+    }
+
+    #[test]
+    fn a_limit_or_a_reserve_of_nothing_is_none() {
+        let mut learned = Learned::default();
+        learned.refused(&of(1_000), Some(0), Some(300), 899);
+        learned.refused(&of(1_000), None, Some(0), 899);
+        assert_eq!((tokens(&learned, 1_000), learned.known(of(1_000)).output), (Some(1_000), 300));
+    }
+
+    #[test]
+    fn an_answer_that_fills_a_stated_limit_does_not_contradict_it() {
+        let mut learned = Learned::default();
+        learned.refused(&of(1_000), Some(700), None, 899);
+        learned.answered(&Pressure { reported: Some(700), ..of(1_000) });
+        assert_eq!(tokens(&learned, 1_000), Some(700));
+        learned.answered(&Pressure { reported: Some(701), ..of(1_000) });
+        assert_eq!(tokens(&learned, 1_000), Some(1_000));
+    }
+}
