@@ -185,9 +185,7 @@ impl Listener {
             Ok(SessionEvent::QueuedMessage { text }) => {
                 self.tally.queued += 1;
                 self.requests = 0;
-                // What waited goes first, so either may be the one that is refused.
-                let queued = ByteEstimate::TRIGGER.message(&Message::user(text));
-                self.newest = self.newest.max(queued);
+                self.newest = ByteEstimate::TRIGGER.message(&Message::user(text));
                 self.model.begin();
             }
             Ok(SessionEvent::Aborted) => {

@@ -82,8 +82,6 @@ struct State {
     miscounted: bool,
     /// Tokens of system prompt and tools.
     overhead: u64,
-    /// Tokens of the last request if everything went that may go.
-    least: u64,
     /// Tokens of the last answer of this turn.
     answer: u64,
     /// Tokens of all requests so far, for servers that count so.
@@ -113,7 +111,7 @@ impl Wild {
     /// as far as the provider told the truth.
     pub(super) fn must_fit(&self, newest: u64) -> bool {
         let state = self.state();
-        let floor = state.least.max(state.overhead + newest + state.answer) + MARGIN;
+        let floor = state.overhead + newest + state.answer + MARGIN;
         let counted = if state.miscounted { floor * 2 } else { floor };
         // Before the first request it is not known what stands around.
         state.overhead > 0
@@ -177,7 +175,6 @@ impl Wild {
         if !for_summary {
             let around = Request { messages: Messages::default(), ..request.clone() };
             state.overhead = ByteEstimate::TRIGGER.request(&around);
-            state.least = least(request);
         }
     }
 
