@@ -91,10 +91,10 @@ fn a_turn_costs_the_same_at_every_length() {
     // The most allocations and bytes, what the model and the tool take among them. They are flat;
     // a few more or fewer nobody feels beside a call of a model.
     let rows = [
-        (false, false, 24, 4_000),
-        (true, false, 44, 7_000),
-        (false, true, 28, 4_500),
-        (true, true, 52, 8_000),
+        (false, false, 18, 3_200),
+        (true, false, 43, 5_900),
+        (false, true, 22, 3_500),
+        (true, true, 51, 6_500),
     ];
     for (calls, stored, allocations, bytes) in rows {
         let with = With { calls, stored, everything: false };
