@@ -12,7 +12,7 @@ use threadfold::{
     drive::{self, Conversation, Models},
     legality,
     log::{Event, EventLog},
-    message::{ThreadIdError, Timestamp},
+    message::{InvalidValue, Timestamp},
     retention::{AuditOptions, FactClass, Facts, Recall, RetentionPolicy},
     store::Journal,
     strategy::Brief,
@@ -79,7 +79,7 @@ impl Course {
     /// How things stand after each compaction.
     pub(crate) fn run(&self, trial: &Trial<'_>) -> Result<Vec<Round>, String> {
         let mut agent = ModelAgent::new(Arc::clone(&trial.model));
-        let thread = "retention".parse().map_err(|error: ThreadIdError| error.to_string())?;
+        let thread = "retention".parse().map_err(|error: InvalidValue| error.to_string())?;
         let mut journal = Journal::new(EventLog::new(thread));
         let (mut rounds, mut round) = (Vec::new(), Round::default());
         for (part, facts) in &self.parts {

@@ -2,12 +2,12 @@
 
 use super::{
     learned::Learned,
-    policy::{AutoPolicy, Goal, PolicyError},
+    policy::{AutoPolicy, Goal},
     pressure::Pressure,
     trigger::{Level, Reading, Signal, Trigger},
 };
 use crate::{
-    message::{CompactionReason, ContextWindow, Text, Timestamp},
+    message::{CompactionReason, ContextWindow, InvalidValue, Text, Timestamp},
     strategy::{Breaker, BreakerOptions},
 };
 
@@ -153,7 +153,7 @@ impl AutoCompactor {
     /// # Errors
     ///
     /// As [`AutoPolicy::check`].
-    pub fn new(policy: AutoPolicy) -> Result<Self, PolicyError> {
+    pub fn new(policy: AutoPolicy) -> Result<Self, InvalidValue> {
         policy.check()?;
         let longest = BreakerOptions::default().max_pause_ms;
         let options = BreakerOptions {
@@ -194,7 +194,7 @@ impl AutoCompactor {
     /// let refusal = Input::Overflowed { pressure, limit: Some(8_000), output: None };
     /// auto.handle(Timestamp(0), refusal);
     /// assert_eq!(auto.window(None), Some(ContextWindow::new(8_000)));
-    /// # Ok::<(), threadfold::auto::PolicyError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
@@ -217,7 +217,7 @@ impl AutoCompactor {
     /// assert_eq!(auto.handle(Timestamp(1), Input::Compacted { reason: Threshold }), None);
     /// let half = Pressure { reported: Some(500), thread: 500, ..full };
     /// assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(half)), None);
-    /// # Ok::<(), threadfold::auto::PolicyError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Option<Output> {
         match input {

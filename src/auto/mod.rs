@@ -19,7 +19,7 @@
 //! let full = Pressure { reported: Some(160_000), ..calm };
 //! let output = auto.handle(Timestamp(1), Input::BeforeSend(full));
 //! assert!(matches!(output, Some(Output::Compact { .. })));
-//! # Ok::<(), threadfold::auto::PolicyError>(())
+//! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
 mod compactor;
@@ -29,5 +29,5 @@ mod pressure;
 mod trigger;
 
 pub use compactor::{AutoCompactor, Input, Notice, Output};
-pub use policy::{AutoPolicy, PolicyError, Target, Threshold, UnknownUsage};
+pub use policy::{AutoPolicy, Target, Threshold, UnknownUsage};
 pub use pressure::Pressure;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pressure::Pressure;
-use crate::message::ContextWindow;
+use crate::message::{ContextWindow, InvalidValue};
 
 /// When the thread is compacted ahead of need, and how far.
 ///
@@ -85,18 +85,6 @@ pub enum UnknownUsage {
     Estimate,
 }
 
-/// Why a policy cannot be followed.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PolicyError {
-    /// A share is not one.
-    #[error("a share of the window is between 0 and 1, not {found}")]
-    Share {
-        /// What was given.
-        found: f64,
-    },
-}
-
 impl Default for AutoPolicy {
     fn default() -> Self {
         Self {
@@ -123,13 +111,13 @@ impl AutoPolicy {
     ///
     /// let policy = AutoPolicy { threshold: Threshold::Fraction(80.0), ..AutoPolicy::default() };
     /// let error = policy.check().unwrap_err();
-    /// assert_eq!(error.to_string(), "a share of the window is between 0 and 1, not 80");
+    /// assert!(error.to_string().starts_with("\"80\" is not a share of the window"));
     /// ```
     ///
     /// # Errors
     ///
-    /// [`PolicyError::Share`].
-    pub fn check(&self) -> Result<(), PolicyError> {
+    /// [`InvalidValue`] for a share that is not between 0 and 1.
+    pub fn check(&self) -> Result<(), InvalidValue> {
         let threshold = match self.threshold {
             Threshold::Fraction(share) | Threshold::MessagesOver(share) => Some(share),
             Threshold::Tokens(_) | Threshold::Remaining(_) => None,
@@ -140,7 +128,10 @@ impl AutoPolicy {
         };
         let wrong = |share: &f64| !(0.0..=1.0).contains(share);
         match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
-            Some(found) => Err(PolicyError::Share { found }),
+            Some(found) => {
+                let rule = "a number from 0 to 1 is";
+                Err(InvalidValue::new("a share of the window", rule, &found.to_string()))
+            }
             None => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::message::{CheckpointId, CheckpointIdError, Text};
+use crate::message::{CheckpointId, InvalidValue, Text};
 
 /// A range of the thread and the text to put in its place.
 ///
@@ -15,7 +15,7 @@ use crate::message::{CheckpointId, CheckpointIdError, Text};
 ///
 /// let range = Replacement::new("We read a.txt.").from("aaaaaa".parse()?).to("bbbbbb".parse()?);
 /// assert_eq!(range.to, Some("bbbbbb".parse()?));
-/// # Ok::<(), threadfold::message::CheckpointIdError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -82,7 +82,7 @@ pub enum CompactInputError {
         /// The field.
         field: String,
         /// What is wrong with the id.
-        error: CheckpointIdError,
+        error: InvalidValue,
     },
     /// No ranges at all.
     #[error("replacements is empty: name at least one range")]

@@ -140,7 +140,7 @@ impl ApiEvent {
     /// let failed = CompactionEvent::Failed { id, thread, at, error: "no model".into() };
     /// let Some(ApiEvent::CompactionComplete { data, .. }) = ApiEvent::of(&failed) else { panic!() };
     /// assert_eq!((data.success, data.error.as_deref()), (false, Some("no model")));
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn of(event: &CompactionEvent) -> Option<Self> {

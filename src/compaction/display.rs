@@ -39,7 +39,7 @@ use crate::{compact::CompactReport, log::RungReport, message::CompactionReason};
 /// let (id, thread, at) = (CompactionId(0), "main".parse()?, Timestamp(0));
 /// spinner.show(&CompactionEvent::Cancelled { id, thread, at });
 /// assert!(!spinner.0);
-/// # Ok::<(), threadfold::message::ThreadIdError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 pub trait CompactionDisplay {
     /// A compaction began.

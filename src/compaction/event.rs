@@ -113,7 +113,7 @@ impl CompactionEvent {
     ///
     /// let mut failed = RungReport::new("summarize");
     /// failed.failure = Some("no model".into());
-    /// let completed = |rungs| -> Result<_, threadfold::message::ThreadIdError> {
+    /// let completed = |rungs| -> Result<_, threadfold::message::InvalidValue> {
     ///     let (id, at, report) = (CompactionId(0), Timestamp(0), CompactReport::default());
     ///     let (thread, usage) = ("main".parse()?, Usage::default());
     ///     Ok(CompactionEvent::Completed { id, thread, at, report, usage, rungs })
@@ -121,7 +121,7 @@ impl CompactionEvent {
     /// let event = completed(vec![failed.clone(), RungReport::new("digest")])?;
     /// assert_eq!(event.fallback(), Some((&RungReport::new("digest"), &[failed][..])));
     /// assert_eq!(completed(vec![RungReport::new("summarize")])?.fallback(), None);
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn fallback(&self) -> Option<(&RungReport, &[RungReport])> {
@@ -148,7 +148,7 @@ impl CompactionEvent {
     /// assert!(!CompactionEvent::Progress { id, done: 4, total: 4 }.is_end());
     /// let (thread, at) = ("main".parse()?, threadfold::message::Timestamp(0));
     /// assert!(CompactionEvent::Cancelled { id, thread, at }.is_end());
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn is_end(&self) -> bool {

@@ -112,7 +112,7 @@ impl<'a> Conversation<'a> {
     /// // The thread holds a key. No strategy sees it.
     /// let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Keys);
     /// assert_eq!(conversation.snapshot().messages()[0], Message::user("The key is [key]."));
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn with_redactor(self, redactor: &'a dyn Redactor) -> Self {

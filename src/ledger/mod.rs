@@ -63,5 +63,5 @@ mod standing;
 mod typed;
 
 pub(crate) use list::{TITLE, titled, without_titled};
-pub use rule::{Rule, RuleError, RuleId, RuleIdError, RuleSource, RuleStatus};
+pub use rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;

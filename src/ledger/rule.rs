@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Text;
+use crate::message::{InvalidValue, Text};
 
 /// A standing rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,15 +76,6 @@ pub enum RuleStatus {
 #[serde(try_from = "String", into = "String")]
 pub struct RuleId(u64);
 
-/// Why a text is no name of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the name of a rule has sixteen hexadecimal digits, and this is {found:?}")]
-#[non_exhaustive]
-pub struct RuleIdError {
-    /// The text.
-    pub found: String,
-}
-
 /// Why a text does not become a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -128,19 +119,20 @@ impl fmt::Display for RuleId {
 }
 
 impl FromStr for RuleId {
-    type Err = RuleIdError;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, RuleIdError> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let id = u64::from_str_radix(text, 16).ok().filter(|_| digits);
-        id.map(Self).ok_or_else(|| RuleIdError { found: text.chars().take(40).collect() })
+        let rule = "16 hexadecimal digits are";
+        id.map(Self).ok_or_else(|| InvalidValue::new("the id of a rule", rule, text))
     }
 }
 
 impl TryFrom<String> for RuleId {
-    type Error = RuleIdError;
+    type Error = InvalidValue;
 
-    fn try_from(text: String) -> Result<Self, RuleIdError> {
+    fn try_from(text: String) -> Result<Self, InvalidValue> {
         text.parse()
     }
 }

@@ -252,7 +252,7 @@ impl EventLog {
     /// use threadfold::{log::EventLog, message::CompactionId};
     ///
     /// assert!(!EventLog::new("main".parse()?).is_ended(CompactionId(0)));
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn is_ended(&self, id: CompactionId) -> bool {

@@ -8,6 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::message::InvalidValue;
+
 /// Names one stored log. A thread that is deleted and begun again has the same
 /// [`ThreadId`](crate::message::ThreadId), and its new log may hold the same events, at the same
 /// times; its `LogId` is another one.
@@ -23,11 +25,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LogId(pub u64);
-
-/// Why a text is no [`LogId`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the id of a log has 16 digits of 0 to 9 and a to f")]
-pub struct LogIdError;
 
 impl LogId {
     /// Returns an id by chance, from the keys that the standard library draws for its hashes. No
@@ -51,21 +48,20 @@ impl fmt::Display for LogId {
 }
 
 impl FromStr for LogId {
-    type Err = LogIdError;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, LogIdError> {
-        let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if text.len() != 16 || !digits {
-            return Err(LogIdError);
-        }
-        u64::from_str_radix(text, 16).map(Self).map_err(|_| LogIdError)
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let id = u64::from_str_radix(text, 16).ok().filter(|_| lower && text.len() == 16);
+        let rule = "16 digits of 0 to 9 and a to f are";
+        id.map(Self).ok_or_else(|| InvalidValue::new("the id of a log", rule, text))
     }
 }
 
 impl TryFrom<String> for LogId {
-    type Error = LogIdError;
+    type Error = InvalidValue;
 
-    fn try_from(text: String) -> Result<Self, LogIdError> {
+    fn try_from(text: String) -> Result<Self, InvalidValue> {
         text.parse()
     }
 }

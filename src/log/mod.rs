@@ -109,7 +109,7 @@ pub use event_log::EventLog;
 pub(crate) use facts::LoggedFacts;
 pub(crate) use lines::write_named_header;
 pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
-pub use log_id::{LogId, LogIdError};
+pub use log_id::LogId;
 pub use projection::{Projection, Source};
 pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub(crate) use rewrite::Next;

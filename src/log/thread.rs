@@ -38,7 +38,7 @@ use crate::{
 /// thread.push(question);
 /// assert_eq!(thread.size().messages, 1);
 /// assert!(thread.checkpoint("aaaaaa".parse()?).is_some());
-/// # Ok::<(), threadfold::message::CheckpointIdError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Thread {

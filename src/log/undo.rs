@@ -63,7 +63,7 @@ impl EventLog {
     ///
     /// let (log, id) = (EventLog::new("main".parse()?), CompactionId(7));
     /// assert_eq!(log.undo_plan(id), Err(UndoError::Unknown { id }));
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors

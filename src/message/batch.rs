@@ -90,7 +90,7 @@ impl Batch {
     ///
     /// let label = Batch::new(BatchId::default(), "It compiles.").label(&"t1".parse()?);
     /// assert_eq!(label, "compaction-batch-t1-1970-01-01T00:00:00.000Z-0.0");
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn label(&self, thread: &ThreadId) -> String {

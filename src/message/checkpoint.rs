@@ -12,7 +12,7 @@ use std::{
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::text::Text;
+use super::invalid::InvalidValue;
 
 const LENGTH: usize = 6;
 const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -25,18 +25,10 @@ const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 /// let id: CheckpointId = "a1b2c3".parse()?;
 /// assert_eq!(id.to_string(), "a1b2c3");
 /// assert!("A1B2C3".parse::<CheckpointId>().is_err());
-/// # Ok::<(), threadfold::message::CheckpointIdError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CheckpointId([u8; LENGTH]);
-
-/// Why a text is not a checkpoint id.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is not a checkpoint id: six characters of a to z and 0 to 9 are")]
-pub struct CheckpointIdError {
-    /// The text, cut after 40 characters.
-    pub found: Text,
-}
 
 impl CheckpointId {
     /// The id as text.
@@ -48,14 +40,13 @@ impl CheckpointId {
 }
 
 impl FromStr for CheckpointId {
-    type Err = CheckpointIdError;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, CheckpointIdError> {
-        let refused =
-            || CheckpointIdError { found: text.chars().take(40).collect::<String>().into() };
-        let id: [u8; LENGTH] = text.as_bytes().try_into().map_err(|_| refused())?;
-        let known = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
-        if id.iter().all(known) { Ok(Self(id)) } else { Err(refused()) }
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let id = <[u8; LENGTH]>::try_from(text.as_bytes()).ok();
+        let id = id.filter(|id| id.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')));
+        let rule = "six characters of a to z and 0 to 9 are";
+        id.map(Self).ok_or_else(|| InvalidValue::new("a checkpoint id", rule, text))
     }
 }
 

@@ -200,7 +200,7 @@ impl ContentBlock {
     ///
     /// let block = ContentBlock::checkpoint("a1b2c3".parse()?);
     /// assert!(matches!(block, ContentBlock::Checkpoint(marker) if marker.id.as_str() == "a1b2c3"));
-    /// # Ok::<(), threadfold::message::CheckpointIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn checkpoint(id: CheckpointId) -> Self {

@@ -26,7 +26,7 @@
 //! message.make_mut().content.push(ContentBlock::checkpoint("a1b2c3".parse()?));
 //! assert_eq!(message.role, Role::User);
 //! assert_eq!(message.content.len(), 2);
-//! # Ok::<(), threadfold::message::CheckpointIdError>(())
+//! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
 mod ahead;
@@ -37,6 +37,7 @@ mod content;
 mod content_form;
 mod extra;
 mod failure;
+mod invalid;
 mod json;
 mod json_text;
 pub(crate) mod markup;
@@ -63,7 +64,7 @@ mod word;
 
 pub(crate) use ahead::{add_handles, ahead};
 pub use batch::{Batch, BatchId};
-pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
+pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
 pub use content::{
     Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
@@ -72,6 +73,7 @@ pub use content::{
 pub use extra::Extra;
 pub(crate) use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
+pub use invalid::InvalidValue;
 pub use json::{Json, JsonError};
 pub(crate) use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
@@ -83,8 +85,8 @@ pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
 pub(crate) use sketch::Sketch;
 pub use text::Text;
-pub use thread_id::{ThreadId, ThreadIdError};
+pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
-pub use usage::{Timestamp, TimestampError, Usage};
+pub use usage::{Timestamp, Usage};
 pub use window::ContextWindow;
 pub(crate) use window::version as model_version;

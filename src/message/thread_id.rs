@@ -4,7 +4,7 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::text::Text;
+use super::{invalid::InvalidValue, text::Text};
 
 /// The most bytes that a thread id may have.
 const MAX_BYTES: usize = 128;
@@ -18,21 +18,10 @@ const MAX_BYTES: usize = 128;
 /// let id: ThreadId = "lace_20250808_a1b2c3.1".parse()?;
 /// assert_eq!(id.as_str(), "lace_20250808_a1b2c3.1");
 /// assert!("../secrets".parse::<ThreadId>().is_err());
-/// # Ok::<(), threadfold::message::ThreadIdError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(Text);
-
-/// Why a text is not a thread id.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{found:?} is not a thread id: 1 to 128 letters, digits, dots, underscores and hyphens are, \
-     without a dot in front"
-)]
-pub struct ThreadIdError {
-    /// The text, cut after 40 characters.
-    pub found: Text,
-}
 
 impl ThreadId {
     /// The id as text.
@@ -50,15 +39,17 @@ impl Default for ThreadId {
 }
 
 impl FromStr for ThreadId {
-    type Err = ThreadIdError;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, ThreadIdError> {
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let length = (1..=MAX_BYTES).contains(&text.len());
         if length && !text.starts_with('.') && text.bytes().all(allowed) {
             return Ok(Self(text.into()));
         }
-        Err(ThreadIdError { found: text.chars().take(40).collect::<String>().into() })
+        let rule = "1 to 128 letters, digits, dots, underscores and hyphens are, without a dot in \
+                    front";
+        Err(InvalidValue::new("a thread id", rule, text))
     }
 }
 

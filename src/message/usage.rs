@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::text::Text;
+use super::invalid::InvalidValue;
 
 /// Tokens of one model call, normalised over the providers.
 ///
@@ -131,21 +131,12 @@ fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year + next, month, day_of_month)
 }
 
-/// Why a text is not a time.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{found:?} is no time as RFC 3339 has it, or lies before 1970")]
-#[non_exhaustive]
-pub struct TimestampError {
-    /// The text, cut after 40 characters.
-    pub found: Text,
-}
-
 impl FromStr for Timestamp {
-    type Err = TimestampError;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let cut = || TimestampError { found: text.chars().take(40).collect::<String>().into() };
-        parse(text).map(Self).ok_or_else(cut)
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let rule = "a date and time of RFC 3339 from 1970 on is";
+        parse(text).map(Self).ok_or_else(|| InvalidValue::new("a time", rule, text))
     }
 }
 

@@ -123,7 +123,7 @@ impl<'a> Recall<'a> {
     /// let request = RecallRequest::Message { number: 3, offset: 0 };
     /// let error = Recall::of(&log).answer(&request).unwrap_err();
     /// assert_eq!(error, RecallError::NotTaken { number: 3 });
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors

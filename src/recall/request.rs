@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     log::ReplayError,
-    message::{CheckpointId, CheckpointIdError, Text},
+    message::{CheckpointId, InvalidValue, Text},
 };
 
 /// The longest query, in bytes.
@@ -70,7 +70,7 @@ pub enum RecallError {
         /// The field.
         field: &'static str,
         /// What is wrong with the id.
-        error: CheckpointIdError,
+        error: InvalidValue,
     },
     /// Two fields that ask for different things.
     #[error("{one} and {other} do not go together: name a range, a message or a query")]

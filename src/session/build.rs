@@ -10,10 +10,10 @@ use super::{
     session::Session,
 };
 use crate::{
-    auto::{AutoCompactor, PolicyError},
+    auto::AutoCompactor,
     ledger::{Ledger, RuleError},
     log::{Event, LoggedFacts, ReplayError, RuleChange, Thread},
-    message::{CheckpointIds, CompactionId, Role, Text, Timestamp, ToolSpec},
+    message::{CheckpointIds, CompactionId, InvalidValue, Role, Text, Timestamp, ToolSpec},
     store::Journal,
     tokens::Calibrated,
 };
@@ -24,7 +24,7 @@ use crate::{
 pub enum BuildError {
     /// The policy cannot be followed.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] InvalidValue),
     /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),

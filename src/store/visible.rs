@@ -74,7 +74,7 @@ impl Visible {
     ///
     /// let log = EventLog::new("main".parse()?);
     /// assert!(!Visible::from(&log).stands(CompactionId(0)));
-    /// # Ok::<(), threadfold::message::ThreadIdError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn stands(&self, compaction: CompactionId) -> bool {
