@@ -147,7 +147,7 @@ impl AutoCompactor {
     ///
     /// let policy = AutoPolicy { threshold: Threshold::Fraction(80.0), ..AutoPolicy::default() };
     /// let error = AutoCompactor::new(policy).unwrap_err();
-    /// assert_eq!(error.to_string(), "a share of the window is between 0 and 1, not 80");
+    /// assert_eq!(error.to_string(), "\"80\" is not a share of the window: a number from 0 to 1 is");
     /// ```
     ///
     /// # Errors
