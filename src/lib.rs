@@ -1,28 +1,32 @@
-//! threadfold keeps long-running LLM agent threads inside their context window.
+//! threadfold keeps the thread of a long-running LLM agent inside the model's context window.
 //!
-//! For whoever embeds an agent: the thread grows with every turn until the model refuses it. This
-//! crate makes it smaller without breaking it. Every tool call stays with its result, what the
-//! user typed stays, nothing is changed before a plan has passed its checks, and the provider
-//! accepts what comes out.
+//! Start here: a [`Session`] holds the thread, runs the model and its tools, compacts the thread
+//! before the window is full, and writes everything to a log.
 //!
 //! ```
-//! use threadfold::{ContentBlock, Message, Replacement, compact};
+//! use std::sync::Arc;
 //!
-//! let mut question = Message::user("What is in a.txt?");
-//! question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
-//! let thread = [question, Message::assistant("Let me look."), Message::assistant("A poem.")];
+//! use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
 //!
-//! let summary = Replacement::new("a.txt holds a poem.").from("aaaaaa".parse()?);
-//! let compacted = compact(&thread, &[summary])?;
-//! assert_eq!(compacted.report.to_string(), "3 to 2 messages, about 32 to 28 tokens: 4 saved (12 %)");
+//! // A host brings its own `Model`. This one answers from a script.
+//! let model = Arc::new(ScriptedModel::new(["Two and two is four."]));
+//! let agent = ModelAgent::new(model).with_window(ContextWindow::new(200_000));
+//! let mut session = Session::builder(agent).system("Be brief.").build()?;
+//!
+//! let reply = futures::executor::block_on(async { session.send("Two and two?").await })?;
+//! assert_eq!(reply.text, "Two and two is four.");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The pieces
+//! A tool call stays with its result, and what the user typed last stays. A plan is checked before
+//! it changes anything, and every compaction can be undone. The [`guide`] begins with a
+//! [first session](guide::getting_started) and has a chapter for each question after it.
+//!
+//! //! # The pieces
 //!
 //! | I want to ... | use ... |
 //! |---|---|
-//! | embed an agent thread that never overflows | [`session::Session`] |
+//! | embed an agent thread that never overflows | [`Session`] |
 //! | hold a thread: messages, blocks, requests, answers | [`message`] |
 //! | replace ranges, plan edits, know what is legal | [`compact`](mod@compact), [`legality`] |
 //! | estimate tokens, or bring my own counter | [`tokens`] |
@@ -43,12 +47,11 @@
 //! | tell people, web pages, editors and traces of a compaction | [`session::CompactionDisplay`], [`session::api`], [`session::acp`], [`drive::telemetry`] |
 //! | test what I built on it | `testing`, behind the feature of that name |
 //!
-//! The [`guide`] leads through all of it, one chapter a question.
-//!
-//! Modules stand in floors: [`message`] is plain values; [`compact`](mod@compact), [`edl`], [`render`](mod@render),
-//! [`retention`], [`ledger`], [`tokens`] and [`wire`] are pure functions over them; [`log`], [`recall`], [`strategy`], [`auto`] and [`turn`] are machines without a clock;
-//! [`model`] and [`store`] hold the traits of hosts; [`session`], [`mod@drive`] and `testing` are thin async loops.
-//! `ARCHITECTURE.md` says why.
+//! The modules form floors. [`message`] holds plain values. [`compact`](mod@compact), [`edl`],
+//! [`render`](mod@render), [`retention`], [`ledger`], [`tokens`] and [`wire`] are pure functions over
+//! them. [`log`], [`recall`], [`strategy`], [`compaction`], [`auto`] and [`turn`] are state machines
+//! that take the time as an argument. [`model`] and [`store`] hold the traits that hosts implement.
+//! [`session`], [`mod@drive`] and `testing` are thin async loops. `ARCHITECTURE.md` gives the reasons.
 //!
 //! # Features
 //!
@@ -61,9 +64,9 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection, holds no key, spawns no task and reads no clock. It touches no file, but
-//! for those of a [`JsonlStore`](store::JsonlStore) that a host opens. Token counts are
-//! estimates until a host brings a [`TokenCounter`].
+//! It opens no connection, holds no key, spawns no task and reads no clock. Only a
+//! [`JsonlStore`](store::JsonlStore) touches files. Token counts are estimates until the host
+//! brings a [`TokenCounter`].
 
 #![forbid(unsafe_code)]
 
