@@ -3,14 +3,7 @@
 //! Each is carried out within bounds or refused with a typed error. That growth is linear is counted
 //! in allocations and their bytes, at one size and at ten times of it, and not timed. The largest
 //! sizes are ignored, since a build without optimisation takes minutes for them:
-//! `cargo test --release --test adversarial -- --ignored`.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic"
-)]
+//! `cargo test --release --test it adversarial:: -- --ignored`.
 
 use allocation_counter::{AllocationInfo, measure};
 use serde_json::json;

@@ -6,12 +6,6 @@
 //! second. A size is in characters and rounded up to tokens; one that ends with `t` is in tokens, and
 //! so are windows, limits and what a provider reported.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::collections::HashMap;
 
 use proptest::{option, prelude::*, sample::select};
@@ -23,7 +17,8 @@ use threadfold::{
     message::{CompactionReason, Timestamp},
     testing::cases,
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 #[test]
 fn the_trigger_passes_its_boundaries() {

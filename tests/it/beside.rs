@@ -1,8 +1,5 @@
 //! What goes on beside a conversation: compactions that are prepared and adopted, previews and forks.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -21,10 +18,7 @@ use threadfold::{
     testing::{Answer, ScriptedModel},
 };
 
-#[path = "support/bench.rs"]
-mod bench;
-
-use bench::{Bench, bench, calls, compactions, events, say};
+use crate::support::bench::{self, Bench, bench, calls, compactions, events, say};
 
 fn summarize() -> Summarize {
     Summarize { messages: 2, user_messages: 0, summary_tokens: 100, ..Summarize::default() }

@@ -4,11 +4,6 @@
 //! and a file for each body, as `openai-chat/some-name.json`; without it the tests say that they
 //! were skipped.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "support/bodies.rs"]
-mod bodies;
-
 use serde_json::Value;
 use threadfold::{
     WireFormat,
@@ -17,6 +12,8 @@ use threadfold::{
         OpenAiChat, OpenAiResponses,
     },
 };
+
+use crate::support::bodies;
 
 const CODECS: [&dyn WireFormat; 5] =
     [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];

@@ -1,12 +1,6 @@
 //! Chunked summarisation against scripted and hostile models: what was asked, what came of it, and
 //! what a run looks like after it was stored, dropped or refused.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{
     pin::pin,
     sync::Arc,
@@ -29,7 +23,8 @@ use threadfold::{
     },
     testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper},
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 /// Six rounds of talk, about 3 KB each.
 fn conversation() -> Vec<Message> {

@@ -2,15 +2,6 @@
 //! folds in, a model that is gone half-way. What was paid for is kept, and what no model summarised
 //! is named.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-#![allow(dead_code, reason = "shared support has more than this file uses")]
-
-#[path = "support/recorded.rs"]
-mod recorded;
-#[path = "../examples/retention/writers.rs"]
-mod writers;
-
 use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{
@@ -23,7 +14,11 @@ use threadfold::{
         StrategyError,
     },
 };
-use writers::WRITERS;
+
+use crate::support::{
+    examples::writers::{self, WRITERS},
+    recorded,
+};
 
 /// What the acceptance check has to leave in any case: what the user typed last, and what cannot be
 /// cut.

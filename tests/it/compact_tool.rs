@@ -5,9 +5,6 @@
 //! `--- expect` with the messages of the request behind it. Checkpoints that the session drew are
 //! `new1`, `new2`, ... there, as `<new1>`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::{collections::BTreeSet, sync::Arc};
 
 use futures::executor::block_on;
@@ -24,10 +21,10 @@ use threadfold::{
     },
 };
 
-#[path = "support/bench.rs"]
-mod bench;
-
-use bench::{Bench, Echo, bench, poll};
+use crate::support::{
+    bench::{self, Bench, Echo, bench},
+    polls::poll,
+};
 
 /// A session that goes on where this thread is.
 fn from_thread(

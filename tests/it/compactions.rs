@@ -2,9 +2,6 @@
 //!
 //! The tests look at the requests that the model received and at what was stored.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::{Arc, Mutex};
 
 use futures::{StreamExt, executor::block_on, stream::BoxStream};

@@ -5,8 +5,6 @@
 //! that are switched off, then `--- expect` with the thread after, or `--- expect error` with the
 //! words of the error. A successful case is also carried out from its stored plan.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-
 use threadfold::{
     Message, Plan, Replacement,
     compact::{CompactError, CompactOptions, Strip},

@@ -1,14 +1,5 @@
 //! Runs the conformance suites on what this crate ships, and on broken things that they must catch.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic, and a broken thing is broken in one way only"
-)]
-
-#[path = "support/identity.rs"]
-mod identity;
-
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
@@ -19,7 +10,6 @@ use futures::{
     executor::block_on,
     stream::{self, BoxStream},
 };
-use identity::{Fault, Identity};
 use threadfold::wire::{
     AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses,
 };
@@ -34,6 +24,8 @@ use threadfold::{
         conformance::{self, Law},
     },
 };
+
+use crate::support::identity::{Fault, Identity};
 
 #[test]
 fn our_models_conform() {

@@ -1,8 +1,6 @@
 //! A counter of a host that panics, at every one of its calls in turn: whatever was under way, the
 //! thread, its index and the log are all as before or all as after.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::{
     panic::{self, AssertUnwindSafe},
     sync::{

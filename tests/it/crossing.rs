@@ -2,19 +2,7 @@
 //! arrive is listed, what only its maker understands goes nowhere else, and another journey changes
 //! nothing.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
-
-#[path = "support/pieces.rs"]
-mod pieces;
-#[path = "support/recorded.rs"]
-mod recorded;
-#[path = "support/tries.rs"]
-mod tries;
-
-use pieces::{Held, Kind, Piece, marked, pieces as pieces_of};
 use proptest::prelude::*;
-use recorded::FORMATS;
 use serde_json::json;
 use threadfold::{
     Message, Request, WireFormat, legality,
@@ -22,7 +10,12 @@ use threadfold::{
     testing::generate::{junk_thread, legal_thread},
     wire::{Adjustment, Change, DecodeOptions, EncodeOptions, Encoded},
 };
-use tries::tries;
+
+use crate::support::{
+    pieces::{Held, Kind, Piece, marked, pieces as pieces_of},
+    recorded::{self, FORMATS},
+    tries::tries,
+};
 
 fn codecs() -> impl Iterator<Item = &'static dyn WireFormat> {
     FORMATS.into_iter().map(|(_, codec)| codec)

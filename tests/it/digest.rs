@@ -1,12 +1,5 @@
 //! The digest: what is taken out of threads that are made up, generated and real.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
-#[path = "support/recorded.rs"]
-mod recorded;
-#[path = "support/tries.rs"]
-mod tries;
-
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -20,7 +13,8 @@ use threadfold::{
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
-use tries::tries;
+
+use crate::support::{recorded, tries::tries};
 
 fn begin(digest: Digest, thread: &[Message], brief: &Brief) -> Result<Plan, StrategyError> {
     match digest.begin(&Snapshot::new(thread.to_vec()), brief).step() {

@@ -4,8 +4,6 @@
 //! end, the body is the messages that come), then `--- expect` with the thread after, or
 //! `--- expect error` with the words of the error.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use threadfold::{
     Message, Plan, Replacement, Role,
     compact::{CompactError, CompactOptions, Edit, Position},

@@ -24,12 +24,6 @@
 //! and without `expect failures` and `expect parse error` there are none. Warnings, registers and the
 //! report are compared only where a case asks.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it must be"
-)]
-
 use std::collections::BTreeMap;
 
 use threadfold::{

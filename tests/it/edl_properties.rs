@@ -1,23 +1,12 @@
 //! Properties of edit scripts, against models that are too slow and too simple to be wrong.
 
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it must be"
-)]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::ops::Range;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use regex_automata::{Input, meta::Regex, util::syntax::Config};
 use threadfold::edl::{Script, Status, Workspace};
-use tries::tries;
 
-#[path = "fuzz_cases/edl.rs"]
-mod fuzz_case;
+use crate::{fuzz_cases::edl as fuzz_case, support::tries::tries};
 
 fn run(script: &str, text: &str) -> (Result<String, String>, Workspace) {
     let mut workspace = Workspace::new();

@@ -1,18 +1,13 @@
 //! What the examples do with what others wrote: texts for a terminal, paths of an edit script.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "support/folder.rs"]
-mod folder;
-#[path = "../examples/terminal/mod.rs"]
-mod terminal;
-#[path = "../examples/edl/write.rs"]
-mod write;
-
 use std::{fs, path::Path};
 
-use folder::Folder;
 use threadfold::edl::{Script, Workspace};
+
+use crate::support::{
+    examples::{terminal, write},
+    folder::Folder,
+};
 
 #[test]
 fn a_text_for_the_terminal_does_not_control_it() {

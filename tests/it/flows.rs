@@ -1,9 +1,6 @@
 //! Whole flows against scripted and hostile models. They look at the request that the model
 //! received, and at the thread afterwards.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::Arc;
 
 use futures::{StreamExt, executor::block_on};

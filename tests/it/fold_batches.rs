@@ -8,11 +8,6 @@
 //! [`CRITERIA`] says which test shows which criterion of the system that this strategy is taken
 //! from, or what we do instead.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use futures::executor::block_on;
@@ -36,7 +31,8 @@ use threadfold::{
     },
     tokens::{ByteEstimate, TokenCounter},
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 /// What came of one attempt: its outcome, the requests, and the waits.
 struct Run {
@@ -1130,14 +1126,14 @@ const CRITERIA: &[(&str, Shown)] = &[
         ),
     ),
     ("4.3 batches can be found", Instead("the archive's business; entries carry what it needs")),
-    ("5.1 a tool without parameters", Instead("the session's business, see tests/sessions.rs")),
+    ("5.1 a tool without parameters", Instead("the session's business, see tests/it/sessions.rs")),
     (
         "5.2 it returns numbers",
         Instead(
-            "the session's business, see tests/sessions.rs; progress and archive give them: every_step_says_how_many_calls_are_left",
+            "the session's business, see tests/it/sessions.rs; progress and archive give them: every_step_says_how_many_calls_are_left",
         ),
     ),
-    ("5.3 later steps see the compacted context", Instead("the session's business, see tests/sessions.rs")),
+    ("5.3 later steps see the compacted context", Instead("the session's business, see tests/it/sessions.rs")),
     ("5.4 below budget nothing happens", By("a_thread_of_what_stays_is_left_alone_without_a_call")),
     (
         "6.1 to 6.2 settings with defaults",

@@ -5,33 +5,22 @@
 //! begin with those too; there `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as
 //! well. `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "fuzz_cases/compact.rs"]
-mod compact;
-#[path = "support/identity.rs"]
-mod identity;
-#[path = "fuzz_cases/log_read.rs"]
-mod log_read;
-#[path = "support/odd.rs"]
-mod odd;
-#[path = "fuzz_cases/prose.rs"]
-mod prose;
-#[path = "support/bodies.rs"]
-mod real;
-#[path = "fuzz_cases/stream.rs"]
-mod stream;
-#[path = "fuzz_cases/wire_decode.rs"]
-mod wire_decode;
-
 use std::{
     env,
     time::{Duration, Instant},
 };
 
-use identity::{Fault, Identity};
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 use threadfold::{WireFormat, testing::cases};
+
+use crate::{
+    fuzz_cases::{compact, log_read, prose, stream, wire_decode},
+    support::{
+        bodies as real,
+        identity::{Fault, Identity},
+        odd,
+    },
+};
 
 /// A stored plan and an input of the tool, behind the numbers of a thread.
 const PLANS: [&str; 3] = [

@@ -1,14 +1,6 @@
 //! The adapter of the example `http`, over sockets: a server of this test says what a provider
 //! would, and what it received is looked at.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic"
-)]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::{
     error::Error,
     io::{Read, Write},
@@ -22,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter::{Dialect, HttpModel, HttpOptions, Key};
 use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
@@ -36,8 +27,7 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
 };
 
-#[path = "../examples/http/adapter.rs"]
-mod adapter;
+use crate::support::examples::adapter::{Dialect, HttpModel, HttpOptions, Key};
 
 const KEY: &str = "sk-test-4f1d9c";
 

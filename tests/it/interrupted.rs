@@ -1,8 +1,6 @@
 //! Futures that are dropped at every await, stores that fail, writers that interleave: what is left
 //! is consistent, and the next call goes on.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::{
     future::Future,
     pin::pin,
@@ -25,10 +23,7 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-#[path = "support/polls.rs"]
-mod polls;
-
-use polls::pending_once;
+use crate::support::polls::pending_once;
 
 /// Asks a future so many times and drops it; its outcome if that was enough.
 fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
@@ -305,7 +300,7 @@ impl Kept {
 
     fn visible(&self) -> Vec<ArchiveEntry> {
         let visible = Visible::from(self.journal.log());
-        block_on(self.archive.list(&id(), &visible)).unwrap()
+        block_on(self.archive.list(&self::id(), &visible)).unwrap()
     }
 
     /// What must hold at any time: thread and log say the same, the store has the beginning of the
@@ -316,7 +311,7 @@ impl Kept {
         assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
         let names = |id: &CompactionId| {
             let visible = Visible::from_iter([*id]);
-            block_on(self.archive.list(&crate::id(), &visible)).unwrap().len()
+            block_on(self.archive.list(&self::id(), &visible)).unwrap().len()
         };
         for record in log.standing() {
             assert!((names(&record.id) > 0) == (record.archived > 0), "{what}");

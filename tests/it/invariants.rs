@@ -12,12 +12,6 @@
 //! 10. Texts are cut at the borders of characters. Rust sees to it that no text is half a character;
 //!     the generated threads have texts in several scripts, and a cut elsewhere would be a panic.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -39,10 +33,8 @@ use threadfold::{
     },
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
-use tries::tries;
 
-#[path = "support/recorded.rs"]
-mod recorded;
+use crate::support::{recorded, tries::tries};
 
 /// Every strategy by name, and some with the small numbers that short threads need.
 fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {

@@ -1,8 +1,6 @@
 //! A provider that counts otherwise than the thread estimates: the session learns by how much, and
 //! compacts to what the provider counts.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::sync::{Arc, Mutex};
 
 use futures::executor::block_on;

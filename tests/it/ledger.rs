@@ -1,10 +1,5 @@
 //! What a ledger takes for a rule and what takes it back: cases as data, bounds, hostile texts.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{fs, time::Instant};
 
 use proptest::prelude::*;
@@ -15,7 +10,8 @@ use threadfold::{
     message::{Role, Summary, SystemReminder, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 

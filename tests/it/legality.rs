@@ -5,8 +5,6 @@
 //! positions where it may be cut; `--- loop` with the message at which the open tool loop begins, or
 //! `none`; `--- open calls` with their ids.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use threadfold::{
     Message, legality,
     testing::{

@@ -1,12 +1,6 @@
 //! One strategy after another on the same thread: nothing is lost between them, and nothing is told
 //! twice.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -24,7 +18,8 @@ use threadfold::{
     strategy::{Brief, Chunked, Digest, FoldBatches, Ladder, RangeForm, Snapshot, Step, Summarize},
     testing::WakefulSleeper,
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 /// A model that forgets nothing: its summary is every mark that it is shown.
 #[derive(Debug)]

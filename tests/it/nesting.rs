@@ -1,8 +1,6 @@
 //! Results in results, and trees of JSON, as deep as anybody makes them: what is taken is stored and
 //! read again, what is too deep is refused, and nothing overflows the stack.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use futures::executor::block_on;

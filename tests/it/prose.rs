@@ -2,21 +2,13 @@
 //!
 //! What it costs to read is counted by the tests in `src/testing/prose.rs`.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "support/language.rs"]
-mod language;
-#[path = "support/odd.rs"]
-mod odd;
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::sync::Arc;
 
 use futures::executor::block_on;
 use proptest::prelude::*;
 use threadfold::{Message, ModelAgent, Session, strategy::Digest, testing::ScriptedModel};
-use tries::tries;
+
+use crate::support::{language, odd, tries::tries};
 
 /// Has the user type a text, and then ask for a compaction.
 fn typed(text: &str) {

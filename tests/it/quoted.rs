@@ -1,7 +1,5 @@
 //! What the user did not type gives no rule and takes none back.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 use threadfold::{
     EventLog, Message,
     ledger::Ledger,

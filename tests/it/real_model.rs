@@ -4,14 +4,6 @@
 //! that speaks both dialects will do, such as llama.cpp's. `THREADFOLD_WINDOW` says how many tokens
 //! it holds. Without a server the tests say that they were skipped.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic"
-)]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::{
     env, iter,
     sync::{
@@ -21,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use adapter::{Dialect, HttpModel, HttpOptions};
 use futures::{StreamExt, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::{
@@ -36,9 +27,7 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize},
 };
 
-#[allow(dead_code, reason = "a local server wants no key and is not OpenAI's")]
-#[path = "../examples/http/adapter.rs"]
-mod adapter;
+use crate::support::examples::adapter::{Dialect, HttpModel, HttpOptions};
 
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 

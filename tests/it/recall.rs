@@ -5,12 +5,6 @@
 //! `--- truncate N` leaves so many messages, `--- recall INPUT` calls the tool; its body is the
 //! answer, after `error: ` where it is one. Cases that begin with `query-` need the feature `recall`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{borrow::Cow, collections::BTreeSet, fmt::Write as _, sync::Arc};
 
 use futures::executor::block_on;
@@ -25,12 +19,11 @@ use threadfold::{
     session::SessionBuilder,
     testing::{Answer, cases, notation},
 };
-use tries::tries;
 
-#[path = "support/bench.rs"]
-mod bench;
-
-use bench::{Bench, Echo, bench, say};
+use crate::support::{
+    bench::{self, Bench, Echo, bench, say},
+    tries::tries,
+};
 
 fn empty() -> EventLog {
     EventLog::new("main".parse().unwrap())

@@ -11,12 +11,6 @@
 //! `*N`. `10 x` before a line stands for ten such lines. So `A*15 "b\n"*2` is fifteen times `A` and
 //! then `b` and a line end, twice.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::ops::Range;
 
 use proptest::prelude::*;
@@ -33,7 +27,8 @@ use threadfold::{
     },
     testing::{cases, notation},
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 #[test]
 fn render_passes_its_cases() {

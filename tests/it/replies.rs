@@ -1,9 +1,6 @@
 //! What a reply says, what the events said, and what the thread holds are one text, however the model
 //! streams it.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
-
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},

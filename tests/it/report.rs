@@ -1,16 +1,8 @@
 //! The page of the example `report`: whatever is in a log is text in it, it stays small and whole,
 //! and it tells what the log says.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
-#[path = "../examples/report/play.rs"]
-mod play;
-#[path = "../examples/report/mod.rs"]
-mod report;
-
 use std::sync::LazyLock;
 
-use report::{MAX_BYTES, Outcome, Story, page};
 use threadfold::{
     EventLog, Message, Plan, TokenCounter,
     compact::{CompactReport, Insert, Splice},
@@ -18,6 +10,11 @@ use threadfold::{
     message::{CompactionReason, Role, Summary, Timestamp, Usage},
     retention::{AuditOptions, Facts},
     tokens::ByteEstimate,
+};
+
+use crate::support::examples::{
+    play,
+    report::{self, MAX_BYTES, Outcome, Story, page},
 };
 
 static PLAYED: LazyLock<EventLog> = LazyLock::new(|| play::played(500, 16_000).unwrap());

@@ -1,15 +1,5 @@
 //! What an audit finds: cases as data, planted facts, real threads marked by hand, hostile texts.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic"
-)]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{collections::BTreeSet, fs};
 
 use proptest::prelude::*;
@@ -25,10 +15,8 @@ use threadfold::{
     testing::generate,
     tokens::{ByteEstimate, TokenCounter},
 };
-use tries::tries;
 
-#[path = "support/recorded.rs"]
-mod recorded;
+use crate::support::{recorded, tries::tries};
 
 const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
 

@@ -1,13 +1,6 @@
 //! What the default strategy keeps over five compactions, whoever writes the summaries: as the
 //! example `retention` tells it, on generated threads and on real transcripts.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    dead_code,
-    reason = "a test may panic, and it shares more with the example than it needs"
-)]
-
 use std::{
     env,
     path::{Path, PathBuf},
@@ -19,18 +12,12 @@ use threadfold::{
     strategy::{Brief, Digest, Snapshot, Step},
     tokens::{ByteEstimate, TokenCounter},
 };
-use threads::Recorded;
-use trial::{Course, Round, Trial};
-use writers::{WRITERS, Writer};
 
-#[path = "../examples/transcript/input.rs"]
-mod input;
-#[path = "../examples/retention/threads.rs"]
-mod threads;
-#[path = "../examples/retention/trial.rs"]
-mod trial;
-#[path = "../examples/retention/writers.rs"]
-mod writers;
+use crate::support::examples::{
+    threads::{self, Recorded},
+    trial::{Course, Round, Trial},
+    writers::{WRITERS, Writer},
+};
 
 /// How things stand in all threads together after the last compaction of each.
 fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Writer) -> Round {

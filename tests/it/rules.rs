@@ -1,11 +1,5 @@
 //! Standing rules through many compactions: what the model receives, whatever it answers.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{
     borrow::Cow,
     fs,
@@ -37,7 +31,8 @@ use threadfold::{
     testing::notation,
     tokens::{ByteEstimate, TokenCounter},
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 const RULE: &str = "Never touch src/lexer.rs, whatever the tests say.";
 const GONE: &str = "Always indent with tabs.";

@@ -1,8 +1,5 @@
 //! A secret in every field that there is, and no way out by which one leaves.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some events alone")]
-
 use std::{
     borrow::Cow,
     fmt::Debug,

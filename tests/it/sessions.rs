@@ -1,9 +1,6 @@
 //! Whole sessions against scripted and hostile models, with a fixed clock and seed. They look at the
 //! requests that the model received and at the log that was stored.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -21,10 +18,10 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-#[path = "support/bench.rs"]
-mod bench;
-
-use bench::{Bench, THREAD, bench, calls, compactions, events, poll, say, within};
+use crate::support::{
+    bench::{Bench, THREAD, bench, calls, compactions, events, say, within},
+    polls::poll,
+};
 
 fn policy() -> AutoPolicy {
     AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }

@@ -2,14 +2,9 @@
 //! What it does and what may not happen stands in `examples/simulation`; the example of that name
 //! runs it for longer.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "../examples/simulation/mod.rs"]
-mod simulation;
-
 use std::{collections::BTreeMap, sync::Mutex};
 
-use simulation::{Kind, Tally, run_all};
+use crate::support::examples::simulation::{Kind, Tally, run_all};
 
 const TURNS: u64 = 10_000;
 

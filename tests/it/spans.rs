@@ -1,14 +1,11 @@
 //! Spans of compactions, as a subscriber sees them.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::{
     collections::BTreeMap,
     fmt::{self, Write},
     future::Future,
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     task::{Context, Waker},
 };
 
@@ -24,16 +21,14 @@ use threadfold::{
     strategy::{Brief, Digest, KeepRecent, Summarize},
     testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
 };
-
-#[path = "support/polls.rs"]
-mod polls;
-
-use polls::pending_once;
 use tracing::{
-    Metadata, Subscriber,
+    Dispatch, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
+    subscriber::NoSubscriber,
 };
+
+use crate::support::polls::pending_once;
 
 /// What no span may say.
 const SECRET: &str = "zebra";
@@ -223,10 +218,21 @@ fn brief() -> Brief {
     Brief { reason, now: Timestamp(2), ..Brief::default() }
 }
 
+/// Runs with these spans as the subscriber of the thread.
+///
+/// While there is one subscriber alone, the thread that first comes to a span decides whether it is
+/// seen, and that may be the thread of another test, which has none. Of two subscribers both are
+/// asked.
+fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
+    static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+    LazyLock::force(&OTHER);
+    tracing::subscriber::with_default(spans.clone(), run)
+}
+
 /// Compacts with this answer, polled so often, and gives the span and whether it came to its end.
 fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
     let spans = Spans::default();
-    let ended = tracing::subscriber::with_default(spans.clone(), || {
+    let ended = subscribed(&spans, || {
         let (mut agent, mut journal) = kept(MemoryStore::default());
         let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
         let mut conversation = Conversation::new(&mut agent, &mut journal);
@@ -317,7 +323,7 @@ fn a_compaction_that_is_dropped_is_one_span_that_was_cancelled() {
 #[test]
 fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
     let spans = Spans::default();
-    tracing::subscriber::with_default(spans.clone(), || {
+    subscribed(&spans, || {
         let store = FailingStore::new(MemoryStore::default(), vec![Some(0), Some(0)]);
         let (mut agent, mut journal) = kept(store);
         let mut conversation = Conversation::new(&mut agent, &mut journal);
@@ -338,7 +344,7 @@ fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
         let mut outcomes = Vec::new();
         for times in 1..9 {
             let spans = Spans::default();
-            let in_log = tracing::subscriber::with_default(spans.clone(), || {
+            let in_log = subscribed(&spans, || {
                 let (mut agent, mut journal) = kept(Slow::default());
                 block_on(journal.flush()).unwrap();
                 let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
@@ -371,7 +377,7 @@ fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
 #[test]
 fn where_nothing_is_to_compact_there_is_no_span() {
     let spans = Spans::default();
-    tracing::subscriber::with_default(spans.clone(), || {
+    subscribed(&spans, || {
         let (mut agent, mut journal) = kept(MemoryStore::default());
         let mut conversation = Conversation::new(&mut agent, &mut journal);
         let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
@@ -402,7 +408,7 @@ fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) ->
 /// The outcomes of the spans while a session does something.
 fn outcomes(work: impl FnOnce()) -> Vec<(String, Option<String>)> {
     let spans = Spans::default();
-    tracing::subscriber::with_default(spans.clone(), work);
+    subscribed(&spans, work);
     for seen in spans.all() {
         assert_eq!((seen.name, seen.handles), (telemetry::SPAN, 0));
         assert!(seen.fields.values().all(|value| !value.contains(SECRET)), "{seen:?}");

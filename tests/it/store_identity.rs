@@ -1,14 +1,8 @@
 //! Which log a store holds: a thread that is deleted in the store while a journal or a session keeps
 //! it, one that is begun anew, and two writers who say the same words at the same time.
 
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-#[path = "support/folder.rs"]
-mod folder;
-
 use std::sync::Arc;
 
-use folder::Folder;
 use futures::{FutureExt, executor::block_on};
 use threadfold::{
     Message, ModelAgent, Session,
@@ -19,6 +13,8 @@ use threadfold::{
     store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
     testing::{Answer, FailingStore, ScriptedModel},
 };
+
+use crate::support::folder::Folder;
 
 fn id() -> ThreadId {
     "t".parse().unwrap()

@@ -1,19 +1,6 @@
 //! What stores of logs and archives must keep: the suites on those that the crate has and on broken
 //! ones, then what only files can show, on the bytes in the files: crashes, writers at once, costs.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic, and a broken thing is broken in one way only"
-)]
-
-#[path = "support/broken_store.rs"]
-mod broken_store;
-#[path = "support/folder.rs"]
-mod folder;
-
 use std::{
     env, fs,
     io::Write,
@@ -25,8 +12,6 @@ use std::{
     time::Duration,
 };
 
-use broken_store::{BrokenArchive, BrokenStore};
-use folder::Folder;
 use futures::executor::block_on;
 use threadfold::{
     Message, Replacement, Thread,
@@ -42,6 +27,11 @@ use threadfold::{
         FailingStore,
         conformance::{self, Law},
     },
+};
+
+use crate::support::{
+    broken_store::{BrokenArchive, BrokenStore},
+    folder::Folder,
 };
 
 #[test]
@@ -309,7 +299,7 @@ fn processes_that_append_at_once_do_not_mix() {
     let writers: Vec<String> = (0..3).map(|writer| format!("process{writer}")).collect();
     let spawn = |writer: &String| {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args(["--exact", "processes_that_append_at_once_do_not_mix"]);
+        command.args(["--exact", "stores::processes_that_append_at_once_do_not_mix"]);
         command.env(CHILD, format!("{writer} {}", folder.display()));
         command.stdout(Stdio::null()).spawn().unwrap()
     };

@@ -4,14 +4,6 @@
 //! the same answer in one body and `--- deltas` with what is told on the way, or `--- error` with
 //! kind and words of the failure and the tokens spent.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "only some kinds are in the cases")]
-
-#[path = "support/stream_cases.rs"]
-mod stream_cases;
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{
     error::Error,
     fmt::Write as _,
@@ -36,7 +28,8 @@ use threadfold::{
     testing::{cases::Case, conformance},
     wire::{AnthropicMessages, BedrockConverse, GeminiGenerate, OpenAiChat, OpenAiResponses},
 };
-use tries::tries;
+
+use crate::support::{stream_cases, tries::tries};
 
 /// The codecs, and the folders of their cases. One line each.
 const CODECS: &[(&dyn WireFormat, &str)] = &[

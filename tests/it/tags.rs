@@ -1,12 +1,6 @@
 //! No text forges a tag of ours: whatever stands in a thread goes onto the wire and comes back as the
 //! blocks that it was, twice, and none is taken for another kind.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for some kinds alone")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::sync::Arc;
 
 use futures::executor::block_on;
@@ -31,7 +25,8 @@ use threadfold::{
         ModelTraits, OpenAiChat, OpenAiResponses, Recognise,
     },
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 const FORMATS: [(&str, &dyn WireFormat); 5] = [
     ("anthropic-messages", &AnthropicMessages),

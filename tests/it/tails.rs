@@ -1,7 +1,5 @@
 //! The end of a thread that a strategy would keep gives way to the target.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use futures::executor::block_on;

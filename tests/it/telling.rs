@@ -1,9 +1,6 @@
 //! What hosts are told of the compactions of a whole session: a console, a web page, a client of the
 //! Agent Client Protocol.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::Arc;
 
 use futures::executor::block_on;

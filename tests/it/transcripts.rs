@@ -3,10 +3,7 @@
 //! The threads are those of the folder that `THREADFOLD_TRANSCRIPTS` names, else of a folder
 //! `shared/transcripts` beside the project; without either the tests say that they were skipped.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use futures::executor::block_on;
-use recorded::{FORMATS, requests};
 use serde_json::Value;
 use threadfold::{
     Message, Model, Request, StrategyRegistry,
@@ -18,8 +15,7 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
 
-#[path = "support/recorded.rs"]
-mod recorded;
+use crate::support::recorded::{FORMATS, requests};
 
 #[test]
 fn every_strategy_leaves_every_thread_ready_to_send() {

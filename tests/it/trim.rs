@@ -3,11 +3,6 @@
 //! A case is `--- options` in JSON, `--- thread`, and `--- expect N` with the thread after and the
 //! number of results that became shorter.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
-#[path = "support/tries.rs"]
-mod tries;
-
 use proptest::{option, prelude::*};
 use threadfold::{
     CompactionStrategy, ContentBlock, Message, Plan, Role,
@@ -24,7 +19,8 @@ use threadfold::{
     },
     tokens,
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 #[test]
 fn trim_passes_its_cases() {

@@ -3,8 +3,6 @@
 //! redactor is given, and whether the vector that holds the messages was copied, which its address
 //! tells.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::{
     borrow::Cow,
     sync::{

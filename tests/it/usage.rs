@@ -1,7 +1,5 @@
 //! What was billed and how full the context is, over whole logs and beside live threads.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use proptest::{collection::vec, prelude::*, sample::Index};

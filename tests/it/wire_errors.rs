@@ -3,9 +3,6 @@
 //! A case is `--- status`, `--- body` and `--- expect`, whose first line is the kind of the
 //! failure; a second line, where there is one, is the message. A file may hold several cases.
 
-#[path = "support/tries.rs"]
-mod tries;
-
 use std::{fs, path::PathBuf};
 
 use proptest::prelude::*;
@@ -13,7 +10,8 @@ use threadfold::{
     message::{ModelError, ModelErrorKind},
     wire::classify_error,
 };
-use tries::tries;
+
+use crate::support::tries::tries;
 
 #[test]
 fn every_answer_is_the_failure_that_it_says() {

@@ -1,24 +1,11 @@
 //! The Gemini codec: cases in `testdata/wire/gemini`, real bodies, random bodies, junk, and what
-//! `tests/streams.rs` does not ask of the streams in `testdata/streams/gemini`.
+//! `streams.rs` does not ask of the streams in `testdata/streams/gemini`.
 //!
 //! A case has one of `--- body` (a request body), `--- request` (a `Request` in its serde form) or
 //! `--- response` (a response body), and what is expected of it: `--- expect body`,
 //! `--- expect adjustments` (one a line; none where the section is left out), `--- expect request`,
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model, `prefill` and what to
 //! recognise. A body that is expected to stay as it is needs no `--- expect body`.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic, and so may what it calls"
-)]
-
-#[path = "support/gemini_bodies.rs"]
-mod generate;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "support/wire_cases.rs"]
-mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -31,8 +18,12 @@ use threadfold::{
         StreamEvent, WireFormat,
     },
 };
-use tries::tries;
-use wire_cases::{comes_back, save, settles, survive, survives_serde};
+
+use crate::support::{
+    gemini_bodies as generate,
+    tries::tries,
+    wire_cases::{self, comes_back, save, settles, survive, survives_serde},
+};
 
 const CODEC: GeminiGenerate = GeminiGenerate;
 

@@ -7,27 +7,18 @@
 //! `--- expect turn` or `--- expect error`. `--- options` may name a model and what to recognise.
 //! A body that is expected to stay as it is needs no `--- expect body`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic, and so may what it calls"
-)]
-
-#[path = "support/chat_bodies.rs"]
-mod generate;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "support/wire_cases.rs"]
-mod wire_cases;
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use threadfold::{
     testing::cases,
     wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
 };
-use tries::tries;
-use wire_cases::{comes_back, settles, survive, survives_serde};
+
+use crate::support::{
+    chat_bodies as generate,
+    tries::tries,
+    wire_cases::{self, comes_back, settles, survive, survives_serde},
+};
 
 #[test]
 fn every_case_gives_what_it_expects() {

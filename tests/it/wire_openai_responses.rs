@@ -1,22 +1,7 @@
 //! The Responses codec: cases in `testdata/wire/openai-responses`, real bodies, random bodies,
-//! junk, and what `tests/streams.rs` does not ask of the streams in `testdata/streams`.
+//! junk, and what `streams.rs` does not ask of the streams in `testdata/streams`.
 //!
-//! A case is as those of `tests/wire_openai_chat.rs`.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic, and so may what it calls"
-)]
-
-#[path = "support/responses_bodies.rs"]
-mod generate;
-#[path = "support/stream_cases.rs"]
-mod stream_cases;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "support/wire_cases.rs"]
-mod wire_cases;
+//! A case is as those of `wire_openai_chat.rs`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,8 +14,12 @@ use threadfold::{
         StreamEvent, WireFormat,
     },
 };
-use tries::tries;
-use wire_cases::{comes_back, settles, survive, survives_serde};
+
+use crate::support::{
+    responses_bodies as generate, stream_cases,
+    tries::tries,
+    wire_cases::{self, comes_back, settles, survive, survives_serde},
+};
 
 #[test]
 fn every_case_gives_what_it_expects() {

@@ -1,9 +1,8 @@
-//! The shape of the crate, checked on its source: floors, cycles, purity, heads and budgets.
+//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets, and that
+//! every file is compiled.
 //!
 //! Every rule is a function from sources to complaints, with a test on made-up sources that it can
 //! complain at all.
-
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod source;
 
@@ -40,13 +39,23 @@ fn files_and_functions_keep_their_budgets() {
     assert_none(over_budget(&crate_sources()));
 }
 
+#[test]
+fn every_file_is_a_module() {
+    assert_none(left_out(&crate_sources()));
+    assert_none(left_out(&sources("tests/it")));
+}
+
 fn assert_none(complaints: Vec<String>) {
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 
-/// All files under `src`, in the order of their paths.
 fn crate_sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    sources("src")
+}
+
+/// All files under this folder, in the order of their paths.
+fn sources(folder: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut folders = vec![root.clone()];
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -221,6 +230,15 @@ fn missing_heads(sources: &[Source]) -> Vec<String> {
     headless.map(|source| format!("{}: begins without `//!`", source.path)).collect()
 }
 
+/// Files that no other file declares, so that nobody compiles them.
+fn left_out(sources: &[Source]) -> Vec<String> {
+    let declared: BTreeSet<_> = sources.iter().flat_map(Source::children).collect();
+    let lost = sources
+        .iter()
+        .filter(|source| !source.module.is_empty() && !declared.contains(&source.module));
+    lost.map(|source| format!("{}: no file declares it", source.path)).collect()
+}
+
 fn over_budget(sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
     for source in sources.iter().filter(|source| source.lines > 500) {
@@ -336,6 +354,18 @@ fn what_acts_is_found_below_the_edge_only() {
 fn a_missing_head_is_found() {
     let files = [("a.rs", "//! What it is.\n"), ("b.rs", "// What it is.\n"), ("c.rs", "")];
     assert_eq!(missing_heads(&made_up(&files)).len(), 2);
+}
+
+#[test]
+fn a_file_that_nobody_declares_is_found() {
+    for root in ["lib.rs", "main.rs"] {
+        let text = "pub mod wire;\n#[cfg(feature = \"x\")]\nmod x;\n// mod y;";
+        let files = [(root, text), ("wire/mod.rs", "mod a;"), ("wire/a.rs", ""), ("x.rs", "")];
+        assert_none(left_out(&made_up(&files)));
+        let lost = [files.as_slice(), &[("y.rs", ""), ("a.rs", "")]].concat();
+        let complaints = left_out(&made_up(&lost));
+        assert_eq!(complaints, ["y.rs: no file declares it", "a.rs: no file declares it"]);
+    }
 }
 
 #[test]

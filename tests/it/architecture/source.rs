@@ -32,7 +32,7 @@ impl Source {
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let parts = path.trim_end_matches(".rs").split('/').map(str::to_owned);
         let mut module: Vec<String> = parts.collect();
-        if matches!(module.last().map(String::as_str), Some("mod" | "lib")) {
+        if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
             module.pop();
         }
         let code = text.split_once("#[cfg(test)]\nmod").map_or(text, |(code, _)| code);

@@ -9,7 +9,7 @@ use threadfold::{
 };
 
 use super::{compact, log_of, say, splice};
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 /// The JSON of an event that is well formed and means anything.
 fn event() -> impl Strategy<Value = String> {

@@ -15,7 +15,7 @@ use threadfold::{
     testing::generate::{junk_thread, legal_thread},
 };
 
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 #[derive(Clone, Debug)]
 enum Work {

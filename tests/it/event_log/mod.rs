@@ -8,17 +8,10 @@
     reason = "a test may panic, and compares lists of ranges"
 )]
 
-#[path = "event_log/files.rs"]
 mod files;
-#[path = "event_log/hostile.rs"]
 mod hostile;
-#[path = "event_log/live.rs"]
 mod live;
-#[path = "event_log/stored.rs"]
 mod stored;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "event_log/undone.rs"]
 mod undone;
 
 use threadfold::{

@@ -1,7 +1,7 @@
 //! Runs that end without a word, and compactions without an end.
 
-use super::bench::poll;
 use super::*;
+use crate::support::polls::poll;
 
 #[test]
 fn after_a_compaction_among_tool_calls_the_model_is_asked_on() {

@@ -4,9 +4,6 @@
 //! Nearly all of them are whole sessions with the strategies that a host would choose. They look at
 //! the requests that the model received, at the events and at the log.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::{
     collections::HashSet,
     fmt, fs,
@@ -40,8 +37,6 @@ use threadfold::{
     wire::{AnthropicMessages, EncodeOptions, OpenAiChat},
 };
 
-#[path = "../support/bench.rs"]
-mod bench;
 mod counts;
 mod ends;
 mod length;
@@ -187,6 +182,6 @@ fn every_class_has_tests_that_are_there_and_every_test_has_its_class() {
 
 /// The text of all files of this folder.
 fn sources() -> String {
-    let files = fs::read_dir("tests/failure_classes").unwrap();
+    let files = fs::read_dir("tests/it/failure_classes").unwrap();
     files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap()).collect()
 }

@@ -7,8 +7,8 @@ use threadfold::{
     store::{Archive, MemoryArchive, Visible},
 };
 
-use super::bench::{bench, calls, events, say};
 use super::*;
+use crate::support::bench::{bench, calls, events, say};
 
 /// Takes out one word.
 #[derive(Debug)]

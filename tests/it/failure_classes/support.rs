@@ -1,7 +1,7 @@
 //! Models that play, and sessions over them.
 
-use super::bench::pending_once;
 use super::*;
+use crate::support::polls::pending_once;
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 

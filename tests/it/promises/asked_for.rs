@@ -9,10 +9,8 @@ use threadfold::{
     store::Journal,
 };
 
-use crate::{
-    bench::{compactions, events, say},
-    provider::{Provider, lines, reasons, untold},
-};
+use super::provider::{Provider, lines, reasons, untold};
+use crate::support::bench::{compactions, events, say};
 
 const WINDOW: u64 = 200_000;
 

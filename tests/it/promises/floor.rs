@@ -6,10 +6,10 @@ use threadfold::{
     CompactionStrategy, Message, StrategyRegistry, session::SessionError, strategy::KeepRecent,
 };
 
-use crate::{
+use super::provider::{Provider, Read, lines, untold};
+use crate::support::{
     bench::{calls, events, say},
-    hosts::{AlwaysFails, Nonsense},
-    provider::{Provider, Read, lines, untold},
+    examples::simulation::hosts::{AlwaysFails, Nonsense},
 };
 
 const WINDOW: u64 = 20_000;

@@ -16,10 +16,8 @@ use threadfold::{
     wire::{AnthropicMessages, EncodeOptions, ModelTraits},
 };
 
-use crate::{
-    bench::{events, say},
-    provider::{Provider, Read, lines, reading_rounds, reasons},
-};
+use super::provider::{Provider, Read, lines, reading_rounds, reasons};
+use crate::support::bench::{events, say};
 
 const WINDOW: u64 = 20_000;
 

@@ -2,13 +2,6 @@
 //! clock and the provider are. Each test goes through the public API and looks at the requests that
 //! the model received.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
-#[path = "../support/bench.rs"]
-mod bench;
-#[path = "../../examples/simulation/hosts.rs"]
-mod hosts;
 mod provider;
 
 mod asked_for;

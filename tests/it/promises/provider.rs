@@ -21,7 +21,7 @@ use threadfold::{
     tokens::ByteEstimate,
 };
 
-use crate::bench::compactions;
+use crate::support::bench::compactions;
 
 /// No test asks so often. One that does goes on for ever, and gets errors from here on.
 const MOST_REQUESTS: usize = 2_000;
@@ -206,7 +206,7 @@ pub(crate) fn lines(tokens: u64) -> String {
 
 /// An answer that calls the tool once.
 pub(crate) fn reading(place: usize) -> Message {
-    crate::bench::calls(&[(&format!("call_{place}"), "read", "{}")])
+    crate::support::bench::calls(&[(&format!("call_{place}"), "read", "{}")])
 }
 
 /// The n-th answer of a provider that calls the tool so often in every turn, and then says a word.

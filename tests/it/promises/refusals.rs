@@ -13,10 +13,8 @@ use threadfold::{
     wire::classify_error,
 };
 
-use crate::{
-    bench::{events, say, within},
-    provider::{Provider, Read, lines, reading_rounds, reasons, tokens, untold},
-};
+use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, untold};
+use crate::support::bench::{events, say, within};
 
 const WINDOW: u64 = 200_000;
 

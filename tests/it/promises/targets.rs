@@ -9,10 +9,10 @@ use threadfold::{
     strategy::{Attempt, Brief, KeepRecent, Snapshot},
 };
 
-use crate::{
+use super::provider::{Provider, lines};
+use crate::support::{
     bench::{events, say},
-    hosts::AlwaysFails,
-    provider::{Provider, lines},
+    examples::simulation::hosts::AlwaysFails,
 };
 
 const WINDOW: u64 = 20_000;

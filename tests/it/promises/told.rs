@@ -13,10 +13,8 @@ use threadfold::{
     testing::Answer,
 };
 
-use crate::{
-    bench::{bench, compactions, events, say},
-    provider::{Provider, Read, lines, reading, untold},
-};
+use super::provider::{Provider, Read, lines, reading, untold};
+use crate::support::bench::{bench, compactions, events, say};
 
 const WINDOW: u64 = 20_000;
 

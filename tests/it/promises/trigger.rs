@@ -8,10 +8,8 @@ use threadfold::{
     session::{SessionError, SessionEvent},
 };
 
-use crate::{
-    bench::events,
-    provider::{Provider, Read, Steps, lines, reading_rounds, reasons, tokens, untold},
-};
+use super::provider::{Provider, Read, Steps, lines, reading_rounds, reasons, tokens, untold};
+use crate::support::bench::events;
 
 const WINDOW: u64 = 100_000;
 

@@ -7,10 +7,8 @@ use threadfold::{
     wire::classify_error,
 };
 
-use crate::{
-    bench::events,
-    provider::{Provider, lines, notices, reasons, untold},
-};
+use super::provider::{Provider, lines, notices, reasons, untold};
+use crate::support::bench::events;
 
 /// What the window of the provider holds, in truth.
 const WINDOW: u64 = 50_000;

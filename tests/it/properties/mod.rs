@@ -2,18 +2,12 @@
 //!
 //! `model.rs` is a second, slow and simple account of what a compaction does; the others ask.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a property may panic")]
-
 mod anybody;
 mod model;
 mod plans;
-#[path = "../support/recorded.rs"]
-mod recorded;
 mod repairs;
 mod stored;
 mod strategies;
-#[path = "../support/tries.rs"]
-mod tries;
 
 use std::ops::Range;
 

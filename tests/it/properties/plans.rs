@@ -10,7 +10,7 @@ use threadfold::{
 };
 
 use super::{Picks, edits, model, options, picks, ranges, replacements};
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 proptest! {
     #![proptest_config(tries(300))]

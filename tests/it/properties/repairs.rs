@@ -7,7 +7,7 @@ use threadfold::{
 };
 
 use super::plans::same_handles;
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 proptest! {
     #![proptest_config(tries(400))]

@@ -14,7 +14,7 @@ use threadfold::{
 };
 
 use super::{picks, replacements};
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 fn comes_back<T>(value: &T) -> Result<(), TestCaseError>
 where

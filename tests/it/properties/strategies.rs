@@ -16,7 +16,7 @@ use threadfold::{
     },
 };
 
-use crate::tries::tries;
+use crate::support::tries::tries;
 
 #[derive(Clone, Copy, Debug)]
 enum Answers {

@@ -1,8 +1,5 @@
 //! A session over a scripted model and a store in memory, with a clock that ticks and two tools.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -20,11 +17,7 @@ use threadfold::{
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-#[path = "polls.rs"]
-mod polls;
-
-#[allow(unused_imports, reason = "each test uses a part of it")]
-pub(crate) use polls::{pending_once, poll};
+use super::polls::pending_once;
 
 /// A clock that goes on by a second with every look.
 #[derive(Debug, Default)]

@@ -1,12 +1,9 @@
 //! Random Chat Completions bodies.
 
-#[path = "random_json.rs"]
-mod random_json;
-
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use random_json::{rarely, text_of, with};
+use super::random_json::{self, rarely, text_of, with};
 
 /// A body that the API accepts.
 pub(crate) fn body() -> impl Strategy<Value = Value> {

@@ -1,12 +1,5 @@
 //! A codec for tests: the crate's own JSON as a dialect, whole or broken in one way.
 
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "not every test breaks it in every way, and a test may panic"
-)]
-
 use std::cell::Cell;
 
 use threadfold::{

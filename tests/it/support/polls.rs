@@ -1,7 +1,5 @@
 //! Futures and streams, poll by poll.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::{
     pin::Pin,
     task::{Context, Poll},

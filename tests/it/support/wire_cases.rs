@@ -1,7 +1,5 @@
 //! What the tests of a codec do with bodies: cases in files, real bodies, random and spoilt ones.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::{env, fs, path::PathBuf};
 
 use proptest::sample::Index;

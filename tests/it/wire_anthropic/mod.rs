@@ -1,19 +1,7 @@
 //! The Anthropic Messages codec against real bodies, cases under `testdata/`, random bodies, junk.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking, its helpers too"
-)]
-
-#[path = "wire_anthropic/bodies.rs"]
 mod bodies;
-#[path = "wire_anthropic/junk.rs"]
 mod junk;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "support/wire_cases.rs"]
-mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,8 +13,8 @@ use threadfold::{
         WireFormat,
     },
 };
-use tries::tries;
-use wire_cases::recorded;
+
+use crate::support::{tries::tries, wire_cases::recorded};
 
 /// Options under which nothing has to be changed in any valid body.
 fn lenient() -> EncodeOptions {

@@ -1,27 +1,12 @@
 //! The Converse codec: cases in `testdata/wire/converse`, random bodies, junk, real threads of other
-//! dialects, and what `tests/streams.rs` does not ask of the streams in `testdata/streams/converse`.
+//! dialects, and what `streams.rs` does not ask of the streams in `testdata/streams/converse`.
 //!
 //! A case has `--- body` (a request body) or `--- request` (a `Request` in its serde form), and what
 //! is expected of it: `--- expect body`, `--- expect adjustments` (one a line; none where the section
 //! is left out) or `--- expect error`. A body that is expected to stay as it is needs no
 //! `--- expect body`. `--- options` may name a model, its traits, and `cache_auto`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may panic, and so may what it calls"
-)]
-
-#[path = "wire_converse/bodies.rs"]
 mod bodies;
-#[path = "support/recorded.rs"]
-mod recorded;
-#[path = "support/stream_cases.rs"]
-mod stream_cases;
-#[path = "support/tries.rs"]
-mod tries;
-#[path = "support/wire_cases.rs"]
-mod wire_cases;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -34,8 +19,8 @@ use threadfold::{
         WireFormat,
     },
 };
-use tries::tries;
-use wire_cases::save;
+
+use crate::support::{recorded, stream_cases, tries::tries, wire_cases::save};
 
 const EVERYTHING: Recognise = Recognise { checkpoints: true, reminders: true, summaries: true };
 const NOTHING: Recognise = Recognise { checkpoints: false, reminders: false, summaries: false };

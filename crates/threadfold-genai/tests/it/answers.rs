@@ -1,7 +1,5 @@
 //! Answers as they come over the wire, in both dialects, and how they go back.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use futures::StreamExt;
 use genai::adapter::AdapterKind;
 use serde_json::Value;
@@ -15,12 +13,10 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
 };
 
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/streams.rs"]
-mod streams;
-
-use server::{Reply, Server};
+use crate::support::{
+    server::{Reply, Server},
+    streams,
+};
 
 fn input() -> Json {
     Json::parse(r#"{"z":1.0,"a":1e2}"#).unwrap()

@@ -1,7 +1,5 @@
 //! What goes wrong on the wire, as a model's errors.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::time::Duration;
 
 use genai::adapter::AdapterKind;
@@ -10,12 +8,10 @@ use threadfold::{
     message::{ModelError, ModelErrorKind},
 };
 
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/streams.rs"]
-mod streams;
-
-use server::{Reply, Server};
+use crate::support::{
+    server::{Reply, Server},
+    streams,
+};
 
 async fn failure(adapter: AdapterKind, reply: Reply) -> ModelError {
     let server = Server::start(vec![reply]);

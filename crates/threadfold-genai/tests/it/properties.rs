@@ -1,8 +1,5 @@
 //! What genai sends of generated threads: legal, and nothing lost without a note.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
-
 use genai::adapter::AdapterKind;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::Value;
@@ -13,12 +10,10 @@ use threadfold::{
 };
 use threadfold_genai::{Target, to_genai};
 
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/streams.rs"]
-mod streams;
-
-use server::{Reply, Server};
+use crate::support::{
+    server::{Reply, Server},
+    streams,
+};
 
 /// The strings of a body, and those in the arguments of calls.
 fn strings(value: &Value, into: &mut String) {

@@ -1,7 +1,5 @@
 //! A session over genai that overflows, is compacted and goes on.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
@@ -11,12 +9,10 @@ use threadfold::{
     wire::{DecodeOptions, OpenAiChat},
 };
 
-#[path = "support/server.rs"]
-mod server;
-#[path = "support/streams.rs"]
-mod streams;
-
-use server::{Reply, Server};
+use crate::support::{
+    server::{Reply, Server},
+    streams,
+};
 
 #[tokio::test]
 async fn a_thread_that_overflows_is_compacted_and_goes_on() {

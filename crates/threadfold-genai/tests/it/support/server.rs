@@ -1,7 +1,5 @@
 //! A server on the loopback that gives the answers that it was told to, and keeps what it was sent.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 use std::{
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},

@@ -1,7 +1,5 @@
 //! Answers as the two dialects stream them.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
-
 /// Events of Chat Completions: text, a call in two pieces, usage.
 pub(crate) const CHAT: &str = concat!(
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning_content\":\"Hm.\"}}]}\n\n",
