@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `tests/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
+# Runs `tests/it/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
 # of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
 # installs both under `target/real-model`; nothing is downloaded after that.
 #
@@ -44,7 +44,7 @@ fi
 
 # The server finds its package beside itself.
 cp -f "$server" "$home/server.mjs"
-cargo test --quiet --no-run --test real_model
+cargo test --quiet --no-run --test it
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 # One thread: two wait for each other wherever another process has one of two cores.
 node "$home/server.mjs" "$weights" "$port" 2048 1 >"$home/server.log" 2>&1 &
@@ -62,4 +62,4 @@ for _ in $(seq 240); do
 done
 
 THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=2048 \
-    cargo test --test real_model -- --nocapture --test-threads=1
+    cargo test --test it real_model:: -- --nocapture --test-threads=1

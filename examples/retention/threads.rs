@@ -12,7 +12,7 @@ use threadfold::{
     wire::DecodeOptions,
 };
 
-use crate::input;
+use super::input;
 
 /// So few messages cannot be compacted five times.
 const MIN_MESSAGES: usize = 20;

@@ -19,7 +19,7 @@ use threadfold::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-use crate::threads::Recorded;
+use super::threads::Recorded;
 
 /// How often a thread is compacted.
 pub(crate) const ROUNDS: usize = 5;

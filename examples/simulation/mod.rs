@@ -11,7 +11,7 @@
 mod checks;
 mod fault;
 mod host;
-mod hosts;
+pub(crate) mod hosts;
 mod kept;
 mod listener;
 mod numbers;

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/compact.rs"]
+#[path = "../../tests/it/fuzz_cases/compact.rs"]
 mod compact;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| compact::check(bytes));

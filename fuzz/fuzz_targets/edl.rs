@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/edl.rs"]
+#[path = "../../tests/it/fuzz_cases/edl.rs"]
 mod edl;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| edl::check(bytes));

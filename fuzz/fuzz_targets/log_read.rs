@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/log_read.rs"]
+#[path = "../../tests/it/fuzz_cases/log_read.rs"]
 mod log_read;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| log_read::check(bytes));

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/prose.rs"]
+#[path = "../../tests/it/fuzz_cases/prose.rs"]
 mod prose;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| prose::check(bytes));

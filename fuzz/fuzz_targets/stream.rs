@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/stream.rs"]
+#[path = "../../tests/it/fuzz_cases/stream.rs"]
 mod stream;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::check(stream::CODECS, bytes));

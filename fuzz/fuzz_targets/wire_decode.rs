@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../tests/fuzz_cases/wire_decode.rs"]
+#[path = "../../tests/it/fuzz_cases/wire_decode.rs"]
 mod wire_decode;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| wire_decode::check(wire_decode::CODECS, bytes));

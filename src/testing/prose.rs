@@ -1,13 +1,13 @@
 //! Tests that count what reading prose costs: it ends, and in work that grows as the text does.
 
-#[path = "../../tests/support/language.rs"]
+#[path = "../../tests/it/support/language.rs"]
 mod language;
-#[path = "../../tests/support/odd.rs"]
+#[path = "../../tests/it/support/odd.rs"]
 mod odd;
-#[path = "../../tests/fuzz_cases/prose.rs"]
+#[path = "../../tests/it/fuzz_cases/prose.rs"]
 #[expect(dead_code, reason = "what is fuzzed is not counted")]
 mod readers;
-#[path = "../../tests/support/tries.rs"]
+#[path = "../../tests/it/support/tries.rs"]
 mod tries;
 
 use std::{collections::BTreeSet, env, fs, path::PathBuf};

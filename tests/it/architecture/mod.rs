@@ -1,0 +1,395 @@
+//! The shape of the crate, checked on its source: floors, cycles, purity, heads, budgets; and that
+//! every file of tests is compiled.
+//!
+//! Every rule is a function from sources to complaints, with a test on made-up sources that it can
+//! complain at all.
+
+mod source;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use source::Source;
+
+#[test]
+fn no_file_imports_upwards() {
+    assert_none(upward_imports(&crate_sources()));
+}
+
+#[test]
+fn files_form_no_cycle() {
+    assert_none(cycles(&crate_sources()));
+}
+
+#[test]
+fn nothing_below_the_edge_acts() {
+    assert_none(impurities(&crate_sources()));
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    assert_none(missing_heads(&crate_sources()));
+}
+
+#[test]
+fn files_and_functions_keep_their_budgets() {
+    assert_none(over_budget(&crate_sources()));
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_the_program() {
+    assert_none(left_out(&sources("tests/it")));
+}
+
+fn assert_none(complaints: Vec<String>) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+fn crate_sources() -> Vec<Source> {
+    sources("src")
+}
+
+/// All files under this folder, in the order of their paths.
+fn sources(folder: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut folders = vec![root.clone()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap();
+                let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+                sources.push(Source::new(&parts.join("/"), &fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    assert!(sources.len() > 10, "the sources were not found");
+    sources
+}
+
+/// The floor of a module, by its first name.
+fn floor(module: &[String]) -> Option<u8> {
+    let Some(room) = module.first() else { return Some(5) };
+    Some(match room.as_str() {
+        "message" => 0,
+        "compact" | "render" | "tokens" | "edl" | "wire" | "retention" | "ledger" => 1,
+        "log" | "recall" | "strategy" | "auto" | "turn" | "compaction" => 2,
+        "model" | "store" => 3,
+        "session" | "drive" | "testing" => 4,
+        _ => return None,
+    })
+}
+
+fn upward_imports(sources: &[Source]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for source in sources {
+        let Some(own) = floor(&source.module) else {
+            complaints.push(format!("{}: its room has no floor", source.path));
+            continue;
+        };
+        for (line, path, target) in imports(source, sources) {
+            if floor(&target.module).is_some_and(|theirs| theirs > own) {
+                let path = path.join("::");
+                complaints.push(format!("{}:{line}: imports upwards: {path}", source.path));
+            }
+        }
+    }
+    complaints
+}
+
+/// The paths in a file that lead to files of the crate: where, the path, the file.
+fn imports<'s>(source: &Source, sources: &'s [Source]) -> Vec<(usize, Vec<String>, &'s Source)> {
+    let modules: BTreeMap<&[String], &Source> =
+        sources.iter().map(|source| (source.module.as_slice(), source)).collect();
+    let paths = source.paths(&["crate", "super", "self"]).into_iter();
+    let resolved = paths.filter_map(|(line, path)| {
+        let full = absolute(&source.module, &path);
+        // The longest beginning that is a module; what follows is an item in it.
+        let mut prefixes = (0..=full.len()).rev();
+        let target = prefixes.find_map(|length| modules.get(full.get(..length)?))?;
+        Some((line, path, *target))
+    });
+    resolved.filter(|(_, _, target)| target.path != source.path).collect()
+}
+
+/// A path of `crate`, `super` and `self`, from the root.
+fn absolute(module: &[String], path: &[String]) -> Vec<String> {
+    let mut full = module.to_vec();
+    for part in path {
+        match part.as_str() {
+            "crate" => full.clear(),
+            "super" => drop(full.pop()),
+            "self" => {}
+            name => full.push(name.to_owned()),
+        }
+    }
+    full
+}
+
+fn cycles(sources: &[Source]) -> Vec<String> {
+    let mut edges: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for source in sources {
+        let imported = imports(source, sources).into_iter().map(|(_, _, target)| target);
+        let children = source.children();
+        let declared = sources.iter().filter(|other| children.contains(&other.module));
+        edges
+            .entry(&source.path)
+            .or_default()
+            .extend(imported.chain(declared).map(|target| target.path.as_str()));
+    }
+    let led_to: BTreeMap<&str, BTreeSet<&str>> =
+        edges.keys().map(|path| (*path, reachable(path, &edges))).collect();
+    let leads = |from: &str, to: &str| led_to.get(from).is_some_and(|paths| paths.contains(to));
+    let mut complaints = Vec::new();
+    for (path, targets) in &edges {
+        let back: Vec<&str> =
+            targets.iter().copied().filter(|target| leads(target, path)).collect();
+        if !back.is_empty() {
+            complaints.push(format!("{path}: in a cycle with {}", back.join(", ")));
+        }
+    }
+    complaints
+}
+
+/// Everything that edges lead to from here.
+fn reachable<'p>(from: &'p str, edges: &BTreeMap<&'p str, BTreeSet<&'p str>>) -> BTreeSet<&'p str> {
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<&'p str> = vec![from];
+    while let Some(path) = waiting.pop() {
+        let targets = edges.get(path).into_iter().flatten();
+        waiting.extend(targets.filter(|target| found.insert(**target)));
+    }
+    found
+}
+
+/// Words that nothing below the edge has a use for. (`OnceCell` is not among them: it cannot be global.)
+const ACTS: [&str; 23] = [
+    "async",
+    "await",
+    "SystemTime",
+    "Instant",
+    "Mutex",
+    "RwLock",
+    "OnceLock",
+    "Condvar",
+    "thread_local",
+    "AtomicUsize",
+    "AtomicU64",
+    "AtomicBool",
+    "TcpStream",
+    "UdpSocket",
+    "tokio",
+    "tracing",
+    "spawn",
+    "block_on",
+    "println",
+    "eprintln",
+    "print",
+    "eprint",
+    "dbg",
+];
+/// Modules of `std` that act.
+const ACTING: [&str; 6] = ["fs", "net", "thread", "process", "env", "task"];
+const LOG_CALLS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+fn impurities(sources: &[Source]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for source in
+        sources.iter().filter(|source| floor(&source.module).is_some_and(|floor| floor < 3))
+    {
+        let mut complain = |line: usize, name: &str| {
+            complaints.push(format!("{}:{line}: names {name} below the edge", source.path));
+        };
+        for (index, token) in source.tokens.iter().enumerate() {
+            let next = source.tokens.get(index + 1).map_or("", |token| token.text.as_str());
+            let global = token.text == "static" && next == "mut";
+            let logs = LOG_CALLS.contains(&token.text.as_str()) && next == "!";
+            if global || logs || ACTS.contains(&token.text.as_str()) {
+                complain(token.line, &token.text);
+            }
+        }
+        for (line, path) in source.paths(&["std"]) {
+            if path.get(1).is_some_and(|module| ACTING.contains(&module.as_str())) {
+                complain(line, &path.join("::"));
+            }
+        }
+    }
+    complaints
+}
+
+fn missing_heads(sources: &[Source]) -> Vec<String> {
+    let headless = sources.iter().filter(|source| !source.text.starts_with("//! "));
+    headless.map(|source| format!("{}: begins without `//!`", source.path)).collect()
+}
+
+/// Files that no other file declares, so that nobody compiles them.
+fn left_out(sources: &[Source]) -> Vec<String> {
+    let declared: BTreeSet<_> = sources.iter().flat_map(Source::children).collect();
+    let lost = sources
+        .iter()
+        .filter(|source| !source.module.is_empty() && !declared.contains(&source.module));
+    lost.map(|source| format!("{}: no file declares it", source.path)).collect()
+}
+
+fn over_budget(sources: &[Source]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for source in sources.iter().filter(|source| source.lines > 500) {
+        complaints.push(format!("{}: {} lines, 500 are the most", source.path, source.lines));
+    }
+    let long = sources.iter().filter(|source| source.lines >= 220).count();
+    if long * 2 > sources.len() {
+        complaints.push(format!("{long} of {} files have 220 lines or more", sources.len()));
+    }
+    let functions: Vec<_> = sources
+        .iter()
+        .flat_map(|source| source.functions().into_iter().map(move |function| (source, function)))
+        .collect();
+    for (source, function) in functions.iter().filter(|(_, function)| function.lines > 60) {
+        let source::Function { name, line, lines } = function;
+        complaints
+            .push(format!("{}:{line}: {name} has {lines} lines, 60 are the most", source.path));
+    }
+    let long: Vec<_> = functions.iter().filter(|(_, function)| function.lines >= 25).collect();
+    if long.len() * 10 > functions.len() {
+        complaints.push(format!(
+            "{} of {} functions have 25 lines or more",
+            long.len(),
+            functions.len()
+        ));
+    }
+    complaints
+}
+
+fn made_up(files: &[(&str, &str)]) -> Vec<Source> {
+    files.iter().map(|(path, text)| Source::new(path, text)).collect()
+}
+
+#[test]
+fn an_upward_import_is_found_in_any_form() {
+    let forms = [
+        "use crate::strategy::Attempt;",
+        "use crate::{message::Text, strategy::{self, Attempt}};",
+        "pub use super::super::strategy::Attempt as A;",
+        "fn f(_: crate::strategy::Attempt) {}",
+        "use crate::Request;",
+        "pub(crate) use crate::strategy::*;",
+    ];
+    for form in forms {
+        let complaints = upward_imports(&made_up(&[
+            ("lib.rs", "pub mod compact; pub mod strategy; pub mod message;"),
+            ("message/mod.rs", ""),
+            ("compact/mod.rs", "mod plan;"),
+            ("compact/plan.rs", form),
+            ("strategy/mod.rs", "use crate::compact::Plan;"),
+        ]));
+        assert_eq!(complaints.len(), if form.contains("self") { 2 } else { 1 }, "{form}");
+        assert!(
+            complaints.iter().all(|text| text.starts_with("compact/plan.rs:1: imports upwards"))
+        );
+    }
+    let homeless = upward_imports(&made_up(&[("utils.rs", "")]));
+    assert_eq!(homeless, ["utils.rs: its room has no floor"]);
+}
+
+#[test]
+fn what_is_only_spoken_of_is_no_import() {
+    let text = "//! See [`crate::strategy`].\n/* use crate::strategy::X; /* nested */ */\n\
+        /// `use crate::strategy::X`\nconst A: &str = \"use crate::strategy::X; \\\" \";\n\
+        const B: &str = r#\"crate::strategy::\"X\"#; const C: char = '\"'; fn f<'a>(x: &'a u8) {}\n\
+        pub(crate) const D: u8 = b'\\'';\n#[cfg(test)]\nmod tests { use crate::strategy::X; }";
+    let files = [("compact/mod.rs", text), ("strategy/mod.rs", ""), ("lib.rs", "")];
+    assert_none(upward_imports(&made_up(&files)));
+}
+
+#[test]
+fn a_cycle_is_found() {
+    let files = |parent: &'static str| {
+        made_up(&[
+            ("lib.rs", "mod wire;"),
+            ("wire/mod.rs", "mod a; mod b; pub use a::A;"),
+            ("wire/a.rs", "use super::b::B;"),
+            ("wire/b.rs", parent),
+        ])
+    };
+    assert_none(cycles(&files("")));
+    let two = cycles(&files("use super::a;"));
+    assert_eq!(
+        two,
+        ["wire/a.rs: in a cycle with wire/b.rs", "wire/b.rs: in a cycle with wire/a.rs"]
+    );
+    let through_the_parent = cycles(&files("use super::A;"));
+    assert_eq!(through_the_parent.len(), 3, "{through_the_parent:?}");
+}
+
+#[test]
+fn what_acts_is_found_below_the_edge_only() {
+    let forms = [
+        "async fn f() {}",
+        "use std::{fmt, time::{Duration, Instant}};",
+        "use std::{collections::HashMap, fs};",
+        "fn f() { std::thread::yield_now() }",
+        "static mut COUNT: u8 = 0;",
+        "fn f() { warn!(\"x\") }",
+        "fn f() { println!(\"x\") }",
+    ];
+    for form in forms {
+        let found = impurities(&made_up(&[("log/mod.rs", form), ("store/mod.rs", form)]));
+        assert_eq!(found.len(), 1, "{form}: {found:?}");
+        assert!(found.iter().all(|text| text.starts_with("log/mod.rs:1: names ")), "{found:?}");
+    }
+    let pure = "static A: LazyLock<u8> = LazyLock::new(|| 1); /// Unlike `async`.\nfn error() {}\n\
+        use std::time::Duration; mod thread; const B: &str = \"SystemTime\";";
+    assert_none(impurities(&made_up(&[("log/mod.rs", pure)])));
+}
+
+#[test]
+fn a_missing_head_is_found() {
+    let files = [("a.rs", "//! What it is.\n"), ("b.rs", "// What it is.\n"), ("c.rs", "")];
+    assert_eq!(missing_heads(&made_up(&files)).len(), 2);
+}
+
+#[test]
+fn a_file_that_nobody_declares_is_found() {
+    for root in ["lib.rs", "main.rs"] {
+        let text = "pub mod wire;\n#[cfg(feature = \"x\")]\nmod x;\n// mod y;";
+        let files = [(root, text), ("wire/mod.rs", "mod a;"), ("wire/a.rs", ""), ("x.rs", "")];
+        assert_none(left_out(&made_up(&files)));
+        let lost = [files.as_slice(), &[("y.rs", ""), ("a.rs", "")]].concat();
+        let complaints = left_out(&made_up(&lost));
+        assert_eq!(complaints, ["y.rs: no file declares it", "a.rs: no file declares it"]);
+    }
+}
+
+#[test]
+fn what_is_over_budget_is_found() {
+    let lines = |count: usize| "\n".repeat(count);
+    let file = |count| [("lib.rs".to_owned(), lines(count)), ("a.rs".to_owned(), lines(9))];
+    let check = |files: &[(String, String)]| {
+        let files = files.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        over_budget(&made_up(&files.collect::<Vec<_>>()))
+    };
+    assert_none(check(&file(500)));
+    assert_eq!(check(&file(501)), ["lib.rs: 501 lines, 500 are the most"]);
+    let tested = format!("{}#[cfg(test)]\nmod tests {{}}{}", lines(100), lines(900));
+    assert_none(check(&[("lib.rs".to_owned(), tested)]));
+    let all_long = [("a.rs".to_owned(), lines(220)), ("b.rs".to_owned(), lines(300))];
+    assert_eq!(check(&all_long), ["2 of 2 files have 220 lines or more"]);
+
+    let function = |count: usize| format!("fn f(x: [u8; 2]) {{{}}}\n", lines(count - 1));
+    let short = [
+        ("a.rs".to_owned(), function(24).repeat(9) + &function(60)),
+        ("b.rs".to_owned(), lines(1)),
+    ];
+    assert_none(check(&short));
+    let complaints = check(&[("a.rs".to_owned(), function(61))]);
+    assert_eq!(complaints.first().unwrap(), "a.rs:1: f has 61 lines, 60 are the most");
+    assert_eq!(complaints.last().unwrap(), "1 of 1 functions have 25 lines or more");
+    assert_none(check(&[("a.rs".to_owned(), "trait T { fn f(&self) -> fn(u8); }".to_owned())]));
+}

@@ -1,0 +1,246 @@
+//! A source file as its words: comments and texts are gone, and so are the tests at its foot.
+
+/// One file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Its path below `src`.
+    pub(crate) path: String,
+    /// Its module, from the root; empty for the root.
+    pub(crate) module: Vec<String>,
+    pub(crate) text: String,
+    /// How many lines it has before its tests.
+    pub(crate) lines: usize,
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// A word, `::`, or any other single character.
+#[derive(Debug)]
+pub(crate) struct Token {
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// A function with a body.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    pub(crate) lines: usize,
+}
+
+impl Source {
+    pub(crate) fn new(path: &str, text: &str) -> Self {
+        let parts = path.trim_end_matches(".rs").split('/').map(str::to_owned);
+        let mut module: Vec<String> = parts.collect();
+        if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+            module.pop();
+        }
+        let code = text.split_once("#[cfg(test)]\nmod").map_or(text, |(code, _)| code);
+        Self {
+            path: path.to_owned(),
+            module,
+            text: text.to_owned(),
+            lines: code.lines().count(),
+            tokens: tokens(code),
+        }
+    }
+
+    /// The paths that begin with one of these words, each with its line. `use a::{b, c::d}` are
+    /// the paths `a::b` and `a::c::d`.
+    pub(crate) fn paths(&self, roots: &[&str]) -> Vec<(usize, Vec<String>)> {
+        let mut found = Vec::new();
+        for (index, token) in self.tokens.iter().enumerate() {
+            let begins = index.checked_sub(1).is_none_or(|before| self.word(before) != "::");
+            if begins && roots.contains(&token.text.as_str()) && self.word(index + 1) == "::" {
+                let mut paths = Vec::new();
+                self.tree(index, &[], &mut paths);
+                found.extend(paths.into_iter().map(|path| (token.line, path)));
+            }
+        }
+        found
+    }
+
+    /// Reads the tree of paths that begins here, and returns where it ends.
+    fn tree(&self, mut index: usize, stem: &[String], found: &mut Vec<Vec<String>>) -> usize {
+        let mut path = stem.to_vec();
+        loop {
+            if self.word(index) == "{" {
+                index += 1;
+                while !matches!(self.word(index), "}" | "") {
+                    index = self.tree(index, &path, found);
+                    // An alias, and what stands between two branches.
+                    while !matches!(self.word(index), "," | "}" | "") {
+                        index += 1;
+                    }
+                    index += usize::from(self.word(index) == ",");
+                }
+                return index + 1;
+            }
+            if is_word(self.word(index)) {
+                path.push(self.word(index).to_owned());
+                index += 1;
+            }
+            if self.word(index) != "::" {
+                found.push(path);
+                return index;
+            }
+            index += 1;
+            if !is_word(self.word(index)) && self.word(index) != "{" {
+                // A star or type arguments: the path is what came before.
+                found.push(path);
+                return index + 1;
+            }
+        }
+    }
+
+    /// The modules that it declares.
+    pub(crate) fn children(&self) -> Vec<Vec<String>> {
+        let declared = |index: &usize| self.word(*index) == "mod" && self.word(index + 2) == ";";
+        let names = (0..self.tokens.len()).filter(declared).map(|index| self.word(index + 1));
+        names.map(|name| [self.module.as_slice(), &[name.to_owned()]].concat()).collect()
+    }
+
+    pub(crate) fn functions(&self) -> Vec<Function> {
+        let mut functions = Vec::new();
+        for (index, token) in self.tokens.iter().enumerate() {
+            let name = self.word(index + 1);
+            if token.text != "fn" || !is_word(name) {
+                continue;
+            }
+            if let Some(last) = self.body_end(index) {
+                let (name, line) = (name.to_owned(), token.line);
+                functions.push(Function { name, line, lines: last - line + 1 });
+            }
+        }
+        functions
+    }
+
+    /// The line on which the body ends of the function that begins here; `None` without a body.
+    fn body_end(&self, start: usize) -> Option<usize> {
+        let mut depth = 0_usize;
+        let mut in_body = false;
+        for token in self.tokens.get(start..)? {
+            match token.text.as_str() {
+                ";" if depth == 0 => return None,
+                "{" if depth == 0 => (in_body, depth) = (true, 1),
+                "{" | "(" | "[" => depth += 1,
+                "}" | ")" | "]" => {
+                    depth = depth.saturating_sub(1);
+                    if in_body && depth == 0 {
+                        return Some(token.line);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn word(&self, index: usize) -> &str {
+        self.tokens.get(index).map_or("", |token| token.text.as_str())
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}
+
+fn tokens(code: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = code;
+    let mut line = 1;
+    while let Some(first) = rest.chars().next() {
+        let (length, text) = next(rest, first);
+        let (eaten, left) = rest.split_at(length);
+        tokens.extend(text.map(|text| Token { line, text: text.to_owned() }));
+        line += eaten.matches('\n').count();
+        rest = left;
+    }
+    tokens
+}
+
+/// Returns how long the next piece is, and its text if it is a token.
+fn next(rest: &str, first: char) -> (usize, Option<&str>) {
+    let until = |end: &str, from: usize| {
+        rest.get(from..).and_then(|left| left.find(end)).map_or(rest.len(), |at| from + at)
+    };
+    if rest.starts_with("//") {
+        return (until("\n", 0), None);
+    }
+    if rest.starts_with("/*") {
+        return (comment(rest), None);
+    }
+    if let Some(length) = text_literal(rest) {
+        return (length, None);
+    }
+    if first == '\'' {
+        return (quoted_char(rest), None);
+    }
+    if rest.starts_with("::") {
+        return (2, rest.get(..2));
+    }
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let length =
+        if word(first) { rest.find(|c| !word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+    (length, rest.get(..length).filter(|_| !first.is_whitespace()))
+}
+
+/// The length of a comment that may hold others.
+fn comment(rest: &str) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(left) = rest.get(at..).filter(|left| !left.is_empty()) {
+        let step = match left {
+            _ if left.starts_with("/*") => {
+                depth += 1;
+                2
+            }
+            _ if left.starts_with("*/") => {
+                depth -= 1;
+                2
+            }
+            _ => left.chars().next().map_or(1, char::len_utf8),
+        };
+        at += step;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// The length of a string, raw or not, if one begins here.
+fn text_literal(rest: &str) -> Option<usize> {
+    let body = rest.trim_start_matches(['b', 'c']);
+    let prefix = rest.len() - body.len();
+    let raw = body.strip_prefix('r').map(|body| (body.trim_start_matches('#'), body));
+    if let Some((quoted, hashed)) = raw.filter(|(quoted, _)| quoted.starts_with('"')) {
+        let hashes = hashed.len() - quoted.len();
+        let end = format!("\"{}", "#".repeat(hashes));
+        let start = prefix + 1 + hashes + 1;
+        let close = rest.get(start..)?.find(&end).map_or(rest.len(), |at| start + at + end.len());
+        return (prefix <= 1).then_some(close);
+    }
+    if prefix > 1 || !body.starts_with('"') {
+        return None;
+    }
+    let mut escaped = false;
+    let close = body.char_indices().skip(1).find(|(_, c)| {
+        let closes = *c == '"' && !escaped;
+        escaped = *c == '\\' && !escaped;
+        closes
+    });
+    Some(prefix + close.map_or(body.len(), |(at, _)| at + 1))
+}
+
+/// The length of a character literal, or of the quote of a lifetime.
+fn quoted_char(rest: &str) -> usize {
+    let mut chars = rest.char_indices().skip(1);
+    match (chars.next(), chars.next()) {
+        (Some((_, '\\')), Some((at, escaped))) => {
+            let from = at + escaped.len_utf8();
+            rest.get(from..).and_then(|left| left.find('\'')).map_or(1, |close| from + close + 1)
+        }
+        (Some(_), Some((at, '\''))) => at + 1,
+        _ => 1,
+    }
+}

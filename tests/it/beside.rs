@@ -1,0 +1,369 @@
+//! What goes on beside a conversation: compactions that are prepared and adopted, previews and forks.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use threadfold::{
+    ContentBlock, Message, ModelAgent, Plan, Role,
+    compact::StalePlan,
+    drive::{CompactionError, Conversation, Driven},
+    log::{AppendError, CompactionRecord, Event, EventLog},
+    message::{
+        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, Thinking, Timestamp,
+    },
+    model::ModelError,
+    session::{CompactionEvent, CompactionJob, ForkError, ForkPoint, SessionStatus},
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
+    testing::{Answer, ScriptedModel},
+};
+
+use crate::support::bench::{self, Bench, bench, calls, compactions, events, say};
+
+fn summarize() -> Summarize {
+    Summarize { messages: 2, user_messages: 0, summary_tokens: 100, ..Summarize::default() }
+}
+
+/// A session with a past of so many rounds, whose summaries come from a model of their own.
+fn with_past(
+    rounds: usize,
+    script: impl IntoIterator<Item = Answer>,
+    summaries: &ScriptedModel,
+) -> Bench {
+    let past = (0..rounds).map(|round| Answer::from(format!("Old answer {round}.")));
+    let mut bench = bench(past.chain(script), |builder| {
+        builder.strategy(Arc::new(summarize())).fast_model(Arc::new(summaries.clone()))
+    });
+    for round in 0..rounds {
+        let text = format!("Old question {round}: {}", "what of it? ".repeat(30));
+        say(&mut bench.session, text).unwrap();
+    }
+    bench
+}
+
+/// A strategy for the background asks the fast model; `summarize` asks the conversation's own, which
+/// the job holds a copy of.
+fn job(bench: &mut Bench) -> CompactionJob {
+    bench.session.prepare_compaction()
+}
+
+fn replies(texts: &[&str]) -> Vec<Answer> {
+    texts.iter().map(|text| Answer::from(*text)).collect()
+}
+
+#[test]
+fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
+    let script = replies(&["Meanwhile.", "They talked.", "After it."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    let since = bench.session.messages()[12..].to_vec();
+
+    let prepared = block_on(job.run());
+    let report = prepared.report().unwrap().clone();
+    let unchanged = bench.session.messages().clone();
+    let done = block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(report.after.tokens < report.before.tokens, "{report}");
+    assert_eq!((report.before.messages, done.report.before.messages), (12, 14));
+    let messages = bench.session.messages();
+    assert!(messages[0].is_summary());
+    assert_eq!(messages[messages.len() - 2..], since);
+    let record = bench.session.log().compaction(done.id).unwrap();
+    assert_eq!(
+        (&record.reason, record.strategy.as_str()),
+        (&CompactionReason::Background, "summarize")
+    );
+
+    say(&mut bench.session, "And now?").unwrap();
+    assert!(
+        bench.last_sent().contains("They talked.") && !bench.last_sent().contains("question 0")
+    );
+    bench.assert_whole();
+    block_on(bench.session.undo_compaction(done.id)).unwrap();
+    assert_eq!(bench.session.messages()[..14], unchanged[..]);
+    bench.assert_whole();
+}
+
+#[test]
+fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
+    let thought = Thinking::new("hm", Some("sig".into()));
+    let thoughtful =
+        Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text("Yes.")]);
+    let script = vec![Answer::from(thoughtful), "They talked.".into()];
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    assert!(!bench.session.messages().last().unwrap().prefix_rewritten);
+    let prepared = block_on(job.run());
+    block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(bench.session.messages().last().unwrap().prefix_rewritten);
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
+    let script = replies(&["They talked.", "They talked, says the other."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    assert!(told.last().unwrap().is_end());
+    let before = bench.session.messages().clone();
+
+    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
+    let StrategyError::Rejected(Rejection::Stale(StalePlan::Rewritten { message })) = failed.error
+    else {
+        panic!("{failed}")
+    };
+    assert_eq!((message, failed.calls), (0, 1));
+    assert!(failed.usage.input > 0, "what it cost is told");
+    assert_eq!(*bench.session.messages(), before);
+    let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
+        panic!("what it cost is in the log")
+    };
+    assert_eq!((note.id, note.usage), (CompactionId(0), failed.usage));
+    bench.assert_whole();
+}
+
+#[test]
+fn the_number_of_a_prepared_compaction_is_not_given_away() {
+    let error = ModelError::new(ModelErrorKind::Other, "no lamp");
+    let script = vec![Answer::Error(error), "They talked.".into()];
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    assert_eq!(told.iter().map(|event| event.id()).collect::<Vec<_>>(), [CompactionId(1); 3]);
+    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    assert_eq!(done.id, CompactionId(0));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_preparation_that_failed_is_noted_and_changes_nothing() {
+    let error = ModelError::new(ModelErrorKind::Other, "no lamp");
+    let mut bench = with_past(6, [Answer::Error(error)], &ScriptedModel::default());
+    let before = bench.session.messages().clone();
+    let prepared = block_on(job(&mut bench).run());
+    assert!(prepared.report().is_err());
+    let failed = block_on(bench.session.adopt(prepared)).unwrap_err();
+    assert!(failed.to_string().contains("no lamp"), "{failed}");
+    assert_eq!(*bench.session.messages(), before);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_preview_changes_nothing_and_can_be_adopted() {
+    let script = replies(&["A lexer.", "On.", "And on."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let keep = || Arc::new(KeepRecent { messages: 4, ..KeepRecent::default() });
+    say(&mut bench.session, "What is in src/lexer.rs?").unwrap();
+    (0..2).for_each(|_| drop(say(&mut bench.session, "Go on.").unwrap()));
+    let (log, messages) = (bench.session.log().clone(), bench.session.messages().clone());
+    let seen = block_on(bench.session.preview(keep()));
+    assert_eq!(seen.report().unwrap().after.messages, 4);
+    let retention = seen.report().unwrap().retention.as_ref().unwrap();
+    let lost: Vec<&str> = retention.missing.iter().map(|fact| &*fact.text).collect();
+    assert_eq!(lost, ["src/lexer.rs"]);
+    assert_eq!((bench.session.log(), bench.session.messages()), (&log, &messages));
+
+    drop(seen);
+    let again = block_on(bench.session.preview(keep()));
+    assert_eq!(again.outcome().unwrap().calls, 0);
+    let done = block_on(bench.session.adopt(again)).unwrap();
+    assert_eq!((done.id, done.report.after.messages), (CompactionId(1), 4));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_fork_goes_its_own_way_with_the_history_of_both() {
+    let script = replies(&["They talked.", "Here.", "There."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    say(&mut bench.session, "/compact").unwrap();
+    let id = CompactionId(0);
+    let (mine, store) = (bench.session.messages().clone(), Arc::new(MemoryStore::default()));
+    let fork = bench.session.fork("other".parse().unwrap(), mine.len()).unwrap();
+    let mut fork = fork.store(store.clone()).build().unwrap();
+
+    say(&mut bench.session, "Here?").unwrap();
+    say(&mut fork, "There?").unwrap();
+    assert_eq!(fork.messages()[..mine.len()], mine[..]);
+    assert!(fork.messages().last().unwrap().content[0].as_text().unwrap().contains("There."));
+    let stored = block_on(store.load(&"other".parse().unwrap())).unwrap().log;
+    assert_eq!(stored.events(), fork.log().events());
+    assert_eq!(stored.replay().unwrap(), fork.messages()[..]);
+    block_on(fork.undo_compaction(id)).unwrap();
+    assert!(fork.messages()[0].content[0].as_text().unwrap().contains("Old question 0"));
+    assert!(bench.session.messages()[0].is_summary(), "the other is as it was");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_fork_begins_where_it_is_asked_to() {
+    let script = vec![calls(&[("a", "quick", "{}")]).into(), "Done.".into(), "Anew.".into()];
+    let mut bench = with_past(2, script, &ScriptedModel::default());
+    say(&mut bench.session, "Work.").unwrap();
+    let markers: Vec<_> = bench
+        .session
+        .messages()
+        .iter()
+        .map(|message| {
+            message.content.iter().find_map(|block| match block {
+                ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+                _ => None,
+            })
+        })
+        .collect();
+    let fork = |at| bench.session.fork("other".parse().unwrap(), at).unwrap().build().unwrap();
+    let at_marker = bench.session.fork("other".parse().unwrap(), markers[2].unwrap()).unwrap();
+    assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
+    assert_eq!(fork(0).messages().len(), 0);
+
+    // Between a call and its result the call is answered first.
+    let mut open = fork(6);
+    assert_eq!(open.messages().last().unwrap().tool_uses().count(), 1);
+    say(&mut open, "Go on.").unwrap();
+    let results: Vec<_> = open.messages()[6].tool_results().collect();
+    assert_eq!((results.len(), results[0].is_error), (1, true));
+
+    let none = |at| bench.session.fork("other".parse().unwrap(), at).unwrap_err();
+    assert_eq!(none(99), ForkError::NoMessage { message: 99, found: 8 });
+    let id = "zzzzzz".parse().unwrap();
+    let unknown = bench.session.fork("other".parse().unwrap(), id).unwrap_err();
+    assert_eq!(unknown, ForkError::NoCheckpoint { id });
+}
+
+#[test]
+fn a_long_tool_loop_is_reminded_when_much_was_written_since() {
+    let long = |id: &str| {
+        let mut message = calls(&[(id, "quick", "{}")]);
+        message.make_mut().content.insert(0, ContentBlock::text("words ".repeat(100)));
+        Answer::from(message)
+    };
+    let script = [long("a"), long("b"), long("c"), "Done.".into()];
+    let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
+    say(&mut bench.session, "Work.").unwrap();
+    let reminded = |message: &Message| {
+        let is_reminder = |block: &ContentBlock| matches!(block, ContentBlock::SystemReminder(_));
+        let place = message.content.iter().position(is_reminder)?;
+        assert_eq!(place, message.content.len() - 2, "before the checkpoint, behind the rest");
+        Some(place)
+    };
+    let user = bench.session.messages().iter().filter(|message| message.role == Role::User);
+    let reminded: Vec<bool> = user.map(|message| reminded(message).is_some()).collect();
+    assert_eq!(reminded, [true, false, true, false]);
+    bench.assert_whole();
+}
+
+#[test]
+fn the_handle_says_what_the_session_does() {
+    let mut bench = with_past(6, replies(&["They talked.", "Fine."]), &ScriptedModel::default());
+    let handle = bench.session.handle();
+    let mut seen = vec![handle.status()];
+    let mut stream = bench.session.send("@compact");
+    while let Some(event) = block_on(stream.next()) {
+        let _ = event.unwrap();
+        if seen.last() != Some(&handle.status()) {
+            seen.push(handle.status());
+        }
+    }
+    drop(stream);
+    let id = CompactionId(0);
+    let expected = [SessionStatus::Idle, SessionStatus::Compacting { id }, SessionStatus::Working];
+    assert_eq!(seen, expected);
+    assert_eq!(handle.status(), SessionStatus::Idle);
+}
+
+#[test]
+fn a_compaction_that_was_dropped_keeps_its_number() {
+    let script = replies(&["They talked.", "They talked, says the job.", "Fine."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let mut stream = bench.session.send("/compact");
+    let first = block_on(stream.next()).unwrap().unwrap();
+    drop(stream);
+    assert_eq!(compactions(&[Ok(first)])[0].id(), CompactionId(0));
+
+    let job = job(&mut bench);
+    let told = compactions(&events(&mut bench.session, "And now?"));
+    assert!(matches!(&told[..], [CompactionEvent::Cancelled { id: CompactionId(0), .. }]));
+    let done = block_on(async { bench.session.adopt(job.run().await).await }).unwrap();
+    assert_eq!(done.id, CompactionId(1));
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted() {
+    let script = replies(&["They talked.", "They talked, says the job."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let archive = Arc::new(MemoryArchive::default());
+    let again = |bench: &Bench| {
+        let builder = bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End).unwrap();
+        let builder = builder.archive(archive.clone());
+        block_on(builder.resume(bench.store.clone(), bench::THREAD.parse().unwrap())).unwrap()
+    };
+    bench.session = again(&bench).build().unwrap();
+    let job = job(&mut bench);
+    // Taken up again, the session knows nothing of what was promised.
+    bench.session = again(&bench).build().unwrap();
+    say(&mut bench.session, "/compact").unwrap();
+    block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
+    let (before, log) = (bench.session.messages().clone(), bench.session.log().len());
+
+    let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
+    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
+    let taken = Rejection::NumberTaken { id: CompactionId(0) };
+    assert!(matches!(&failed.error, StrategyError::Rejected(error) if *error == taken), "{failed}");
+    let Event::CompactionFailed(note) = &bench.session.log().events().last().unwrap().event else {
+        panic!("what it cost is in the log")
+    };
+    assert_eq!((note.id, note.usage), (CompactionId(1), failed.usage));
+    assert!(note.usage.input > 0);
+    assert_eq!((bench.session.log().len(), bench.session.messages()), (log + 1, &before));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
+    let script = replies(&["They talked.", "Fine.", "Fine.", "Fine."]);
+    let mut bench = with_past(4, script, &ScriptedModel::default());
+    say(&mut bench.session, "/compact").unwrap();
+    let builder = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let thread = bench::THREAD.parse().unwrap();
+    bench.session = block_on(builder.resume(bench.store.clone(), thread)).unwrap().build().unwrap();
+    for _ in 0..3 {
+        say(&mut bench.session, "And now?").unwrap();
+    }
+    block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
+    let blocks = bench.session.messages().iter().flat_map(|message| message.content.clone());
+    let ids: Vec<_> = blocks
+        .filter_map(|block| match block {
+            ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+            _ => None,
+        })
+        .collect();
+    let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!((ids.len(), distinct.len()), (7, 7));
+    bench.assert_whole();
+}
+
+#[test]
+fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
+    let id = CompactionId(0);
+    let (archive, mut agent) =
+        (MemoryArchive::default(), ModelAgent::new(Arc::new(ScriptedModel::default())));
+    let mut journal = Journal::new(EventLog::new(bench::THREAD.parse().unwrap()));
+    let thread = journal.log().thread_id().clone();
+    let entry = ArchiveEntry::new(Batch::new(BatchId { compaction: id, index: 0 }, "Kept."));
+    block_on(archive.write(&thread, id, std::slice::from_ref(&entry))).unwrap();
+    let plan = Plan::from_splices(0, Vec::new());
+    let mut record = CompactionRecord::new(id, CompactionReason::Background, "first", plan.clone());
+    record.archived = 1;
+    journal.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();
+
+    let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
+    let brief = Brief { compaction: Some(id), ..Brief::default() };
+    let outcome = Ok(Driven::new(Proposal::new(plan)));
+    let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
+    assert!(matches!(failed, CompactionError::Log(AppendError::IdUsed { id: CompactionId(0) })));
+    let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
+    assert_eq!(there, [entry]);
+}

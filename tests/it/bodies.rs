@@ -1,0 +1,75 @@
+//! Request bodies that nobody here wrote: what real programs have sent.
+//!
+//! They are those of the folder that `THREADFOLD_BODIES` names, with a folder in it for each dialect
+//! and a file for each body, as `openai-chat/some-name.json`; without it the tests say that they
+//! were skipped.
+
+use serde_json::Value;
+use threadfold::{
+    WireFormat,
+    wire::{
+        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
+        OpenAiChat, OpenAiResponses,
+    },
+};
+
+use crate::support::bodies;
+
+const CODECS: [&dyn WireFormat; 5] =
+    [&AnthropicMessages, &BedrockConverse, &GeminiGenerate, &OpenAiChat, &OpenAiResponses];
+
+/// What becomes of a body that is read and written again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It comes back equal.
+    Equal,
+    /// Something was changed, and the adjustments say what.
+    Adjusted,
+    /// It is no body of the dialect.
+    Refused,
+    /// It changed, and nothing says so.
+    Changed,
+}
+
+fn fate(codec: &dyn WireFormat, body: &[u8]) -> (Fate, String) {
+    let request = match codec.decode_slice(body, &DecodeOptions::default()) {
+        Ok(request) => request,
+        Err(error) => return (Fate::Refused, error.to_string()),
+    };
+    let encoded = codec.encode(&request, &EncodeOptions::default());
+    let came: Value = serde_json::from_slice(body).unwrap();
+    let notes: Vec<String> = encoded.adjustments.iter().map(ToString::to_string).collect();
+    if encoded.body.to_value().unwrap() == came {
+        (Fate::Equal, notes.join("; "))
+    } else if notes.is_empty() {
+        (Fate::Changed, encoded.body.to_string())
+    } else {
+        (Fate::Adjusted, notes.join("; "))
+    }
+}
+
+#[test]
+fn a_body_comes_back_equal_or_the_adjustments_say_what_changed() {
+    let mut changed = Vec::new();
+    for codec in CODECS {
+        let mut counts = [0; 4];
+        for (name, body) in bodies::of(codec.name()) {
+            let (fate, note) = fate(codec, &body);
+            if let Some(count) = counts.get_mut(fate as usize) {
+                *count += 1;
+            }
+            if fate != Fate::Equal {
+                println!("{fate:?} {}/{name}: {note}", codec.name());
+            }
+            if fate == Fate::Changed {
+                changed.push(format!("{}/{name}", codec.name()));
+            }
+        }
+        let [equal, adjusted, refused, silent] = counts;
+        println!(
+            "{}: {equal} equal, {adjusted} adjusted, {refused} refused, {silent} changed",
+            codec.name()
+        );
+    }
+    assert!(changed.is_empty(), "{changed:?}");
+}

@@ -1,0 +1,287 @@
+//! What two systems do that this crate unites, row by row, and the test that shows it here.
+//!
+//! The rows are those that a re-implementation has to meet to say that it has the feature. A row
+//! whose test is gone fails.
+
+use std::fs;
+
+/// A file and a test in it.
+struct By(&'static str, &'static str);
+
+/// Threads as logs of events, with token accounting and a registry of strategies.
+const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
+    (
+        "append-only log, complete history, derived view",
+        &[
+            By("tests/it/event_log/live.rs", "the_log_replays_to_the_live_thread"),
+            By("tests/it/compactions.rs", "a_compaction_changes_thread_log_and_store_together"),
+        ],
+    ),
+    (
+        "every kind of event with its payload; only messages reach the model",
+        &[
+            By("tests/it/event_log/stored.rs", "every_kind_of_event_comes_back_with_its_time"),
+            By("tests/it/compactions.rs", "only_messages_are_sent_whatever_else_is_in_the_log"),
+        ],
+    ),
+    (
+        "the latest compaction wins, malformed ones fall back, double and nameless results go",
+        &[By("tests/it/event_log/files.rs", "logs_come_to_the_threads_of_the_cases")],
+    ),
+    (
+        "strategies by name; errors for unknown strategies; an unknown thread is an empty log",
+        &[
+            By("src/strategy/registry.rs", "a_wrong_setting_says_what_is_wrong"),
+            By("tests/it/stores.rs", "our_stores_conform"),
+        ],
+    ),
+    (
+        "trim: three lines, per text block, the rest untouched, an exact count",
+        &[
+            By("tests/it/trim.rs", "trim_passes_its_cases"),
+            By("tests/it/trim.rs", "all_but_the_text_of_a_result_stays"),
+        ],
+    ),
+    (
+        "summarize: a tail of one's choice, order, pairs, short threads left alone",
+        &[
+            By(
+                "src/strategy/summarize.rs",
+                "the_summary_stands_behind_what_the_user_typed_and_before_the_tail",
+            ),
+            By("src/strategy/summarize.rs", "a_short_thread_is_left_alone"),
+            By("tests/it/invariants.rs", "they_hold_on_generated_threads"),
+        ],
+    ),
+    (
+        "summarize: the summary reaches the provider; what happens when it fails is defined",
+        &[
+            By("tests/it/flows.rs", "the_summary_is_in_the_next_request_and_the_raw_text_is_not"),
+            By("tests/it/compactions.rs", "the_record_of_a_ladder_names_the_rung_that_did_it"),
+        ],
+    ),
+    (
+        "strategies see the working view; the second compaction includes the first summary",
+        &[By(
+            "tests/it/compactions.rs",
+            "later_compactions_see_the_summary_and_never_the_raw_originals",
+        )],
+    ),
+    (
+        "commits are whole or nothing; what does nothing writes nothing",
+        &[
+            By("tests/it/compactions.rs", "failures_leave_one_event_more_and_nothing_else"),
+            By("tests/it/compactions.rs", "trimming_is_kept_in_log_and_store_too"),
+        ],
+    ),
+    (
+        "usage per event; the context is the last call, then an estimate, never a stale count",
+        &[
+            By(
+                "tests/it/usage.rs",
+                "the_last_call_says_how_full_the_context_is_and_the_rest_is_pending",
+            ),
+            By("tests/it/usage.rs", "what_kept_answers_reported_is_stale_after_every_rewrite"),
+        ],
+    ),
+    (
+        "budget: status and recommendations at every boundary",
+        &[
+            By("src/log/budget.rs", "a_status_says_everything"),
+            By("src/log/budget.rs", "behind_the_threshold_the_parts_decide"),
+            By("src/log/budget.rs", "a_budget_of_nothing_is_spent"),
+        ],
+    ),
+    (
+        "auto: a share of the real window, cooldown, once a crossing, before sending, on overflow",
+        &[
+            By("src/auto/compactor.rs", "the_soft_trigger_fires_at_its_threshold_and_not_before"),
+            By(
+                "src/auto/compactor.rs",
+                "after_a_success_it_is_quiet_until_the_context_grew_or_the_time_passed",
+            ),
+            By("src/auto/compactor.rs", "a_provider_that_refuses_is_believed"),
+        ],
+    ),
+    (
+        "auto: a failure never breaks the turn; before sending and on overflow",
+        &[
+            By(
+                "tests/it/sessions.rs",
+                "a_compaction_that_fails_ahead_of_need_does_not_break_the_turn",
+            ),
+            By(
+                "tests/it/sessions.rs",
+                "the_thread_is_compacted_before_the_prompt_that_would_be_too_much",
+            ),
+            By(
+                "tests/it/sessions.rs",
+                "a_provider_that_refuses_the_length_is_asked_again_after_a_compaction",
+            ),
+        ],
+    ),
+    (
+        "the command: the exact word, intercepted, with start and end on every path",
+        &[
+            By("src/session/command.rs", "only_the_word_itself_is_a_command"),
+            By("tests/it/sessions.rs", "the_command_compacts_and_asks_the_model_nothing_else"),
+            By("tests/it/sessions.rs", "a_command_that_comes_to_nothing_says_so_on_every_path"),
+        ],
+    ),
+    (
+        "an observer apart from the engine; numbers safe for zero",
+        &[
+            By("tests/it/flows.rs", "whoever_drives_sees_the_summary_as_it_is_written"),
+            By("src/compact/report.rs", "nothing_before_is_no_division_by_zero"),
+        ],
+    ),
+    (
+        "every event comes back from its stored form, times too",
+        &[By("tests/it/event_log/stored.rs", "every_kind_of_event_comes_back_with_its_time")],
+    ),
+];
+
+/// Batches that are folded one in the light of the other, archived, and shown by their ends.
+const FOLDED_BATCHES: &[(&str, &[By])] = &[
+    (
+        "every setting with its default, checked",
+        &[
+            By("tests/it/fold_batches.rs", "options_that_make_no_sense_are_refused_before_a_call"),
+            By(
+                "tests/it/fold_batches.rs",
+                "settings_are_read_from_a_file_and_unknown_ones_are_refused",
+            ),
+        ],
+    ),
+    (
+        "a trigger with overhead, a strict comparison, any window",
+        &[By("src/auto/compactor.rs", "the_overhead_form_compares_strictly_and_goes_by_estimates")],
+    ),
+    (
+        "the split: earlier batches out, recent messages stay, pairs closed",
+        &[
+            By("tests/it/fold_batches.rs", "runs_pass_their_cases"),
+            By("tests/it/fold_batches.rs", "calls_stay_with_their_results"),
+            By("tests/it/fold_batches.rs", "chunks_do_not_divide_calls_from_their_results"),
+        ],
+    ),
+    (
+        "chunks by count and by tokens, no message divided",
+        &[
+            By("tests/it/fold_batches.rs", "chunks_have_so_many_messages"),
+            By("tests/it/fold_batches.rs", "chunks_have_so_many_tokens_and_no_message_is_divided"),
+        ],
+    ),
+    (
+        "requests in roles, temperature 0, an output limit, a timeout",
+        &[
+            By(
+                "tests/it/fold_batches.rs",
+                "the_first_request_has_a_prompt_the_messages_in_their_roles_and_the_directive",
+            ),
+            By(
+                "tests/it/fold_batches.rs",
+                "a_configured_prompt_is_used_word_for_word_and_a_timeout_is_passed_on_or_left_out",
+            ),
+        ],
+    ),
+    (
+        "depth, times and count of every batch; names that cannot collide; lists by thread",
+        &[
+            By("tests/it/fold_batches.rs", "twenty_messages_become_two_batches_and_five_that_stay"),
+            By("tests/it/fold_batches.rs", "ids_stay_apart_where_no_log_numbers_compactions"),
+            By("tests/it/stores.rs", "our_archives_conform"),
+        ],
+    ),
+    (
+        "batches summed up again, without a moment at which their sources are lost",
+        &[
+            By(
+                "tests/it/fold_batches.rs",
+                "more_batches_than_the_view_has_room_for_and_two_are_summed_up",
+            ),
+            By(
+                "tests/it/fold_batches.rs",
+                "batches_that_are_summed_up_leave_the_list_and_stay_in_the_archive_until_then",
+            ),
+        ],
+    ),
+    (
+        "the view: deterministic, with headings and omission, replacing the one before",
+        &[
+            By("tests/it/fold_batches.rs", "the_view_passes_its_cases"),
+            By(
+                "tests/it/fold_batches.rs",
+                "later_compactions_see_the_batches_and_nothing_that_went_before",
+            ),
+        ],
+    ),
+    (
+        "archive before messages; swapped whole; a failure changes nothing",
+        &[
+            By(
+                "tests/it/stores.rs",
+                "entries_are_seen_from_the_commit_of_their_compaction_to_its_undoing",
+            ),
+            By("tests/it/compactions.rs", "failures_leave_one_event_more_and_nothing_else"),
+        ],
+    ),
+    (
+        "retries with halves and floors, waits that a test can see, a breaker that closes again",
+        &[
+            By(
+                "tests/it/fold_batches.rs",
+                "a_call_that_may_go_well_later_is_tried_again_with_half_of_the_chunk",
+            ),
+            By("tests/it/fold_batches.rs", "two_messages_are_not_divided_for_a_timeout"),
+            By("src/strategy/breaker.rs", "pauses_grow_up_to_the_longest_and_a_success_ends_them"),
+        ],
+    ),
+    (
+        "scores as they were, for choosing; time for folding",
+        &[
+            By("tests/it/fold_batches.rs", "a_message_scores_by_role_age_and_what_it_says"),
+            By(
+                "tests/it/fold_batches.rs",
+                "with_a_target_the_least_important_goes_and_the_rest_stays_in_its_place",
+            ),
+        ],
+    ),
+    (
+        "archived batches are searched by thread, the omitted ones too",
+        &[By("tests/it/stores.rs", "our_archives_conform")],
+    ),
+    (
+        "the tool without parameters: numbers, zeros, the history of the next request, failures",
+        &[
+            By(
+                "tests/it/sessions.rs",
+                "the_model_has_its_thread_compacted_in_the_middle_of_its_work",
+            ),
+            By("tests/it/sessions.rs", "within_its_budget_the_tool_does_nothing_and_says_zeros"),
+            By("tests/it/sessions.rs", "the_tool_says_why_it_failed"),
+        ],
+    ),
+    (
+        "the last resort keeps earlier summaries, what the user typed last, order and pairs",
+        &[
+            By("tests/it/digest.rs", "what_other_summaries_said_is_quoted_once"),
+            By("tests/it/digest.rs", "an_end_that_is_too_long_is_trimmed"),
+            By("tests/it/invariants.rs", "they_hold_on_real_transcripts"),
+        ],
+    ),
+    (
+        "every criterion has its test or its reason",
+        &[By("tests/it/fold_batches.rs", "every_criterion_is_shown_by_a_test_that_is_there")],
+    ),
+];
+
+#[test]
+fn every_row_is_shown_by_a_test_that_is_there() {
+    for (row, shown) in EVENT_SOURCED_THREADS.iter().chain(FOLDED_BATCHES) {
+        for By(file, test) in *shown {
+            let source = fs::read_to_string(file).unwrap();
+            assert!(source.contains(&format!("fn {test}(")), "{row}: no {test} in {file}");
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Whole compactions: thread, log, store and archive together.
+//!
+//! The tests look at the requests that the model received and at what was stored.
+
+use std::sync::{Arc, Mutex};
+
+use futures::{StreamExt, executor::block_on, stream::BoxStream};
+use threadfold::{
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
+    Request, StrategyRegistry, Turn, Usage, async_trait,
+    drive::{self, CompactionError, Conversation, Done, Models},
+    legality,
+    log::{
+        CompactionFailure, Event, HostEvent, LocalNotice, PromptAuthor, RungReport, SystemPrompt,
+    },
+    message::{CompactionId, CompactionReason, Delta, Json, ModelErrorKind, Timestamp},
+    model::ModelError,
+    store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
+    strategy::{
+        Brief, Chunked, Digest, FoldBatches, KeepRecent, Ladder, Summarize, TrimToolResults,
+    },
+    testing::{
+        Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        notation,
+    },
+};
+
+const RAW: &str = "zebra stripes matter here";
+/// How it looks in a request. No summary repeats a line.
+const RAW_LINES: &str = r"a line about zebras\na line about zebras";
+const THREAD: &str = "thread-1";
+
+/// A conversation with everything that keeps it.
+struct Kept {
+    agent: ModelAgent,
+    journal: Journal,
+    store: Arc<MemoryStore>,
+    archive: MemoryArchive,
+    now: u64,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let store = Arc::new(MemoryStore::default());
+        let journal = Journal::open(store.clone(), THREAD.parse().unwrap());
+        Self {
+            agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
+            journal: block_on(journal).unwrap(),
+            store,
+            archive: MemoryArchive::default(),
+            now: 1_000,
+        }
+    }
+
+    /// A conversation with some rounds in it, the first of which says what no summary says.
+    fn begun() -> Self {
+        let mut kept = Self::new();
+        kept.say("# user\nRead the animals.\n");
+        kept.say(&format!(
+            "# assistant\n{RAW}, and I look them up.\n[tool_use z read] {{\"path\":\"zebra.md\"}}\n\
+             # user\n[tool_result z] {RAW}: {}\n# assistant\nRead.\n",
+            "a line about zebras\n".repeat(30)
+        ));
+        kept.rounds(0..12);
+        kept
+    }
+
+    fn rounds(&mut self, numbers: std::ops::Range<usize>) {
+        for number in numbers {
+            self.say(&format!(
+                "# user\nGo on with part {number}.\n\
+                 # assistant\nI look at part {number}, which takes some words to say.\n\
+                 [tool_use t{number} read] {{\"path\":\"src/part_{number}.rs\"}}\n\
+                 # user\n[tool_result t{number}] fn part_{number}() {{}}\n{}\n\
+                 # assistant\nPart {number} is done.\n",
+                "// a line of the body of this part\n".repeat(12)
+            ));
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        for message in notation::parse(text).unwrap() {
+            self.now += 1_000;
+            let event = Event::MessageAppended(message.clone());
+            self.journal.append(Timestamp(self.now), event).unwrap();
+            self.agent.push(message);
+        }
+        block_on(self.journal.flush()).unwrap();
+    }
+
+    fn compact(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        models: Models<'_>,
+    ) -> Result<Done, CompactionError> {
+        self.now += 1_000;
+        let brief = Brief {
+            now: Timestamp(self.now),
+            reason: CompactionReason::Threshold,
+            ..Brief::default()
+        };
+        let mut conversation = Conversation::new(&mut self.agent, &mut self.journal)
+            .with_archive(&self.archive)
+            .with_window(Some(ContextWindow::new(100_000)));
+        let sleeper = WakefulSleeper::default();
+        let models = Models { sleeper: Some(&sleeper), ..models };
+        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_| {}))
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        self.agent.messages().to_vec()
+    }
+
+    /// What the store holds, as its lines would be.
+    fn stored(&self) -> Vec<u8> {
+        let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
+        let mut bytes = Vec::new();
+        stored.write(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn archived(&self) -> usize {
+        let log = self.journal.log();
+        block_on(self.archive.list(log.thread_id(), &Visible::from(log))).unwrap().len()
+    }
+
+    /// Thread, log and store tell of the same messages.
+    fn assert_whole(&self) {
+        assert_eq!(self.journal.log().replay().unwrap(), self.messages());
+        let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
+        assert_eq!(stored.events(), self.journal.log().events());
+        assert_eq!(legality::violations(&self.messages()), []);
+    }
+}
+
+/// A model that keeps what it was asked.
+#[derive(Debug)]
+struct Recorded<M> {
+    model: M,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl<M> Recorded<M> {
+    fn new(model: M) -> Self {
+        Self { model, requests: Mutex::default() }
+    }
+
+    /// All requests so far, as one text.
+    fn take(&self) -> String {
+        serde_json::to_string(&std::mem::take(&mut *self.requests.lock().unwrap())).unwrap()
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Recorded<M> {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.requests.lock().unwrap().push(request.clone());
+        self.model.complete(request).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        self.requests.lock().unwrap().push(request.clone());
+        self.model.stream(request).boxed()
+    }
+}
+
+fn last_failure(kept: &Kept) -> CompactionFailure {
+    match kept.journal.log().events().last().map(|event| &event.event) {
+        Some(Event::CompactionFailed(failure)) => (**failure).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_compaction_changes_thread_log_and_store_together() {
+    let mut kept = Kept::begun();
+    let before = kept.stored();
+    let model = ScriptedModel::new(["All parts up to here were read."]);
+    let done = kept.compact(&Summarize::default(), Models::one(&model)).unwrap();
+    kept.assert_whole();
+    let after = kept.stored();
+    assert!(after.starts_with(&before), "earlier events are as they were");
+    assert_eq!(after[before.len()..].iter().filter(|byte| **byte == b'\n').count(), 1);
+    let record = kept.journal.log().compaction(done.id).unwrap();
+    assert_eq!((record.report.clone(), record.usage), (done.report, done.usage));
+    assert_eq!(record.report.after.messages, kept.messages().len());
+}
+
+#[test]
+fn failures_leave_one_event_more_and_nothing_else() {
+    let misbehaviours = [
+        Misbehaviour::Overflow,
+        Misbehaviour::Blank,
+        Misbehaviour::Empty,
+        Misbehaviour::CallsTool,
+        Misbehaviour::CutStream,
+        Misbehaviour::Fails,
+        Misbehaviour::Overloaded,
+        Misbehaviour::Truncated,
+        Misbehaviour::Refuses,
+        Misbehaviour::Inflates,
+    ];
+    let strategies: [&dyn CompactionStrategy; 3] =
+        [&Summarize::default(), &FoldBatches::default(), &Chunked::default()];
+    for strategy in strategies {
+        for misbehaviour in misbehaviours {
+            // A chunked run may make a summary of what little such a model edits, or cut it.
+            let model = HostileModel::new([misbehaviour]);
+            let mut kept = Kept::begun();
+            let (thread, stored, epoch) =
+                (kept.messages(), kept.stored(), kept.agent.thread().epoch());
+            let failed = kept.compact(strategy, Models::one(&model));
+            let what = format!("{} when the model {misbehaviour:?}", strategy.name());
+            let Err(CompactionError::Strategy(failed)) = failed else {
+                panic!("{what}: {failed:?}")
+            };
+            assert_eq!(kept.messages(), thread, "{what}");
+            assert!(kept.messages().iter().zip(&thread).all(|(a, b)| a.ptr_eq(b)), "{what}");
+            assert_eq!(kept.agent.thread().epoch(), epoch, "{what}");
+            let after = kept.stored();
+            assert!(after.starts_with(&stored), "{what}");
+            let lines = after[stored.len()..].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(lines, 1, "{what}");
+            assert_eq!(kept.archived(), 0, "{what}");
+            let failure = last_failure(&kept);
+            assert_eq!(failure.error.as_str(), failed.error.to_string(), "{what}");
+            assert_eq!(failure.usage, failed.usage, "{what}");
+            kept.assert_whole();
+        }
+    }
+}
+
+#[test]
+fn when_all_rungs_fail_the_record_says_what_each_did_and_spent() {
+    let mut kept = Kept::begun();
+    let (thread, stored) = (kept.messages(), kept.stored());
+    let blank = Turn::new(
+        Message::assistant(" "),
+        threadfold::message::StopReason::EndTurn,
+        Some(Usage::new(900, 2)),
+    );
+    let model = ScriptedModel::new([
+        Answer::Turn(blank),
+        Answer::Error(ModelError::new(ModelErrorKind::Other, "the lamp is out")),
+    ]);
+    let patient = KeepRecent { messages: 9_999, ..KeepRecent::default() };
+    let text = Summarize { messages: 4, ..Summarize::default() };
+    let ladder = Ladder::new([
+        Arc::new(Summarize::default()) as Arc<dyn CompactionStrategy>,
+        Arc::new(text),
+        Arc::new(patient),
+    ]);
+    let failed = kept.compact(&ladder, Models::one(&model)).unwrap_err();
+    assert_eq!((kept.messages(), kept.stored().starts_with(&stored)), (thread, true));
+    let failure = last_failure(&kept);
+    assert_eq!(failure.error.as_str(), failed.to_string());
+    assert_eq!(failure.usage, Usage::new(900, 2));
+    let rungs: Vec<(&str, Usage, usize)> =
+        failure.rungs.iter().map(|rung| (rung.strategy.as_str(), rung.usage, rung.calls)).collect();
+    let none = Usage::default();
+    assert_eq!(
+        rungs,
+        [("summarize", Usage::new(900, 2), 1), ("summarize", none, 1), ("keep-recent", none, 0)]
+    );
+    let said = |rung: &RungReport| rung.failure.as_ref().unwrap().to_string();
+    assert_eq!(said(&failure.rungs[1]), "the model call failed: the lamp is out");
+    kept.assert_whole();
+}
+
+#[test]
+fn the_record_of_a_ladder_names_the_rung_that_did_it() {
+    let mut kept = Kept::begun();
+    let model = HostileModel::new([Misbehaviour::Blank]);
+    let ladder = Ladder::default();
+    let done = kept.compact(&ladder, Models::one(&model)).unwrap();
+    let record = kept.journal.log().compaction(done.id).unwrap();
+    let rungs: Vec<(&str, bool)> =
+        record.rungs.iter().map(|rung| (rung.strategy.as_str(), rung.failure.is_none())).collect();
+    assert_eq!(rungs.first(), Some(&("summarize", false)));
+    assert_eq!(rungs.last().map(|rung| rung.1), Some(true));
+    kept.assert_whole();
+}
+
+#[test]
+fn later_compactions_see_the_summary_and_never_the_raw_originals() {
+    let strategies: [Arc<dyn CompactionStrategy>; 4] = [
+        Arc::new(Summarize { user_messages: 0, ..Summarize::default() }),
+        Arc::new(Chunked::default()),
+        Arc::new(FoldBatches::default()),
+        Arc::new(Digest::default()),
+    ];
+    for strategy in strategies {
+        let model = Recorded::new(ExtractiveModel);
+        let mut kept = Kept::begun();
+        let mut rounds = 100..112;
+        kept.compact(strategy.as_ref(), Models::one(&model)).unwrap();
+        let name = strategy.name();
+        if name != "digest" {
+            assert!(
+                model.take().contains("a line about zebras"),
+                "{name}: the first sees the raw text"
+            );
+        }
+        for _ in 0..2 {
+            let summaries = summaries(&kept.messages());
+            kept.rounds(rounds.clone());
+            rounds = rounds.start + 100..rounds.end + 100;
+            kept.compact(strategy.as_ref(), Models::one(&model)).unwrap();
+            let asked = model.take();
+            assert!(!asked.contains(RAW_LINES), "{name}: raw text came again");
+            for summary in summaries.iter().filter(|_| name != "digest") {
+                // The headings of batches are for the reader of the view.
+                let prose = summary.lines().filter(|line| !line.starts_with('['));
+                let line = prose.max_by_key(|line| line.len()).unwrap();
+                assert!(asked.contains(line), "{name}: {line:?} of the summary was not sent");
+            }
+            kept.assert_whole();
+            assert_no_copies(name, &kept.messages());
+        }
+    }
+}
+
+/// The texts of the summaries in a thread.
+fn summaries(messages: &[Message]) -> Vec<String> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let text = |block: &ContentBlock| {
+        if let ContentBlock::Summary(summary) = block {
+            Some(summary.text.to_string())
+        } else {
+            None
+        }
+    };
+    blocks.filter_map(text).collect()
+}
+
+/// No long line of a summary is in the next request twice.
+fn assert_no_copies(name: &str, messages: &[Message]) {
+    let texts = summaries(messages);
+    for line in texts.iter().flat_map(|text| text.lines()).filter(|line| line.len() >= 60) {
+        let copies: usize = texts.iter().map(|text| text.matches(line).count()).sum();
+        assert_eq!(copies, 1, "{name}: {line:?} in {texts:#?}");
+    }
+}
+
+#[test]
+fn a_compaction_is_undone_with_everything_that_came_since() {
+    for name in StrategyRegistry::default().names() {
+        let registry = StrategyRegistry::default();
+        let mut kept = Kept::begun();
+        let before = kept.messages();
+        let strategy = registry.get(name).unwrap();
+        let done = kept.compact(strategy.as_ref(), Models::one(&ExtractiveModel)).unwrap();
+        kept.rounds(50..52);
+        let since = kept.messages()[done.report.after.messages..].to_vec();
+        let plan = kept.journal.undo(Timestamp(kept.now), done.id).unwrap();
+        kept.agent.apply(&plan).unwrap();
+        block_on(kept.journal.flush()).unwrap();
+        assert_eq!(kept.messages(), [before, since].concat(), "{name}");
+        assert_eq!(kept.archived(), 0, "{name}: what was undone is not listed");
+        kept.assert_whole();
+    }
+}
+
+#[test]
+fn a_failed_number_is_never_given_again() {
+    let mut kept = Kept::begun();
+    let fails = HostileModel::new([Misbehaviour::Fails]);
+    kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
+    let done = kept.compact(&Summarize::default(), Models::one(&ExtractiveModel)).unwrap();
+    assert_eq!(done.id, CompactionId(1));
+}
+
+#[test]
+fn trimming_is_kept_in_log_and_store_too() {
+    let mut kept = Kept::begun();
+    kept.compact(&TrimToolResults::default(), Models::default()).unwrap();
+    kept.assert_whole();
+    let stored = kept.stored();
+    let again = kept.compact(&TrimToolResults::default(), Models::default()).unwrap_err();
+    assert!(again.to_string().starts_with("nothing to compact"), "{again}");
+    assert_eq!(kept.stored(), stored, "what does nothing is no event");
+}
+
+#[test]
+fn only_messages_are_sent_whatever_else_is_in_the_log() {
+    let mut kept = Kept::begun();
+    let messages = kept.messages();
+    let host = HostEvent { kind: "approval".into(), data: Json::parse("\"secret\"").unwrap() };
+    for event in [
+        Event::LocalNotice(LocalNotice { text: "secret".into() }),
+        Event::Host(host),
+        Event::SystemPromptSet(SystemPrompt { text: "secret".into(), by: PromptAuthor::User }),
+    ] {
+        kept.journal.append(Timestamp(kept.now), event).unwrap();
+    }
+    let fails = HostileModel::new([Misbehaviour::Fails]);
+    kept.compact(&Summarize::default(), Models::one(&fails)).unwrap_err();
+    assert_eq!(kept.journal.log().replay().unwrap(), messages);
+    let model = Recorded::new(ExtractiveModel);
+    kept.compact(&Summarize::default(), Models::one(&model)).unwrap();
+    assert!(!model.take().contains("secret"));
+    kept.assert_whole();
+}

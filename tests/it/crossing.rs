@@ -1,0 +1,156 @@
+//! Threads that go from one dialect to another: what arrives is legal and can be read, what does not
+//! arrive is listed, what only its maker understands goes nowhere else, and another journey changes
+//! nothing.
+
+use proptest::prelude::*;
+use serde_json::json;
+use threadfold::{
+    Message, Request, WireFormat, legality,
+    message::ToolSpec,
+    testing::generate::{junk_thread, legal_thread},
+    wire::{Adjustment, Change, DecodeOptions, EncodeOptions, Encoded},
+};
+
+use crate::support::{
+    pieces::{Held, Kind, Piece, marked, pieces as pieces_of},
+    recorded::{self, FORMATS},
+    tries::tries,
+};
+
+fn codecs() -> impl Iterator<Item = &'static dyn WireFormat> {
+    FORMATS.into_iter().map(|(_, codec)| codec)
+}
+
+fn encode(codec: &dyn WireFormat, request: &Request) -> Encoded {
+    codec.encode(request, &EncodeOptions::default())
+}
+
+fn decode(codec: &dyn WireFormat, body: &Encoded) -> Request {
+    let read = codec.decode_slice(body.body.as_str().as_bytes(), &DecodeOptions::default());
+    read.unwrap_or_else(|error| panic!("{}: {error}: {}", codec.name(), body.body))
+}
+
+fn request(thread: Vec<Message>) -> Request {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let tools = vec![ToolSpec::new("read_file", "Reads a file.", schema)];
+    Request { tools: tools.into(), ..Request::new(marked(thread)) }.with_system("Be kind.")
+}
+
+/// Whether a change can be why pieces of these kinds do not arrive.
+fn explains(change: &Change, missing: &[Piece]) -> bool {
+    let all = |kinds: &[Kind]| missing.iter().all(|piece| kinds.contains(&piece.kind));
+    match change {
+        Change::BlockDropped { .. } | Change::Repaired { .. } => true,
+        Change::ReasoningDropped { .. } => all(&[Kind::Thought, Kind::Sealed]),
+        Change::NameRewritten { .. } => all(&[Kind::Name]),
+        _ => false,
+    }
+}
+
+/// Everything that a request holds is in the body, or it is listed that it is not.
+fn check_losses(codec: &dyn WireFormat, request: &Request, sent: &Encoded) {
+    let held = Held::of(&sent.body);
+    for (index, message) in request.messages.iter().enumerate() {
+        let of_it = |adjustment: &&Adjustment| adjustment.message == Some(index);
+        let mut listed: Vec<&Change> =
+            sent.adjustments.iter().filter(of_it).map(|adjustment| &adjustment.change).collect();
+        // What explains little comes first, so that it is not left over.
+        listed.sort_by_key(|change| {
+            matches!(change, Change::BlockDropped { .. } | Change::Repaired { .. })
+        });
+        for block in &message.content {
+            let mut missing = pieces_of(block);
+            missing.retain(|piece| !held.has(piece));
+            if missing.is_empty() {
+                continue;
+            }
+            let reason = listed.iter().position(|change| explains(change, &missing));
+            let Some(reason) = reason else {
+                panic!(
+                    "-> {}: message {index} lost {missing:?} of {block:?}, and says {:?}\n{}",
+                    codec.name(),
+                    sent.adjustments,
+                    sent.body
+                );
+            };
+            listed.remove(reason);
+        }
+    }
+}
+
+/// What only its maker can read is nowhere else, and neither is what was thought.
+fn check_sealed(request: &Request, sent: &Encoded) {
+    let held = Held::of(&sent.body);
+    for block in request.messages.iter().flat_map(|message| &message.content) {
+        let sealed = |piece: &Piece| matches!(piece.kind, Kind::Sealed | Kind::Thought);
+        let crossed = pieces_of(block).into_iter().find(|piece| sealed(piece) && held.has(piece));
+        assert!(crossed.is_none(), "{crossed:?} crossed: {}", sent.body);
+    }
+}
+
+/// Sends a body to another dialect and back.
+fn journey(from: &dyn WireFormat, to: &dyn WireFormat, home: &Encoded) -> Encoded {
+    let read = decode(from, home);
+    let there = encode(to, &read);
+    check_losses(to, &read, &there);
+    check_sealed(&read, &there);
+    let arrived = decode(to, &there);
+    assert_eq!(legality::violations(&arrived.messages), [], "{}: {}", to.name(), there.body);
+    let again = encode(to, &arrived);
+    assert_eq!(again.adjustments, [], "{} -> {}: {}", from.name(), to.name(), there.body);
+    assert_eq!(again.body.to_value().unwrap(), there.body.to_value().unwrap());
+    encode(from, &arrived)
+}
+
+/// Whether a change may leave nothing of a message.
+fn drops(change: &Change) -> bool {
+    matches!(change, Change::BlockDropped { .. } | Change::ReasoningDropped { .. })
+}
+
+/// Sends a request from a dialect to each other one and back, until that loses nothing.
+fn travel(request: &Request) {
+    for from in codecs() {
+        let home = encode(from, request);
+        check_losses(from, request, &home);
+        let own = encode(from, &decode(from, &home));
+        assert_eq!(own.adjustments, [], "{}: {}", from.name(), home.body);
+        assert_eq!(own.body.to_value().unwrap(), home.body.to_value().unwrap());
+        for to in codecs().filter(|to| to.name() != from.name()) {
+            let mut back = journey(from, to, &home);
+            if back.adjustments.iter().any(|it| drops(&it.change)) {
+                // What stood beside a message that was left out may still find together.
+                back = journey(from, to, &back);
+            }
+            let again = journey(from, to, &back);
+            assert_eq!(
+                again.body.to_value().unwrap(),
+                back.body.to_value().unwrap(),
+                "{} -> {} -> {0}",
+                from.name(),
+                to.name()
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(24) })]
+
+    #[test]
+    fn legal_threads_travel(thread in legal_thread(0..8)) {
+        travel(&request(thread));
+    }
+
+    #[test]
+    fn junk_travels(thread in junk_thread(0..6)) {
+        travel(&request(thread));
+    }
+}
+
+#[test]
+fn real_threads_travel() {
+    for (name, _, request) in recorded::requests() {
+        println!("{name}");
+        travel(&request);
+    }
+}

@@ -1,0 +1,244 @@
+//! Any events in any order: never a panic, and no work that grows faster than the log.
+
+use proptest::{collection::vec, prelude::*};
+use threadfold::{
+    Message,
+    log::{CompactionUndone, Event, EventLog, LoggedEvent},
+    message::{CompactionId, Timestamp},
+    testing::generate::junk_thread,
+};
+
+use super::{compact, log_of, say, splice};
+use crate::support::tries::tries;
+
+/// The JSON of an event that is well formed and means anything.
+fn event() -> impl Strategy<Value = String> {
+    let number = || prop_oneof![9 => 0_u64..6, 1 => Just(u64::MAX)];
+    let place = || prop_oneof![19 => 0_u64..7, 1 => Just(u64::MAX)];
+    let insert = prop_oneof![
+        (place(), vec(0_u32..3, 0..3)).prop_map(|(message, blocks)| {
+            format!(r#"{{"part":{{"message":{message},"blocks":{blocks:?}}}}}"#)
+        }),
+        Just(r#"{"message":{"message":{"role":"user","content":[]}}}"#.to_owned()),
+    ];
+    let splice = (place(), place(), vec(insert, 0..3)).prop_map(|(start, end, insert)| {
+        let insert = insert.join(",");
+        format!(r#"{{"at":{{"start":{start},"end":{end}}},"insert":[{insert}]}}"#)
+    });
+    let plan = (place(), vec(splice, 0..3));
+    prop_oneof![
+        4 => junk_thread(1..2).prop_filter_map("a message", |messages| {
+            let message = serde_json::to_string(messages.first()?).ok()?;
+            Some(format!(r#"{{"message_appended":{message}}}"#))
+        }),
+        4 => (number(), plan).prop_map(|(id, (before, splices))| {
+            let splices = splices.join(",");
+            let plan = format!(r#"{{"version":1,"before":{before},"splices":[{splices}]}}"#);
+            let reason = r#"{"type":"threshold"}"#;
+            format!(r#"{{"compacted":{{"id":{id},"reason":{reason},"strategy":"s","plan":{plan}}}}}"#)
+        }),
+        2 => number().prop_map(|id| format!(r#"{{"compaction_undone":{{"id":{id}}}}}"#)),
+        2 => (place(), place()).prop_map(|(from, len)| {
+            format!(r#"{{"truncated":{{"from":{from},"len":{len}}}}}"#)
+        }),
+        1 => number().prop_map(|id| format!(r#"{{"compacted":{{"id":{id}}}}}"#)),
+        1 => number().prop_map(|id| format!(r#"{{"compaction_failed":{{"id":{id}}}}}"#)),
+        1 => Just(r#"{"truncated":null,"compacted":[]}"#.to_owned()),
+    ]
+}
+
+/// Whatever is asked of a log of which nothing is known.
+fn ask(log: &EventLog) {
+    let projection = log.projection().unwrap();
+    assert_eq!(log.replay().unwrap(), projection.messages);
+    assert_eq!(projection.times(log).len(), projection.messages.len());
+    for id in (0..7).chain([u64::MAX]).map(CompactionId) {
+        let stands = log.standing().any(|record| record.id == id);
+        let covered = log.covered(id);
+        assert_eq!(covered.is_some(), stands);
+        let covered = covered.unwrap_or_default();
+        assert!(covered.windows(2).all(|pair| pair[0].end < pair[1].start));
+        if let Ok(plan) = log.undo_plan(id) {
+            let mut live = projection.messages.clone();
+            plan.apply(&mut live).unwrap();
+            let mut undone = log.clone();
+            let _ = undone.undo(Timestamp(0), id).unwrap();
+            assert_eq!(undone.replay().unwrap(), live);
+        }
+    }
+    assert!(log.compaction(log.next_compaction()).is_none());
+}
+
+proptest! {
+    #![proptest_config(tries(400))]
+
+    #[test]
+    fn well_formed_events_in_any_order_never_panic(events in vec(event(), 0..30)) {
+        let mut stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n".to_owned();
+        for (seq, event) in events.iter().enumerate() {
+            stored.push_str(&format!("{{\"seq\":{seq},\"at\":0,\"event\":{event}}}\n"));
+        }
+        let read = EventLog::read(stored.as_bytes()).unwrap();
+        prop_assert_eq!(read.log.len(), events.len() as u64);
+        ask(&read.log);
+        let mut again = Vec::new();
+        read.log.write(&mut again).unwrap();
+        prop_assert_eq!(EventLog::read(again.as_slice()).unwrap().log, read.log);
+    }
+}
+
+#[test]
+fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
+    // Thousands of pieces, all of them taken out and put back thousands of times: were any of it
+    // moved one by one, this would take minutes.
+    let count = 20_000;
+    let mut log = log_of(&[]);
+    (0..count).for_each(|number| say(&mut log, &number.to_string()));
+    let odd = (0..count).step_by(2).map(|at| splice(at..at + 1, &["other"])).collect();
+    compact(&mut log, odd);
+    let before = log.replay().unwrap();
+    for _ in 0..count / 2 {
+        let id = log.next_compaction();
+        let plan = threadfold::Plan::from_splices(count, vec![splice(0..count - 1, &["all"])]);
+        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
+        log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
+        let event = Event::CompactionUndone(CompactionUndone { id });
+        log.append(Timestamp(0), event).unwrap();
+    }
+    assert_eq!(log.replay().unwrap(), before);
+}
+
+#[test]
+fn a_log_of_any_length_is_read_in_one_pass() {
+    // Every thousand messages the thread is compacted; the log grows and the thread does not.
+    let mut log = log_of(&[]);
+    for number in 0..100_000_u64 {
+        let event = Event::MessageAppended(Message::user("x"));
+        let event = LoggedEvent { seq: log.len(), at: Timestamp(number), event };
+        log.append_logged(event).unwrap();
+        if number % 1_000 == 999 {
+            let len = log.replay().unwrap().len();
+            compact(&mut log, vec![splice(0..len - 10, &["so far"])]);
+        }
+    }
+    assert_eq!(log.replay().unwrap().len(), 11);
+    assert_eq!(log.standing().count(), 100);
+    let last = log.standing().next_back().unwrap().id;
+    assert_eq!(
+        log.covered(last).unwrap().iter().map(|run| run.end - run.start).sum::<u64>(),
+        99_990
+    );
+}
+
+/// What a mixed counter gives, as trees that are balanced by it draw their weights.
+fn weight(count: u64) -> u64 {
+    let drawn = count.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[test]
+fn no_order_of_tiny_plans_makes_the_tree_deep() {
+    // Whoever writes a log knows every number that a build draws, and may put each message where
+    // the tree gets deepest. A tree as deep as this would overflow the stack.
+    let count = 60_000_u64;
+    let mut weights: Vec<u64> = (1..=count).map(weight).collect();
+    weights.sort_unstable();
+    let mut before: Fenwick = Fenwick::new(weights.len());
+    let mut log = log_of(&[]);
+    for number in 0..count {
+        let rank = weights.binary_search(&weight(number + 1)).unwrap();
+        let place = before.put(rank);
+        let plan =
+            threadfold::Plan::from_splices(number as usize, vec![splice(place..place, &["x"])]);
+        let id = CompactionId(number);
+        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
+        let event = Event::Compacted(Box::new(record));
+        log.append_logged(LoggedEvent { seq: number, at: Timestamp(0), event }).unwrap();
+    }
+    assert_eq!(log.projection().unwrap().skipped, []);
+    assert_eq!(log.replay().unwrap().len() as u64, count);
+}
+
+/// Counts how many came before of lower rank.
+struct Fenwick(Vec<usize>);
+
+impl Fenwick {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len + 1])
+    }
+
+    fn put(&mut self, rank: usize) -> usize {
+        let (mut lower, mut at) = (0, rank);
+        while at > 0 {
+            lower += self.0[at];
+            at &= at - 1;
+        }
+        at = rank + 1;
+        while at < self.0.len() {
+            self.0[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+        lower
+    }
+}
+
+#[test]
+fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
+    // Each of the messages stands for what all of the cuts took: told apart, that is a product.
+    let count = 20_000;
+    let texts = vec!["x"; 2 * count];
+    let mut log = log_of(&texts);
+    let mut splices: Vec<_> = (0..count).map(|at| splice(2 * at..2 * at + 1, &[])).collect();
+    splices.push(splice(2 * count - 1..2 * count, &vec!["y"; count]));
+    compact(&mut log, splices);
+    let len = log.replay().unwrap().len();
+    compact(&mut log, vec![splice(0..len, &["all"])]);
+    assert_eq!(log.covered(CompactionId(1)), Some(vec![0..2 * count as u64]));
+}
+
+#[test]
+fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
+    // A result of many pieces, of which thousands of plans say that it stays.
+    let pieces = (0..40_000).map(|_| threadfold::ContentBlock::text("")).collect();
+    let result = threadfold::message::ToolResult::new("t1", pieces);
+    let mut log = log_of(&[]);
+    let message = Message::new(threadfold::Role::User, vec![result.into()]);
+    log.append(Timestamp(0), Event::MessageAppended(message)).unwrap();
+    for _ in 0..4_000 {
+        let kept = threadfold::compact::Insert::Part { message: 0, blocks: [0].into() };
+        compact(&mut log, vec![threadfold::compact::Splice { at: 0..1, insert: kept.into() }]);
+    }
+    let messages = log.replay().unwrap();
+    let Event::MessageAppended(came) = &log.events()[0].event else { unreachable!() };
+    assert!(messages[0].ptr_eq(came));
+}
+
+#[test]
+fn places_of_reasoning_are_handed_down_in_the_time_of_the_fewer() {
+    // Were the heap moved from each compaction to the one below, this would take a minute.
+    let count = 30_000;
+    let thought = threadfold::message::Thinking::new("hm", None);
+    let answer = Message::new(threadfold::Role::Assistant, vec![thought.into()]);
+    let mut log = log_of(&["a", "b"]);
+    compact(&mut log, vec![splice(0..1, &["A"])]);
+    // Compactions that do nothing, each with an answer behind it, and a heap behind the last.
+    for _ in 0..count {
+        let id = log.next_compaction();
+        let before = 2 + id.0 as usize - 1;
+        let plan = threadfold::Plan::from_splices(before, vec![]);
+        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
+        log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
+        log.append(Timestamp(0), Event::MessageAppended(answer.clone())).unwrap();
+    }
+    for _ in 0..9 * count {
+        log.append(Timestamp(0), Event::MessageAppended(answer.clone())).unwrap();
+    }
+    for id in (1..=count).rev().map(CompactionId) {
+        let _ = log.undo(Timestamp(0), id).unwrap();
+    }
+    let _ = log.undo(Timestamp(0), CompactionId(0)).unwrap();
+    let marked = log.replay().unwrap();
+    assert_eq!(marked.iter().filter(|message| message.prefix_rewritten).count() as u64, 10 * count);
+}

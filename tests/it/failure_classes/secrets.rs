@@ -1,0 +1,91 @@
+//! Secrets that are carried out of the thread.
+
+use std::borrow::Cow;
+
+use threadfold::{
+    message::Redactor,
+    store::{Archive, MemoryArchive, Visible},
+};
+
+use super::*;
+use crate::support::bench::{bench, calls, events, say};
+
+/// Takes out one word.
+#[derive(Debug)]
+struct Secret;
+
+impl Redactor for Secret {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains("hunter2") {
+            text.replace("hunter2", "[secret]").into()
+        } else {
+            text.into()
+        }
+    }
+}
+
+fn everything(values: impl serde::Serialize) -> String {
+    serde_json::to_string(&values).unwrap()
+}
+
+#[test]
+fn secrets_do_not_leave_the_thread() {
+    let (summaries, archive) = (
+        ScriptedModel::new(["The password was changed.", "It was changed again."]),
+        Arc::new(MemoryArchive::default()),
+    );
+    let fold = FoldBatches { keep_recent: 2, ..FoldBatches::default() };
+    let script = [
+        calls(&[("a", "quick", r#"{"password": "hunter2"}"#)]).into(),
+        Answer::from("Old answer hunter2."),
+        "Old answer 2.".into(),
+        "Fine.".into(),
+    ];
+    let mut bench = bench(script, |builder: SessionBuilder| {
+        builder
+            .strategy(Arc::new(fold))
+            .fast_model(Arc::new(summaries.clone()))
+            .archive(archive.clone())
+            .system("The door opens with hunter2.")
+            .redactor(Arc::new(Secret))
+    });
+    for text in ["My password is hunter2. ", "Which one? "] {
+        say(&mut bench.session, text.repeat(20)).unwrap();
+    }
+    let told = events(&mut bench.session, "@compact hunter2 is the word");
+    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
+
+    let asked = everything(summaries.requests());
+    assert!(asked.contains("[secret]") && !asked.contains("hunter2"), "{asked}");
+    let visible = Visible::from(bench.session.log());
+    let kept = block_on(archive.list(bench.session.thread_id(), &visible)).unwrap();
+    assert!(!kept.is_empty() && !everything(&kept).contains("hunter2"), "{kept:?}");
+    let compaction = |event: &&SessionEvent| {
+        matches!(event, SessionEvent::Compaction(_) | SessionEvent::Notice { .. })
+    };
+    let lines: Vec<&SessionEvent> = told.iter().filter(compaction).collect();
+    assert!(lines.len() > 2 && !everything(&lines).contains("hunter2"), "{lines:?}");
+    // The conversation with the agent's own model goes on with what was said.
+    assert!(bench.last_sent().contains("hunter2 is the word"));
+    bench.assert_whole();
+}
+
+#[test]
+fn errors_that_are_told_hold_no_secrets() {
+    let error = ModelError::new(ModelErrorKind::Other, "no such word: hunter2");
+    let summaries = ScriptedModel::default();
+    let past = (0..6).map(|round| Answer::from(format!("Old answer {round}.")));
+    let mut bench = bench(past.chain([Answer::Error(error)]), |builder| {
+        builder
+            .strategy(Arc::new(summarize()))
+            .fast_model(Arc::new(summaries.clone()))
+            .redactor(Arc::new(Secret))
+    });
+    for round in 0..6 {
+        say(&mut bench.session, format!("Old question {round}: {}", "why? ".repeat(50))).unwrap();
+    }
+    let told = events(&mut bench.session, "/compact");
+    let told: Vec<SessionEvent> = told.into_iter().map(Result::unwrap).collect();
+    let text = everything(&told);
+    assert!(text.contains("no such word: [secret]") && !text.contains("hunter2"), "{text}");
+}

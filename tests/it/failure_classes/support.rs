@@ -1,0 +1,382 @@
+//! Models that play, and sessions over them.
+
+use super::*;
+use crate::support::polls::pending_once;
+
+pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
+
+/// A model that works, and whoever sums up for it. It keeps what it was asked.
+pub(crate) struct Played {
+    works: Plays,
+    sums_up: Plays,
+    requests: Mutex<Vec<Request>>,
+}
+
+impl Played {
+    /// Returns a model that works so, and sums up in extracts.
+    pub(crate) fn new(works: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+        let extract = |request: &Request| {
+            answer_of(ExtractiveModel, request).map_or_else(Answer::Error, Answer::Turn)
+        };
+        Self { works: Box::new(works), sums_up: Box::new(extract), requests: Mutex::default() }
+    }
+
+    /// Returns the model with this one in place of extracts.
+    pub(crate) fn summing_up(
+        self,
+        sums_up: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self { sums_up: Box::new(sums_up), ..self }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Those of the agent at its work.
+    pub(crate) fn asked(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| !wants_summary(request)).collect()
+    }
+
+    /// Those for summaries.
+    pub(crate) fn summaries(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(wants_summary).collect()
+    }
+}
+
+impl fmt::Debug for Played {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Played").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Model for Played {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.requests.lock().unwrap().push(request.clone());
+        let plays = if wants_summary(&request) { &self.sums_up } else { &self.works };
+        ScriptedModel::new([plays(&request)]).complete(request).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        // Asked only when polled, and not ready at once, as models are.
+        let answer = async move {
+            pending_once().await;
+            self.requests.lock().unwrap().push(request.clone());
+            let plays = if wants_summary(&request) { &self.sums_up } else { &self.works };
+            let model = ScriptedModel::new([plays(&request)]);
+            model.stream(request).collect::<Vec<_>>().await
+        };
+        futures::stream::once(answer).map(futures::stream::iter).flatten().boxed()
+    }
+}
+
+/// A session sets no limit for the answers of its agent, a strategy does.
+pub(crate) fn wants_summary(request: &Request) -> bool {
+    request.max_output.is_some()
+}
+
+/// A clock that goes on by so many milliseconds with every look.
+#[derive(Debug)]
+pub(crate) struct Ticking {
+    now: AtomicU64,
+    step: u64,
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.fetch_add(self.step, Ordering::Relaxed))
+    }
+}
+
+/// Writes as many lines as it is asked for, and keeps which parts it was asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Write(Arc<Mutex<Vec<u64>>>);
+
+impl Write {
+    pub(crate) fn parts(&self) -> Vec<u64> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Tool for Write {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("write", "Writes a part.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        let input: Value = call.input.json()?.to_value()?;
+        let part = input["part"].as_u64().ok_or("which part?")?;
+        self.0.lock().unwrap().push(part);
+        let lines = input["lines"].as_u64().unwrap_or(1) as usize;
+        Ok(ToolOutput::from(format!("part {part}\n{}", LINE.repeat(lines))))
+    }
+}
+
+pub(crate) const LINE: &str = "    a line of the part that was written\n";
+
+pub(crate) struct Bench {
+    pub(crate) session: Session,
+    pub(crate) model: Arc<Played>,
+    pub(crate) tool: Write,
+    pub(crate) window: u64,
+}
+
+/// A session with a second between two looks at the clock.
+pub(crate) fn bench(
+    window: u64,
+    model: Played,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    timed(window, 1_000, model, build)
+}
+
+pub(crate) fn timed(
+    window: u64,
+    step: u64,
+    model: Played,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    opened(Arc::default(), window, step, model, build)
+}
+
+pub(crate) fn opened(
+    store: Arc<MemoryStore>,
+    window: u64,
+    step: u64,
+    model: Played,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    let (model, tool) = (Arc::new(model), Write::default());
+    let agent = ModelAgent::new(model.clone()).with_window(ContextWindow::new(window));
+    let journal = block_on(Journal::open(store, "thread-1".parse().unwrap())).unwrap();
+    let builder = Session::builder(agent)
+        .journal(journal)
+        .system("Be kind.")
+        .clock(Arc::new(Ticking { now: AtomicU64::new(1_000_000), step }))
+        .sleeper(Arc::new(WakefulSleeper::default()))
+        .policy(policy())
+        .tool(Arc::new(tool.clone()));
+    Bench { session: build(builder).build().unwrap(), model, tool, window }
+}
+
+pub(crate) type Happened = Vec<Result<SessionEvent, SessionError>>;
+
+impl Bench {
+    pub(crate) fn say(&mut self, text: impl Into<Text>) -> Result<Reply, SessionError> {
+        block_on(IntoFuture::into_future(self.session.send(text)))
+    }
+
+    pub(crate) fn events(&mut self, text: impl Into<Text>) -> Happened {
+        let mut stream = self.session.send(text);
+        let mut events = Vec::new();
+        while let Some(event) = block_on(stream.next()) {
+            events.push(event);
+        }
+        events
+    }
+
+    /// Says so many things, all of which have to be answered, and returns what happened.
+    pub(crate) fn chat(&mut self, rounds: usize) -> Happened {
+        let mut all = Vec::new();
+        for round in 0..rounds {
+            let events = self.events(question(round));
+            for event in &events {
+                assert!(event.is_ok(), "round {round}: {event:?}");
+            }
+            let ended = |event: &Result<_, _>| matches!(event, Ok(SessionEvent::TurnEnded { .. }));
+            assert!(events.iter().any(ended), "round {round}: {events:?}");
+            all.extend(events);
+        }
+        all
+    }
+
+    /// The records of the compactions in the log.
+    pub(crate) fn records(&self) -> Vec<CompactionRecord> {
+        let events = self.session.log().events().iter();
+        let record = |event: &Event| match event {
+            Event::Compacted(record) => Some((**record).clone()),
+            _ => None,
+        };
+        events.filter_map(|logged| record(&logged.event)).collect()
+    }
+
+    pub(crate) fn last_asked(&self) -> Request {
+        self.model.asked().pop().unwrap()
+    }
+
+    /// Log and thread tell of the same, and no request was too long or illegal.
+    pub(crate) fn assert_sound(&self) {
+        assert_eq!(self.session.log().replay().unwrap(), self.session.messages()[..]);
+        for request in self.model.requests() {
+            assert_eq!(legality::violations(&request.messages), []);
+            let tokens = ByteEstimate::TRIGGER.request(&request);
+            assert!(tokens <= self.window, "{tokens} tokens in a window of {}", self.window);
+        }
+    }
+}
+
+/// Estimates where nobody counts, so that the trigger works before the first answer too.
+pub(crate) fn policy() -> AutoPolicy {
+    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
+}
+
+pub(crate) fn question(round: usize) -> String {
+    format!("Question {round}: {}", "what is there to say about it ".repeat(4))
+}
+
+/// Answers in some words.
+pub(crate) fn chats(_: &Request) -> Answer {
+    format!("Well: {}", "there is this to say about it ".repeat(8)).into()
+}
+
+pub(crate) fn with_usage(mut turn: Turn, usage: Usage) -> Answer {
+    turn.usage = Some(usage);
+    turn.into()
+}
+
+/// Answers as this model does, which is ready at once.
+pub(crate) fn answer_of(model: impl Model, request: &Request) -> Result<Turn, ModelError> {
+    model.complete(request.clone()).now_or_never().unwrap()
+}
+
+/// Answers with this count.
+pub(crate) fn counted(text: &str, usage: Usage) -> Answer {
+    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)).into()
+}
+
+/// Writes so many parts, each of so many lines, one in a round, and says so. It goes by the
+/// thread alone: by the last result or summary behind what the user asked for last.
+pub(crate) fn writes(parts: u64, lines: u64) -> impl Fn(&Request) -> Answer + Send + Sync {
+    move |request| {
+        let asked = request.messages.iter().rposition(Message::is_typed).map_or(0, |at| at + 1);
+        let done = request.messages[asked..].iter().map(written).max().unwrap_or_default();
+        if done == parts { "All parts are written.".into() } else { calls(&[(done + 1, lines)]) }
+    }
+}
+
+/// The last part that was written, as a message has it.
+pub(crate) fn written(message: &Message) -> u64 {
+    let results = message.tool_results().flat_map(|result| &result.content);
+    let texts = results.chain(&message.content).filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(&text.text),
+        ContentBlock::Summary(summary) => Some(&summary.text),
+        _ => None,
+    });
+    let numbers = texts.flat_map(|text| text.split("part ").skip(1)).filter_map(|behind| {
+        behind.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    });
+    numbers.max().unwrap_or_default()
+}
+
+/// One message that writes these parts, of so many lines each.
+pub(crate) fn calls(parts: &[(u64, u64)]) -> Answer {
+    let call = |(part, lines): &(u64, u64)| {
+        let input = json!({"part": part, "lines": lines});
+        ContentBlock::from(ToolUse::new(format!("call-{part}"), "write", input))
+    };
+    Message::new(Role::Assistant, parts.iter().map(call).collect()).into()
+}
+
+pub(crate) fn fails(kind: ModelErrorKind) -> Answer {
+    ModelError::new(kind, "as asked").into()
+}
+
+pub(crate) fn overflow(limit: Option<u64>) -> Answer {
+    fails(ModelErrorKind::Overflow { limit, found: None, output: None })
+}
+
+pub(crate) fn compactions(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {
+    let compaction = |event: &Result<SessionEvent, SessionError>| match event {
+        Ok(SessionEvent::Compaction(event)) => Some(event.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(compaction).collect()
+}
+
+pub(crate) fn ends(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {
+    compactions(events).into_iter().filter(CompactionEvent::is_end).collect()
+}
+
+/// How many were begun, and how many of these were carried out.
+pub(crate) fn begun_and_done(events: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
+    let told = compactions(events);
+    let begun = |event: &&CompactionEvent| matches!(event, CompactionEvent::Started { .. });
+    let done = |event: &&CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
+    (told.iter().filter(begun).count(), told.iter().filter(done).count())
+}
+
+pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {
+    let reason = |event: CompactionEvent| match event {
+        CompactionEvent::Started { reason, .. } => Some(reason),
+        _ => None,
+    };
+    compactions(events).into_iter().filter_map(reason).collect()
+}
+
+/// The lines that say that automatic compaction rests.
+pub(crate) fn rests(events: &[Result<SessionEvent, SessionError>]) -> usize {
+    let rests = |event: &&Result<SessionEvent, SessionError>| matches!(event, Ok(SessionEvent::Notice { text }) if text.contains("compaction rests"));
+    events.iter().filter(rests).count()
+}
+
+pub(crate) fn summaries(messages: &[Message]) -> Vec<Summary> {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let summary = |block: &ContentBlock| match block {
+        ContentBlock::Summary(summary) => Some(summary.clone()),
+        _ => None,
+    };
+    blocks.filter_map(summary).collect()
+}
+
+/// What stands in the messages as plain text.
+pub(crate) fn texts(messages: &[Message]) -> String {
+    let blocks = messages.iter().flat_map(|message| &message.content);
+    let text = |block: &ContentBlock| match block {
+        ContentBlock::Text(text) => Some(text.text.to_string()),
+        ContentBlock::Summary(summary) => Some(summary.text.to_string()),
+        _ => None,
+    };
+    blocks.filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) fn typed(text: &str, messages: &[Message]) -> bool {
+    let says = |block: &ContentBlock| block.as_text().is_some_and(|found| found.as_str() == text);
+    messages.iter().any(|message| message.role == Role::User && message.content.iter().any(says))
+}
+
+/// All strategies that are built in, set so that they find something in a short thread.
+pub(crate) fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
+    vec![
+        Arc::new(summarize()),
+        Arc::new(Chunked::default()),
+        Arc::new(FoldBatches { keep_recent: 4, ..FoldBatches::default() }),
+        Arc::new(KeepRecent { messages: 4, ..KeepRecent::default() }),
+        Arc::new(TrimToolResults::default()),
+        Arc::new(Digest { messages: 4, digest_tokens: 600, ..Digest::default() }),
+        Arc::new(Ladder::default()),
+    ]
+}
+
+pub(crate) fn summarize() -> Summarize {
+    Summarize { messages: 4, summary_tokens: 400, ..Summarize::default() }
+}
+
+// Compactions in a loop.
+
+/// Sums up in a line, by an edit where one is asked for.
+pub(crate) fn sums_up_in_prose(request: &Request) -> Answer {
+    let part = request.messages.iter().map(written).max().unwrap_or_default();
+    let line = format!("They have written everything up to part {part}.");
+    let edits = request.tools.iter().any(|tool| tool.name == "edl");
+    let edited = request.messages.iter().any(|message| message.tool_results().next().is_some());
+    if !edits || edited {
+        return line.into();
+    }
+    let script = format!("file /summary.md\nselect eof\ninsert_after <<END\n{line}\nEND\n");
+    let call = ToolUse::new("edit", "edl", json!({ "script": script }));
+    Message::new(Role::Assistant, vec![call.into()]).into()
+}
+
+// Worse ways that nobody notices.

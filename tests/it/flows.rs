@@ -1,0 +1,254 @@
+//! Whole flows against scripted and hostile models. They look at the request that the model
+//! received, and at the thread afterwards.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, executor::block_on};
+use threadfold::{
+    Agent, ContentBlock, Message, ModelAgent, ProviderThread, Request, Role, Turn, Usage,
+    drive::{DriveError, DriveEvent, Driven, Models, propose},
+    legality,
+    message::{Delta, ModelErrorKind, StopReason, Summary, ToolChoice, ToolSpec, ToolUse},
+    model::{AgentModel, ModelError, turn_of},
+    strategy::{Brief, CompactionStrategy, KeepRecent, Snapshot, StrategyError, Summarize},
+    testing::{Answer, ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, notation},
+};
+
+const RULE: &str = "Never touch the lexer.";
+
+/// A conversation about a parser, with a rule in its first message.
+fn conversation() -> Vec<Message> {
+    let mut text = format!("# user\nFix src/parser.rs. {RULE}\n");
+    for round in 0..10 {
+        text += &format!(
+            "# assistant\nI look at part {round} of the parser, which takes a few words to say.\n\
+             [tool_use t{round} read] {{\"path\":\"src/parser.rs\",\"part\":{round}}}\n\
+             # user\n[tool_result t{round}] fn part_{round}() {{ /* a body of some length */ }}\n"
+        );
+    }
+    text += "# assistant\nPart 3 was wrong and is right now.\n# user\nGood. What is left?\n";
+    notation::parse(&text).unwrap()
+}
+
+fn agent(model: &ScriptedModel) -> ModelAgent {
+    let mut agent = ModelAgent::new(Arc::new(model.clone()));
+    conversation().into_iter().for_each(|message| agent.push(message));
+    agent
+}
+
+fn run(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    models: Models<'_>,
+) -> Result<Driven, DriveError> {
+    block_on(propose(strategy, thread, &Brief::default(), models, &mut |_| {}))
+}
+
+#[test]
+fn the_summary_is_in_the_next_request_and_the_raw_text_is_not() {
+    let model = ScriptedModel::new(["Part 3 of src/parser.rs was mended.", "Nothing is left."]);
+    let mut agent = agent(&model);
+    let driven =
+        run(&Summarize::default(), &Snapshot::of(agent.thread()), Models::one(&AgentModel(&agent)));
+    agent.apply(&driven.unwrap().proposal.plan).unwrap();
+
+    let request = Request::new(agent.messages().clone());
+    let turn = block_on(turn_of(agent.run_turn(request))).unwrap();
+    assert_eq!(turn.text(), "Nothing is left.");
+    let sent = &model.requests()[1].messages;
+    let summary = Message::summary(Role::User, Summary::new("Part 3 of src/parser.rs was mended."));
+    assert!(sent.contains(&summary), "{}", notation::write(sent));
+    let text = notation::write(sent);
+    assert!(text.contains(RULE), "what the user typed stays: {text}");
+    assert!(!text.contains("part_0"), "{text}");
+    assert_eq!(legality::violations(sent), []);
+}
+
+#[test]
+fn a_second_compaction_sees_the_first_summary_and_not_the_originals() {
+    let model = ScriptedModel::new(["First summary, of the early parts.", "Second summary."]);
+    let mut agent = agent(&model);
+    for round in 0..2 {
+        let thread = Snapshot::of(agent.thread());
+        let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
+        agent.apply(&driven.proposal.plan).unwrap();
+        for number in 0..8 {
+            agent
+                .push(Message::user(format!("And {number} after {round}, with a few more words?")));
+            agent.push(Message::assistant(format!("Yes, {number}, and a few more words on it.")));
+        }
+    }
+    let asked = notation::write(&model.requests()[1].messages);
+    assert_eq!(asked.matches("First summary").count(), 1, "{asked}");
+    assert!(!asked.contains("part_0"), "{asked}");
+    let after = notation::write(agent.messages());
+    assert!(!after.contains("First summary") && after.contains("Second summary"), "{after}");
+}
+
+#[test]
+fn the_summariser_is_asked_under_the_prompt_and_tools_that_it_knows() {
+    let call = ToolUse::new("t1", "read", serde_json::json!({}));
+    let call = Message::new(Role::Assistant, vec![call.into()]);
+    let call = Turn::new(call, StopReason::ToolUse, Some(Usage::new(900, 7)));
+    let model = ScriptedModel::new([Answer::from(call), Answer::from("Summary.")]);
+    let tools = vec![ToolSpec::new("read", "Reads.", serde_json::json!({"type": "object"}))];
+    let system = vec![Message::system("You mend parsers.")];
+    let thread =
+        Snapshot::new(conversation()).with_context(system.clone().into(), tools.clone().into());
+    let driven = run(&Summarize::default(), &thread, Models::one(&model)).unwrap();
+    assert_eq!((driven.calls, driven.usage.output), (2, 14), "both calls are told");
+    let [request, again] = <[Request; 2]>::try_from(model.requests()).unwrap();
+    assert_eq!(request.system[..], system[..]);
+    assert_eq!(request.tools[..], tools[..]);
+    assert_eq!(legality::violations(&request.messages), []);
+    // At first as the conversation asks, for the sake of its cache.
+    assert_eq!(request.tool_choice, None);
+    assert_eq!(again, Request { tool_choice: Some(ToolChoice::None), ..request });
+}
+
+#[test]
+fn a_hostile_summariser_leaves_everything_as_it_was() {
+    for way in Misbehaviour::ALL {
+        let model = HostileModel::new([way]);
+        let thread = Snapshot::new(conversation());
+        let before = thread.messages().to_vec();
+        let outcome = run(&Summarize::default(), &thread, Models::one(&model));
+        // A slow answer is an answer.
+        assert_eq!(outcome.is_ok(), way == Misbehaviour::Slow, "{way:?}: {outcome:?}");
+        assert_eq!(thread.messages()[..], before[..]);
+    }
+}
+
+#[test]
+fn a_failure_says_what_was_spent() {
+    let spent = Usage::new(900, 7);
+    let error = ModelError::new(ModelErrorKind::Other, "broken").with_usage(spent);
+    let model = ScriptedModel::new([Answer::from(error)]);
+    let failed = run(&Summarize::default(), &Snapshot::new(conversation()), Models::one(&model))
+        .unwrap_err();
+    assert_eq!((failed.usage, failed.calls), (spent, 1));
+    assert_eq!(failed.to_string(), "the model call failed: broken");
+}
+
+#[test]
+fn a_strategy_that_needs_a_model_says_so_where_there_is_none() {
+    let thread = Snapshot::new(conversation());
+    let failed = run(&Summarize::default(), &thread, Models::default()).unwrap_err();
+    assert!(matches!(failed.error, StrategyError::NeedsModel), "{failed:?}");
+    assert_eq!(failed.calls, 0);
+    assert!(run(&KeepRecent { messages: 4, tokens: None }, &thread, Models::default()).is_ok());
+}
+
+#[test]
+fn whoever_drives_sees_the_summary_as_it_is_written() {
+    let thread = Snapshot::new(conversation());
+    let (mut text, mut turns, mut calls) = (String::new(), 0, 0);
+    let mut observe = |event: DriveEvent<'_>| match event {
+        DriveEvent::Delta(Delta::Text { text: piece }) => text.push_str(piece),
+        DriveEvent::Delta(Delta::Turn { .. }) => turns += 1,
+        DriveEvent::Called { .. } => calls += 1,
+        _ => {}
+    };
+    let (strategy, brief) = (Summarize::default(), Brief::default());
+    let models = Models::one(&ExtractiveModel);
+    let driven = block_on(propose(&strategy, &thread, &brief, models, &mut observe)).unwrap();
+    assert_eq!((turns, calls), (1, 1));
+    assert_eq!(Some(text.trim().to_owned()), summary_of(&driven));
+}
+
+fn summary_of(driven: &Driven) -> Option<String> {
+    let mut blocks = driven.proposal.plan.new_messages().flat_map(|message| &message.content);
+    blocks.find_map(|block| match block {
+        ContentBlock::Summary(summary) => Some(summary.text.to_string()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_dropped_compaction_can_be_begun_again() {
+    let model = ScriptedModel::new(["Summary of it all."]);
+    let thread = Snapshot::new(conversation());
+    let (strategy, brief) = (Summarize::default(), Brief::default());
+    let mut observe = |_: DriveEvent<'_>| {};
+    drop(propose(&strategy, &thread, &brief, Models::one(&model), &mut observe));
+    assert_eq!(model.requests().len(), 0, "nothing is asked before the first poll");
+    assert!(run(&strategy, &thread, Models::one(&model)).is_ok());
+}
+
+#[test]
+fn a_stream_that_was_dropped_in_the_middle_does_no_harm() {
+    let model = ScriptedModel::new(["a first answer that comes in several pieces", "a second"]);
+    let agent = agent(&model);
+    let request = Request::new(agent.messages().clone());
+    let mut first = agent.run_turn(request.clone());
+    assert!(matches!(block_on(first.next()), Some(Ok(Delta::Text { .. }))));
+    drop(first);
+    assert_eq!(block_on(turn_of(agent.run_turn(request))).unwrap().text(), "a second");
+    assert_eq!(agent.messages().len(), conversation().len(), "an agent appends nothing by itself");
+}
+
+#[test]
+fn what_was_typed_around_a_marker_can_be_kept_by_every_strategy() {
+    let mut thread = vec![Message::user("start"), Message::assistant("a long answer. ".repeat(99))];
+    let listed = "src/a_file_of_some_name.rs\n".repeat(40);
+    let call = notation::parse(&format!(
+        "# assistant\n[tool_use l list] {{}}\n# user\n[tool_result l] {listed}"
+    ));
+    thread.extend(call.unwrap());
+    let mut typed = Message::user("Look at this:");
+    typed.make_mut().content.extend([
+        ContentBlock::checkpoint("aaaaaa".parse().unwrap()),
+        ContentBlock::text("and fix it."),
+    ]);
+    thread.push(typed);
+    thread
+        .extend((0..20).map(|part| Message::assistant(format!("Part {part} is done, and so on."))));
+    let thread = Snapshot::new(thread);
+    let registry = threadfold::StrategyRegistry::default();
+    for name in registry.names() {
+        let strategy = registry.get(name).unwrap();
+        let driven = run(strategy.as_ref(), &thread, Models::one(&ExtractiveModel));
+        assert!(driven.is_ok(), "{name}: {driven:?}");
+    }
+}
+
+#[test]
+fn a_budget_counts_also_where_an_open_call_is_larger() {
+    let long = "word ".repeat(300);
+    let mut thread: Vec<Message> = (0..5)
+        .flat_map(|_| [Message::user(long.as_str()), Message::assistant(long.as_str())])
+        .collect();
+    thread.push(Message::user("write it"));
+    let call =
+        threadfold::message::ToolUse::new("t1", "write", serde_json::json!({ "text": long }));
+    thread.push(Message::new(Role::Assistant, vec![call.into()]));
+    let tight = KeepRecent { messages: 100, tokens: Some(200) };
+    let driven = run(&tight, &Snapshot::new(thread), Models::default()).unwrap();
+    assert_eq!(driven.proposal.plan.messages_after(), 2);
+}
+
+/// Asks again and again, whatever it is told.
+#[derive(Debug)]
+struct Stubborn(Request);
+
+impl threadfold::strategy::Attempt for Stubborn {
+    fn step(&self) -> threadfold::strategy::Step<'_> {
+        threadfold::strategy::Step::Call {
+            model: threadfold::strategy::ModelRole::Fast,
+            request: &self.0,
+            progress: threadfold::strategy::Progress { done: 0, total: 1 },
+            after: std::time::Duration::ZERO,
+        }
+    }
+
+    fn handle(&mut self, _: Result<threadfold::Turn, ModelError>) {}
+}
+
+#[test]
+fn an_attempt_that_never_ends_is_stopped_also_without_a_model() {
+    let mut attempt = Stubborn(Request::default());
+    let mut observe = |_: DriveEvent<'_>| {};
+    let drive = threadfold::drive::drive(&mut attempt, Models::default(), &mut observe);
+    let failed = block_on(drive).map_err(|failed| failed.error.to_string());
+    assert_eq!(failed.unwrap_err(), "gave up after 0 calls of a model");
+}

@@ -1,0 +1,500 @@
+//! Futures that are dropped at every await, stores that fail, writers that interleave: what is left
+//! is consistent, and the next call goes on.
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    Message, Model, ModelAgent, ProviderThread, Request, Thread, Turn, async_trait,
+    drive::{self, CompactionError, Conversation, Done, Models},
+    log::{Event, EventLog, LoggedEvent},
+    message::{CompactionId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
+    store::{
+        Archive, ArchiveError, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError,
+        ThreadStore, Visible,
+    },
+    strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
+    testing::{ExtractiveModel, FailingStore, ScriptedModel, notation},
+    tokens::ByteEstimate,
+};
+
+use crate::support::polls::pending_once;
+
+/// Asks a future so many times and drops it; its outcome if that was enough.
+fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..times {
+        if let Poll::Ready(outcome) = future.as_mut().poll(&mut context) {
+            return Some(outcome);
+        }
+    }
+    None
+}
+
+/// Something that waits before and after whatever it does.
+#[derive(Debug, Default)]
+struct Slow<T>(T);
+
+#[async_trait]
+impl<S: ThreadStore> ThreadStore for Slow<S> {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        pending_once().await;
+        let outcome = self.0.append(thread, expected_len, events).await;
+        pending_once().await;
+        outcome
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        pending_once().await;
+        let outcome = self.0.load(thread).await;
+        pending_once().await;
+        outcome
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
+#[async_trait]
+impl Archive for Slow<MemoryArchive> {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), ArchiveError> {
+        pending_once().await;
+        let outcome = self.0.write(thread, compaction, entries).await;
+        pending_once().await;
+        outcome
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+        self.0.list(thread, visible).await
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, ArchiveError> {
+        self.0.search(thread, query, limit, visible).await
+    }
+
+    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), ArchiveError> {
+        self.0.delete(thread, id).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+        self.0.delete_thread(thread).await
+    }
+}
+
+#[async_trait]
+impl<M: Model> Model for Slow<M> {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        pending_once().await;
+        let outcome = self.0.complete(request).await;
+        pending_once().await;
+        outcome
+    }
+}
+
+fn id() -> ThreadId {
+    "t".parse().unwrap()
+}
+
+fn said(text: &str) -> Event {
+    Event::MessageAppended(Message::user(text))
+}
+
+fn stored(store: &dyn ThreadStore) -> EventLog {
+    block_on(store.load(&id())).unwrap().log
+}
+
+/// Appends an event as another writer of the same thread, again if the store fails.
+fn interleave(store: &dyn ThreadStore) -> LoggedEvent {
+    let mut theirs = stored(store);
+    let event = theirs.append(Timestamp(9), said("theirs")).unwrap().clone();
+    let last = || stored(store).events().last().cloned();
+    while last().as_ref() != Some(&event) {
+        let _ = block_on(store.append(&id(), event.seq, std::slice::from_ref(&event)));
+    }
+    event
+}
+
+type Shelf = Slow<FailingStore<MemoryStore>>;
+
+/// A journal of one stored event and three that are not, over a store whose appends fail so.
+fn journal(faults: &[Option<usize>]) -> (Arc<Shelf>, Journal) {
+    let faults = [&[None], faults].concat();
+    let store = Arc::new(Slow(FailingStore::new(MemoryStore::default(), faults)));
+    let mut journal = block_on(Journal::open(store.clone(), id())).unwrap();
+    journal.append(Timestamp(1), said("a")).unwrap();
+    block_on(journal.flush()).unwrap();
+    for text in ["b", "c", "d"] {
+        journal.append(Timestamp(2), said(text)).unwrap();
+    }
+    (store, journal)
+}
+
+/// What may happen to the appends, one behind the other.
+const FAULTS: [&[Option<usize>]; 6] = [
+    &[],
+    &[Some(0)],
+    &[Some(1), Some(0)],
+    &[Some(2), Some(1)],
+    &[Some(3)],
+    // The last is asked for the rest, once it is known how much there is.
+    &[Some(1), None, Some(1)],
+];
+
+#[test]
+fn a_flush_that_is_dropped_or_fails_is_made_up_for_by_the_next() {
+    for faults in FAULTS {
+        for times in 0..12 {
+            let (store, mut journal) = journal(faults);
+            let log = journal.log().clone();
+            for _ in 0..faults.len() {
+                let _ = asked(journal.flush(), times);
+                let there = stored(&*store);
+                assert!(log.events().starts_with(there.events()), "{faults:?} {times}");
+                assert_eq!(journal.log(), &log);
+            }
+            // Whatever failed so far, at most one more write does.
+            let _ = block_on(journal.flush());
+            let _ = block_on(journal.flush());
+            block_on(journal.flush()).unwrap();
+            assert_eq!(stored(&*store), log, "{faults:?} {times}");
+            assert_eq!(journal.unstored(), []);
+        }
+    }
+}
+
+#[test]
+fn a_flush_never_writes_behind_what_another_writer_appended() {
+    for faults in FAULTS {
+        for times in 0..12 {
+            let (store, mut journal) = journal(faults);
+            let log = journal.log().clone();
+            let _ = asked(journal.flush(), times);
+            let theirs = interleave(&*store);
+            let before = stored(&*store);
+            if journal.unstored().is_empty() {
+                // All of ours was written before, and there is nothing to write.
+                continue;
+            }
+            for _ in 0..2 {
+                let outcome = block_on(journal.flush());
+                assert!(matches!(outcome, Err(StoreError::Conflict { .. })), "{outcome:?}");
+            }
+            assert_eq!(stored(&*store), before);
+            assert_eq!(before.events().last(), Some(&theirs));
+            assert_eq!(journal.log(), &log);
+        }
+    }
+}
+
+#[test]
+fn a_flush_to_a_store_that_lost_events_is_a_conflict_and_writes_nothing() {
+    let (store, mut journal) = journal(&[]);
+    block_on(journal.flush()).unwrap();
+    journal.append(Timestamp(3), said("e")).unwrap();
+    let kept = &journal.log().events()[..2];
+    block_on(store.delete(&id())).unwrap();
+    block_on(store.append(&id(), 0, kept)).unwrap();
+    let outcome = block_on(journal.flush());
+    assert!(matches!(outcome, Err(StoreError::Conflict { expected: 4, found: 2 })), "{outcome:?}");
+    assert_eq!((stored(&*store).len(), journal.unstored().len()), (2, 1));
+}
+
+#[test]
+fn what_a_store_reads_back_in_another_form_is_known_again() {
+    // The reason is a word that we know, in the form of one that we do not.
+    let mut answer = Message::assistant("done");
+    answer.make_mut().stop_reason = Some(StopReason::Other("end_turn".into()));
+    let folder = std::env::temp_dir().join(format!("threadfold-again-{}", std::process::id()));
+    let files = threadfold::store::JsonlStore::open(&folder).unwrap();
+    let store = Arc::new(FailingStore::new(files, [Some(1)]));
+    let mut journal = block_on(Journal::open(store.clone(), id())).unwrap();
+    journal.append(Timestamp(1), Event::MessageAppended(answer)).unwrap();
+    journal.append(Timestamp(2), said("b")).unwrap();
+    assert!(matches!(block_on(journal.flush()), Err(StoreError::Medium { .. })));
+    let outcome = block_on(journal.flush());
+    let found = stored(&*store).len();
+    std::fs::remove_dir_all(folder).unwrap();
+    outcome.unwrap();
+    assert_eq!(found, 2);
+}
+
+/// A conversation with everything that keeps it, all of it slow.
+struct Kept {
+    agent: ModelAgent,
+    journal: Journal,
+    store: Arc<Slow<MemoryStore>>,
+    archive: Slow<MemoryArchive>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let store = Arc::new(Slow::<MemoryStore>::default());
+        let mut kept = Self {
+            agent: ModelAgent::new(Arc::new(ScriptedModel::default())),
+            journal: block_on(Journal::open(store.clone(), id())).unwrap(),
+            store,
+            archive: Slow::default(),
+        };
+        kept.rounds(0..9);
+        kept
+    }
+
+    fn rounds(&mut self, numbers: std::ops::Range<usize>) {
+        for number in numbers {
+            let text = format!(
+                "# user\nGo on with part {number}.\n# assistant\nPart {number} is done. {}\n",
+                "It took some words to say so. ".repeat(9)
+            );
+            for message in notation::parse(&text).unwrap() {
+                self.journal
+                    .append(Timestamp(number as u64), Event::MessageAppended(message.clone()))
+                    .unwrap();
+                self.agent.push(message);
+            }
+        }
+        block_on(self.journal.flush()).unwrap();
+    }
+
+    async fn compact(
+        &mut self,
+        strategy: &dyn CompactionStrategy,
+        model: &dyn Model,
+    ) -> Result<Done, CompactionError> {
+        let reason = CompactionReason::Threshold;
+        let brief = Brief { now: Timestamp(99), reason, ..Brief::default() };
+        let mut conversation =
+            Conversation::new(&mut self.agent, &mut self.journal).with_archive(&self.archive);
+        drive::compact(&mut conversation, strategy, &brief, Models::one(model), &mut |_| {}).await
+    }
+
+    fn visible(&self) -> Vec<ArchiveEntry> {
+        let visible = Visible::from(self.journal.log());
+        block_on(self.archive.list(&self::id(), &visible)).unwrap()
+    }
+
+    /// What must hold at any time: thread and log say the same, the store has the beginning of the
+    /// log, and of the archive is seen what the records say.
+    fn assert_consistent(&self, what: &str) {
+        let log = self.journal.log();
+        assert_eq!(log.replay().unwrap(), self.agent.messages()[..], "{what}");
+        assert!(log.events().starts_with(stored(&*self.store).events()), "{what}");
+        let names = |id: &CompactionId| {
+            let visible = Visible::from_iter([*id]);
+            block_on(self.archive.list(&self::id(), &visible)).unwrap().len()
+        };
+        for record in log.standing() {
+            assert!((names(&record.id) > 0) == (record.archived > 0), "{what}");
+        }
+    }
+
+    /// The process ends, and another one goes on with what was stored.
+    fn crash(self) -> Self {
+        let Self { store, archive, .. } = self;
+        let journal = block_on(Journal::open(store.clone(), id())).unwrap();
+        let log = journal.log();
+        let counter = Arc::new(ByteEstimate::TRIGGER);
+        let thread = Thread::restored(log.replay().unwrap(), log.events(), counter);
+        let agent = ModelAgent::new(Arc::new(ScriptedModel::default())).with_thread(thread);
+        Self { agent, journal, store, archive }
+    }
+}
+
+fn fold() -> FoldBatches {
+    FoldBatches { keep_recent: 4, ..FoldBatches::default() }
+}
+
+#[test]
+fn a_compaction_that_is_dropped_anywhere_leaves_everything_whole_and_the_next_one_works() {
+    let failing = ScriptedModel::default();
+    let models: [(&dyn Model, bool); 4] =
+        [(&ExtractiveModel, false), (&ExtractiveModel, true), (&failing, false), (&failing, true)];
+    for (model, crashes) in models {
+        let (mut done, mut changes) = (false, Vec::new());
+        for times in 0..1_000 {
+            let what = format!("{model:?}, asked {times} times, crashes: {crashes}");
+            let mut kept = Kept::new();
+            let before = kept.journal.log().len();
+            done = asked(kept.compact(&fold(), &Slow(model)), times).is_some();
+            kept.assert_consistent(&what);
+            changes.push(kept.journal.log().since(before).len());
+            if crashes {
+                kept = kept.crash();
+                kept.assert_consistent(&what);
+            }
+            kept.rounds(20..29);
+            block_on(kept.compact(&fold(), &ExtractiveModel)).unwrap();
+            kept.assert_consistent(&what);
+            assert_eq!(stored(&*kept.store), *kept.journal.log(), "{what}");
+            if done {
+                break;
+            }
+        }
+        // Nothing, until there is the one event that says what happened.
+        assert!(done && changes.is_sorted(), "{changes:?}");
+        assert!(changes.len() > 3 && changes.ends_with(&[1]), "{changes:?}");
+    }
+}
+
+#[test]
+fn what_a_crash_left_in_the_archive_is_not_seen_under_the_next_of_its_number() {
+    let mut kept = Kept::new();
+    // Dropped behind the archive and before the commit.
+    let times = (0..).find(|times| {
+        kept = Kept::new();
+        let _ = asked(kept.compact(&fold(), &ExtractiveModel), *times);
+        let left = Visible::from_iter([CompactionId(0)]);
+        !block_on(kept.archive.list(&id(), &left)).unwrap().is_empty()
+    });
+    assert!(times.is_some() && kept.journal.log().standing().count() == 0);
+    let mut kept = kept.crash();
+    // Whoever goes on has no archive.
+    let brief = Brief::default();
+    let mut conversation = Conversation::new(&mut kept.agent, &mut kept.journal);
+    let strategy = KeepRecent { messages: 4, ..KeepRecent::default() };
+    let (models, mut observe) = (Models::default(), |_: drive::DriveEvent<'_>| {});
+    let compacted = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
+    assert_eq!(block_on(compacted).unwrap().id, CompactionId(0));
+    assert_eq!(kept.visible(), []);
+}
+
+/// An archive whose writes fail when everything is written.
+#[derive(Debug, Default)]
+struct Failing(MemoryArchive);
+
+#[async_trait]
+impl Archive for Failing {
+    async fn write(
+        &self,
+        thread: &ThreadId,
+        compaction: CompactionId,
+        entries: &[ArchiveEntry],
+    ) -> Result<(), ArchiveError> {
+        self.0.write(thread, compaction, entries).await?;
+        Err(ArchiveError::medium("a shelf", std::io::Error::other("it fell down")))
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        visible: &Visible,
+    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+        self.0.list(thread, visible).await
+    }
+
+    async fn search(
+        &self,
+        thread: &ThreadId,
+        query: &str,
+        limit: usize,
+        visible: &Visible,
+    ) -> Result<Vec<Hit>, ArchiveError> {
+        self.0.search(thread, query, limit, visible).await
+    }
+
+    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), ArchiveError> {
+        self.0.delete(thread, id).await
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+        self.0.delete_thread(thread).await
+    }
+}
+
+#[test]
+fn an_archive_that_fails_leaves_one_event_that_says_what_was_tried_and_spent() {
+    let mut kept = Kept::new();
+    let (before, archive) = (kept.journal.log().clone(), Failing::default());
+    let patient = Arc::new(KeepRecent { messages: 9_999, ..KeepRecent::default() });
+    let ladder = Ladder::new([patient as Arc<dyn CompactionStrategy>, Arc::new(fold())]);
+    let mut conversation =
+        Conversation::new(&mut kept.agent, &mut kept.journal).with_archive(&archive);
+    let (models, mut observe) = (Models::one(&ExtractiveModel), |_: drive::DriveEvent<'_>| {});
+    let brief = Brief::default();
+    let compacted = drive::compact(&mut conversation, &ladder, &brief, models, &mut observe);
+    let error = block_on(compacted).unwrap_err();
+    assert!(matches!(error, CompactionError::Archive(_)), "{error:?}");
+
+    assert_eq!(kept.agent.messages()[..], before.replay().unwrap());
+    assert_eq!(stored(&*kept.store), *kept.journal.log());
+    let [event] = kept.journal.log().since(before.len()) else { panic!() };
+    let Event::CompactionFailed(failure) = &event.event else { panic!("{event:?}") };
+    assert_eq!(failure.error, "a shelf: it fell down");
+    assert_eq!(block_on(archive.list(&id(), &Visible::from(kept.journal.log()))).unwrap(), []);
+    let rungs: Vec<(&str, bool, usize)> = failure
+        .rungs
+        .iter()
+        .map(|rung| (rung.strategy.as_str(), rung.failure.is_none(), rung.calls))
+        .collect();
+    assert!(matches!(rungs[..], [("keep-recent", false, 0), ("fold-batches", true, 1..)]));
+    let done = block_on(kept.compact(&fold(), &ExtractiveModel)).unwrap();
+    assert_eq!(done.id, CompactionId(1));
+}
+
+#[test]
+fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
+    type Change = fn(&mut Kept);
+    let changes: [(Change, &str); 4] = [
+        (
+            |kept| kept.agent.push(Message::user("beside the log")),
+            "thread and log differ from message 18 on",
+        ),
+        (|kept| kept.agent.truncate(17), "thread and log differ from message 17 on"),
+        (
+            |kept| {
+                kept.agent.truncate(17);
+                kept.agent.push(Message::assistant("another one"));
+            },
+            "thread and log differ from message 17 on",
+        ),
+        (
+            |kept| {
+                let line = r#"{"seq":18,"at":0,"event":{"message_appended":{"role":"nobody"}}}"#;
+                let event = serde_json::from_str(line).unwrap();
+                block_on(kept.store.append(&id(), 18, &[event])).unwrap();
+                kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
+            },
+            "the message of event 18 cannot be read, so nothing can follow it",
+        ),
+    ];
+    for (change, reason) in changes {
+        let mut kept = Kept::new();
+        change(&mut kept);
+        let (thread, log) = (kept.agent.messages().clone(), kept.journal.log().clone());
+        let model = ScriptedModel::new(["A summary.", "A summary."]);
+        let error = block_on(kept.compact(&fold(), &model)).unwrap_err();
+        assert_eq!(error.to_string(), reason);
+        assert_eq!(model.requests().len(), 0, "{reason}");
+        assert_eq!((kept.agent.messages(), kept.journal.log()), (&thread, &log), "{reason}");
+    }
+}

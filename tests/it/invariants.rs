@@ -1,0 +1,298 @@
+//! What must hold of every compaction, whatever the strategy: on generated threads and on real ones.
+//!
+//! 1. Every result has its call right before it, and every call a result.
+//! 2. What is kept keeps its order, and nothing is there twice.
+//! 3. The first role is legal. Neighbours of one role are, too, for the dialects that there are.
+//! 4. The text of a summary is in the request exactly once.
+//! 5. The estimate after is within the target, or the result says why not.
+//! 6. A failure leaves log, thread and archive as before, but for one event that says so.
+//! 7. Compacting again without new messages does nothing.
+//! 8. After a success the trigger is false for the same state.
+//! 9. The same input, clock and answers give the same output.
+//! 10. Texts are cut at the borders of characters. Rust sees to it that no text is half a character;
+//!     the generated threads have texts in several scripts, and a cut elsewhere would be a panic.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use proptest::{option, prelude::*, sample::select};
+use serde_json::Value;
+use threadfold::{
+    CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
+    Request, StrategyRegistry,
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure, Target, Threshold, UnknownUsage},
+    drive::{self, CompactionError, Conversation, DriveError, Driven, Models},
+    legality,
+    log::{Event, EventLog},
+    message::{CompactionId, Timestamp},
+    store::{Archive, Journal, MemoryArchive, Visible},
+    strategy::{Brief, FoldBatches, KeepRecent, Snapshot, StrategyConfig, Summarize},
+    testing::{
+        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        generate::legal_thread,
+    },
+    wire::{DecodeOptions, EncodeOptions, ModelTraits},
+};
+
+use crate::support::{recorded, tries::tries};
+
+/// Every strategy by name, and some with the small numbers that short threads need.
+fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
+    let registry = StrategyRegistry::default();
+    let mut all: Vec<Arc<dyn CompactionStrategy>> =
+        registry.names().map(|name| Arc::clone(registry.get(name).unwrap())).collect();
+    let small: [Arc<dyn CompactionStrategy>; 3] = [
+        Arc::new(KeepRecent { messages: 3, ..KeepRecent::default() }),
+        Arc::new(Summarize { messages: 2, user_messages: 1, ..Summarize::default() }),
+        Arc::new(FoldBatches { keep_recent: 2, chunk_messages: 3, ..FoldBatches::default() }),
+    ];
+    all.extend(small);
+    let ladder =
+        r#"{"ladder": {"rungs": [{"summarize": {"messages": 2}}, "trim-tool-results", "digest"]}}"#;
+    let ladder: StrategyConfig = serde_json::from_str(ladder).unwrap();
+    all.push(registry.build(&ladder).unwrap());
+    all
+}
+
+fn propose(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+    model: &dyn Model,
+) -> Result<Driven, Box<DriveError>> {
+    let sleeper = WakefulSleeper::default();
+    let models = Models { sleeper: Some(&sleeper), ..Models::one(model) };
+    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
+}
+
+/// Checks all that can be said of one compaction. Returns what it left, if it was accepted.
+fn check(
+    strategy: &dyn CompactionStrategy,
+    request: &Request,
+    brief: &Brief,
+    model: &dyn Fn() -> Box<dyn Model>,
+) -> Option<Vec<Message>> {
+    let name = strategy.name();
+    let thread = Snapshot::of_request(request);
+    let driven = propose(strategy, &thread, brief, model().as_ref());
+    let again = propose(strategy, &thread, brief, model().as_ref());
+    let said = |driven: &Result<Driven, Box<DriveError>>| match driven {
+        Ok(driven) => serde_json::to_string(&driven.proposal.plan).unwrap(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(said(&driven), said(&again), "9: {name}");
+    let after = thread.accept(&driven.ok()?.proposal.plan, brief).unwrap();
+    assert_eq!(legality::violations(&after), [], "1: {name}");
+    assert_in_order(name, &request.messages, &after);
+    let tokens = |messages: &[Message]| thread.counter().messages(messages);
+    assert!(tokens(&after) < tokens(&request.messages), "5: {name}");
+    assert!(brief.target.is_none_or(|target| tokens(&after) <= target), "5: {name}");
+    if let Some(target) = brief.target {
+        assert_silent(name, tokens(&after), target);
+    }
+    assert_sendable(name, request, &after);
+    Some(after)
+}
+
+/// 2: what is left is what was there, in its order, without something twice.
+fn assert_in_order(name: &str, before: &[Message], after: &[Message]) {
+    // A result may have been trimmed, so calls and results go by their names.
+    let key = |block: &ContentBlock| match block {
+        ContentBlock::ToolUse(call) => format!("call {}", call.id),
+        ContentBlock::ToolResult(result) => format!("result {}", result.tool_use_id),
+        ContentBlock::Summary(_) => String::new(),
+        other => serde_json::to_string(other).unwrap(),
+    };
+    let mut there = before.iter().flat_map(|message| &message.content).map(key);
+    let is_new = |message: &&Message| {
+        message.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
+    };
+    let blocks = after.iter().filter(|message| !is_new(message)).flat_map(|kept| &kept.content);
+    for block in blocks.map(key) {
+        assert!(there.any(|earlier| earlier == block), "2: {name} moved or doubled {block}");
+    }
+}
+
+/// 8: the trigger that had this target does not fire on what is left.
+fn assert_silent(name: &str, tokens: u64, target: u64) {
+    let policy = AutoPolicy {
+        threshold: Threshold::Tokens(target + 1),
+        target: Target::Tokens(target),
+        unknown_usage: UnknownUsage::Estimate,
+        ..AutoPolicy::default()
+    };
+    let window = Some(ContextWindow::new(target.saturating_mul(2).max(1_000)));
+    let pressure = Pressure { window, thread: tokens, ..Pressure::default() };
+    let said =
+        AutoCompactor::new(policy).unwrap().handle(Timestamp(0), Input::BeforeSend(pressure));
+    assert_eq!(said, None, "8: {name}");
+}
+
+/// 3 and 4: what goes out.
+fn assert_sendable(name: &str, request: &Request, after: &[Message]) {
+    let prefill = ModelTraits { accepts_prefill: true, ..ModelTraits::default() };
+    let options = EncodeOptions { traits: prefill, ..EncodeOptions::default() };
+    let next = Request { messages: after.to_vec().into(), ..request.clone() };
+    let mut held = String::new();
+    texts(&serde_json::to_value(after).unwrap(), &mut held);
+    for (dialect, format) in recorded::FORMATS {
+        let body = format.encode(&next, &options).body.to_value().unwrap();
+        // Neighbours of one role are one turn there, and legal in the other dialect.
+        if dialect == "anthropic-messages" {
+            assert_eq!(body["messages"][0]["role"], "user", "3: {name}");
+        }
+        let mut sent = String::new();
+        texts(&body, &mut sent);
+        for summary in after.iter().flat_map(|message| &message.content).filter_map(summary) {
+            // What could close or open a tag is changed on its way, and a text that others hold too is
+            // found in them.
+            let is_alone = held.matches(summary).count() == 1 && !has_tag(summary);
+            if summary.len() >= 60 && is_alone {
+                assert_eq!(sent.matches(summary).count(), 1, "4: {name}: {summary}");
+            }
+        }
+        let decoded = format.decode_slice(body.to_string().as_bytes(), &DecodeOptions::default());
+        assert_eq!(legality::violations(&decoded.unwrap().messages), [], "1: {name}, {dialect}");
+    }
+}
+
+fn summary(block: &ContentBlock) -> Option<&str> {
+    if let ContentBlock::Summary(summary) = block {
+        Some(summary.text.as_str().trim())
+    } else {
+        None
+    }
+}
+
+/// All strings of a body, one after the other.
+fn texts(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, out)),
+        Value::Object(fields) => fields.values().for_each(|field| texts(field, out)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// 7: the same compaction of what it left does nothing. A ladder whose first rung failed may find
+/// something with it in what another rung left; it settles after as many times as it has rungs.
+fn assert_settled(strategy: &dyn CompactionStrategy, after: &[Message], brief: &Brief) {
+    let more = if strategy.name() == "ladder" { 3 } else { 0 };
+    let mut thread = after.to_vec();
+    for _ in 0..more {
+        let snapshot = Snapshot::new(thread.clone());
+        let Ok(driven) = propose(strategy, &snapshot, brief, &ExtractiveModel) else { return };
+        driven.proposal.plan.apply(&mut thread).unwrap();
+    }
+    let again = propose(strategy, &Snapshot::new(thread.clone()), brief, &ExtractiveModel);
+    let took = again.map(|driven| driven.proposal.plan);
+    assert!(took.is_err(), "7: {} {brief:?} took more of {thread:#?}: {took:#?}", strategy.name());
+}
+
+/// 6: a failure leaves one event more, and nothing else.
+fn assert_untouched_by_failure(
+    strategy: &dyn CompactionStrategy,
+    messages: &[Message],
+    way: Misbehaviour,
+) {
+    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let mut journal = Journal::new(EventLog::new("t".parse().unwrap()));
+    for message in messages {
+        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+        agent.push(message.clone());
+    }
+    let (log, thread) = (journal.log().clone(), agent.messages().clone());
+    let (archive, sleeper, model) =
+        (MemoryArchive::default(), WakefulSleeper::default(), HostileModel::new([way]));
+    let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+    let brief = Brief { now: Timestamp(2), ..Brief::default() };
+    let mut conversation = Conversation::new(&mut agent, &mut journal).with_archive(&archive);
+    let done = block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_| {}));
+    let after = journal.log();
+    assert_eq!(after.replay().unwrap(), agent.messages()[..], "{}", strategy.name());
+    assert_eq!(after.events()[..log.events().len()], *log.events());
+    if let Err(error) = done {
+        let CompactionError::Strategy(failed) = error else { panic!("{error}") };
+        assert!(agent.messages().ptr_eq(&thread), "6: {}", strategy.name());
+        let all = Visible::from_iter((0..9).map(CompactionId));
+        let kept = block_on(archive.list(after.thread_id(), &all)).unwrap();
+        assert_eq!(kept, [], "6: {}", strategy.name());
+        if failed.error.is_nothing_to_compact() {
+            assert_eq!(after.len(), log.len(), "6: {}", strategy.name());
+            return;
+        }
+        let noted = matches!(after.events().last().unwrap().event, Event::CompactionFailed(_));
+        assert!(noted, "6: {}", strategy.name());
+    }
+    assert_eq!(after.len(), log.len() + 1);
+}
+
+fn brief() -> impl Strategy<Value = Brief> {
+    (option::of(50_u64..4_000), any::<bool>()).prop_map(|(target, next)| Brief {
+        target,
+        next_prompt: next.then(|| Message::user("And now?")),
+        now: Timestamp(7),
+        ..Brief::default()
+    })
+}
+
+proptest! {
+    #![proptest_config(tries(120))]
+
+    #[test]
+    fn they_hold_on_generated_threads(thread in legal_thread(0..16), brief in brief()) {
+        let request = Request::new(thread);
+        for strategy in strategies() {
+            let model = || Box::new(ExtractiveModel) as Box<dyn Model>;
+            if let Some(after) = check(strategy.as_ref(), &request, &brief, &model) {
+                assert_settled(strategy.as_ref(), &after, &brief);
+            }
+        }
+    }
+
+    #[test]
+    fn they_hold_when_the_model_misbehaves(
+        thread in legal_thread(0..16), brief in brief(), way in select(Misbehaviour::ALL.to_vec())
+    ) {
+        // A megabyte of words is asked for once, below: it says little in many words.
+        prop_assume!(way != Misbehaviour::Inflates);
+        let request = Request::new(thread);
+        for strategy in strategies() {
+            let model = || Box::new(HostileModel::new([way])) as Box<dyn Model>;
+            check(strategy.as_ref(), &request, &brief, &model);
+            assert_untouched_by_failure(strategy.as_ref(), &request.messages, way);
+        }
+    }
+}
+
+#[test]
+fn they_hold_on_real_transcripts() {
+    for (name, _, request) in recorded::requests() {
+        let (messages, _) = legality::repair(request.messages.to_vec());
+        let request = Request { messages: messages.into(), ..request };
+        let tokens = Snapshot::of_request(&request).counter().messages(&request.messages);
+        for strategy in strategies() {
+            for target in [None, Some(tokens / 2), Some(tokens / 4)] {
+                let brief = Brief { target, now: Timestamp(7), ..Brief::default() };
+                let model = || Box::new(ExtractiveModel) as Box<dyn Model>;
+                let after = check(strategy.as_ref(), &request, &brief, &model);
+                if let Some(after) = after {
+                    assert_settled(strategy.as_ref(), &after, &brief);
+                }
+            }
+            for way in Misbehaviour::ALL {
+                assert_untouched_by_failure(strategy.as_ref(), &request.messages, way);
+            }
+        }
+        println!("{name}: checked");
+    }
+}
+
+/// Whether a text holds something that could be read as a tag of ours.
+fn has_tag(text: &str) -> bool {
+    let names = ["conversation-summary", "system-reminder", "checkpoint", "context-update"];
+    names.iter().any(|name| text.contains(name))
+}

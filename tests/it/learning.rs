@@ -1,0 +1,99 @@
+//! A provider that counts otherwise than the thread estimates: the session learns by how much, and
+//! compacts to what the provider counts.
+
+use std::sync::{Arc, Mutex};
+
+use futures::executor::block_on;
+use threadfold::{
+    ContextWindow, Message, ModelAgent, Request, Session, TokenCounter, Turn, Usage, async_trait,
+    auto::AutoPolicy,
+    message::StopReason,
+    model::{Model, ModelError},
+    session::{CompactionEvent, SessionEvent},
+    strategy::KeepRecent,
+    tokens::ByteEstimate,
+};
+
+const WINDOW: u64 = 20_000;
+
+/// A provider that counts so many tenths of what is estimated, and says so or not.
+#[derive(Debug)]
+struct Provider {
+    tenths: u64,
+    says: bool,
+    counted: Mutex<Vec<u64>>,
+}
+
+impl Provider {
+    fn count(&self, estimated: u64) -> u64 {
+        (estimated * self.tenths).div_ceil(10)
+    }
+}
+
+#[async_trait]
+impl Model for Provider {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let count = self.count(ByteEstimate::TRIGGER.request(&request));
+        self.counted.lock().unwrap().push(count);
+        let answer = Message::assistant("A line of an answer. ".repeat(30));
+        let output = self.count(ByteEstimate::TRIGGER.message(&answer));
+        let usage = self.says.then(|| Usage::new(count, output));
+        Ok(Turn::new(answer, StopReason::EndTurn, usage))
+    }
+}
+
+/// What the provider counted of the last request before and the first behind each compaction.
+fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
+    let provider = Arc::new(Provider { tenths, says, counted: Mutex::default() });
+    let agent =
+        ModelAgent::new(Arc::<Provider>::clone(&provider)).with_window(ContextWindow::new(WINDOW));
+    let mut session = Session::builder(agent)
+        .system("Answer at length.")
+        .strategy(Arc::new(KeepRecent { messages: 1_000, ..KeepRecent::default() }))
+        .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+        .build()
+        .unwrap();
+    let mut around = Vec::new();
+    for _ in 0..200 {
+        let mut events = session.send("A line of a question. ".repeat(10));
+        let mut compacted = false;
+        while let Some(event) = block_on(events.next()) {
+            let event = event.unwrap();
+            compacted |=
+                matches!(event, SessionEvent::Compaction(CompactionEvent::Completed { .. }));
+        }
+        if let ([.., before, after], true) = (&provider.counted.lock().unwrap()[..], compacted) {
+            around.push((*before, *after));
+        }
+    }
+    assert!(around.len() > 2, "{tenths}: {around:?}");
+    around
+}
+
+#[test]
+fn a_compaction_comes_to_the_target_as_the_provider_counts() {
+    for tenths in [10, 11, 13, 16, 19] {
+        for (before, after) in around_compactions(tenths, true) {
+            let (most, target) = (WINDOW * 8 / 10, WINDOW / 2);
+            assert!(before < most && most - before < 2_000, "{tenths}: {before} before");
+            assert!(after < target * 103 / 100, "{tenths}: {after} after");
+            assert!(after > target * 85 / 100, "{tenths}: {after} after");
+        }
+    }
+}
+
+#[test]
+fn a_provider_that_counts_less_loosens_nothing() {
+    for tenths in [5, 8] {
+        for (_, after) in around_compactions(tenths, true) {
+            assert!(after <= WINDOW / 2 * tenths / 10, "{tenths}: {after}");
+        }
+    }
+}
+
+#[test]
+fn where_nobody_counts_the_estimate_stands() {
+    for (_, after) in around_compactions(13, false) {
+        assert!(after > WINDOW / 2, "{after}");
+    }
+}

@@ -1,0 +1,179 @@
+//! What a ledger takes for a rule and what takes it back: cases as data, bounds, hostile texts.
+
+use std::{fs, time::Instant};
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use threadfold::{
+    ContentBlock, Message,
+    ledger::{Ledger, Rule, RuleError, RuleSource, RuleStatus},
+    message::{Role, Summary, SystemReminder, ToolResult},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+use crate::support::tries::tries;
+
+const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
+
+/// What happens, and the rules that there are then.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    steps: Vec<Step>,
+    rules: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Step {
+    User(String),
+    Assistant(String),
+    Tool(String),
+    Reminder(String),
+    Summary(String),
+    Add(String),
+    Revoke(String),
+}
+
+fn ledger(steps: &[Step]) -> Ledger {
+    let mut ledger = Ledger::default();
+    for (position, step) in steps.iter().enumerate() {
+        let message = match step {
+            Step::User(text) => Message::user(text.as_str()),
+            Step::Assistant(text) => Message::assistant(text.as_str()),
+            Step::Tool(text) => {
+                Message::new(Role::User, vec![ToolResult::text("t1", text.as_str()).into()])
+            }
+            Step::Reminder(text) => {
+                let reminder = SystemReminder::new(text.as_str());
+                Message::new(Role::User, vec![ContentBlock::text("Go on."), reminder.into()])
+            }
+            Step::Summary(text) => Message::summary(Role::User, Summary::new(text.as_str())),
+            Step::Add(text) => {
+                ledger.add(text).unwrap();
+                continue;
+            }
+            Step::Revoke(text) => {
+                let id = ledger.find(text).unwrap().id;
+                assert!(ledger.revoke(id));
+                continue;
+            }
+        };
+        ledger.read(position, &message);
+    }
+    ledger
+}
+
+fn row(rule: &Rule) -> (String, String) {
+    let status = match rule.status {
+        RuleStatus::Active => "active",
+        RuleStatus::Superseded { .. } => "superseded",
+        RuleStatus::Revoked => "revoked",
+        _ => "unknown",
+    };
+    (rule.text.to_string(), status.to_owned())
+}
+
+#[test]
+fn rules_are_found_kept_and_taken_back() {
+    let mut wrong = Vec::new();
+    for name in ["found", "near-misses", "taken-back"] {
+        let text = fs::read_to_string(format!("testdata/ledger/{name}.json")).unwrap();
+        for case in serde_json::from_str::<Vec<Case>>(&text).unwrap() {
+            let found: Vec<_> = ledger(&case.steps).rules().map(row).collect();
+            if found != case.rules {
+                wrong.push(format!("{name}: {}: {found:#?}", case.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_rule_names_where_it_was_said_and_what_took_its_place() {
+    let mut ledger = Ledger::default();
+    ledger.read(4, &Message::user("Never use tabs."));
+    ledger.read(7, &Message::user("Always use tabs."));
+    let rules: Vec<&Rule> = ledger.rules().collect();
+    let [never, always] = rules[..] else { panic!("{rules:?}") };
+    assert_eq!(never.source, RuleSource::Message { position: 4 });
+    assert_eq!(never.status, RuleStatus::Superseded { by: always.id });
+    let stored = r#"{"id":"6c876a01f760e74d","text":"Always use tabs.","source":{"message":{"position":7}},"status":"active"}"#;
+    assert_eq!(serde_json::to_string(always).unwrap(), stored);
+    assert_eq!(&serde_json::from_str::<Rule>(stored).unwrap(), always);
+}
+
+#[test]
+fn a_ledger_is_bounded_and_counts_what_it_left_out() {
+    let mut ledger = Ledger::default();
+    let many: String = (0..150).map(|n| format!("Never open drawer number {n}.\n\n")).collect();
+    ledger.read(0, &Message::user(many));
+    assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MAX_RULES, 50));
+    assert_eq!(ledger.add("Be brief."), Err(RuleError::TooMany { limit: 100 }));
+    let first = ledger.rules().next().unwrap().id;
+    ledger.revoke(first);
+    assert!(ledger.add("Be brief.").is_ok());
+    assert!(ledger.rules().all(|rule| rule.id != first));
+    let long = "long ".repeat(200);
+    assert_eq!(ledger.add(&long), Err(RuleError::TooLong { found: 999, limit: 600 }));
+    assert_eq!(ledger.add(" \n"), Err(RuleError::Blank));
+}
+
+#[test]
+fn hostile_texts_take_linear_time() {
+    let texts = [
+        "<a>".repeat(300_000),
+        "<a></a>".repeat(100_000),
+        "<a </a ".repeat(100_000),
+        "never ".repeat(200_000),
+        "Never do it. ".repeat(80_000),
+        "You may use not instead of ".repeat(40_000),
+        "```\n".repeat(200_000),
+        (0..40_000).map(|n| format!("Never open {n}. ")).collect(),
+        (0..40_000).map(|n| format!("Forget never open {n}. ")).collect(),
+        "\u{1b}[".repeat(300_000),
+        " ".repeat(1_000_000),
+    ];
+    for text in texts {
+        let begin = Instant::now();
+        let mut ledger = Ledger::default();
+        ledger.read(0, &Message::user(text.as_str()));
+        let took = begin.elapsed();
+        assert!(took.as_secs() < 20, "{took:?} for {:?}...", text.get(..30));
+    }
+}
+
+proptest! {
+    #![proptest_config(tries(200))]
+
+    #[test]
+    fn a_list_of_rules_is_a_list_within_its_budget(
+        texts in proptest::collection::vec("[-a-z<>/# \n`(){}.:]{1,80}", 0..8),
+        budget in 0_u64..200,
+    ) {
+        let mut ledger = Ledger::default();
+        for text in &texts {
+            let _ = ledger.add(text);
+        }
+        let list = ledger.to_text(budget, &COUNTER);
+        prop_assert!(COUNTER.text(&list) <= budget);
+        let lines: Vec<&str> = list.lines().collect();
+        let rules = lines.iter().filter(|line| line.starts_with("- ")).count();
+        let notes = lines.iter().filter(|line| line.ends_with(" more did not fit.)") && line.starts_with('(')).count();
+        prop_assert_eq!(rules + notes, lines.len());
+        prop_assert!(!list.contains("</"));
+        prop_assert!(notes == 1 || list.is_empty() || rules == ledger.active().count());
+    }
+
+    #[test]
+    fn reading_never_fails_and_is_the_same_twice(text in "(?s).{0,200}", more in "(never|always|use|you may|forget|not|tabs|[.<>/a`]|\n| ){0,60}") {
+        let read = || {
+            let mut ledger = Ledger::default();
+            ledger.read(0, &Message::user(text.as_str()));
+            ledger.read(1, &Message::user(more.as_str()));
+            ledger
+        };
+        prop_assert_eq!(read(), read());
+    }
+}

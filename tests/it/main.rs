@@ -1,0 +1,83 @@
+//! The tests, as one program: what many programs would share is compiled and linked once.
+//!
+//! A file is a module of the name of what it is about, and `cargo test --test it NAME::` runs it
+//! alone. All of them run in one process, on several threads, so a test changes neither the
+//! environment nor the current folder; allocations are counted for each thread.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic, and so may what it calls"
+)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
+
+mod adversarial;
+mod architecture;
+mod auto;
+mod beside;
+mod bodies;
+mod checklists;
+mod chunked;
+mod chunked_full;
+mod compact_tool;
+mod compactions;
+mod conformance;
+mod conformance_suites;
+mod counters;
+mod crossing;
+mod digest;
+mod edits;
+mod edl_conformance;
+mod edl_properties;
+mod event_log;
+mod examples;
+mod failure_classes;
+mod flows;
+mod fold_batches;
+mod fuzz_bounded;
+mod fuzz_cases;
+mod http;
+mod interrupted;
+mod invariants;
+mod learning;
+mod ledger;
+mod legality;
+mod mixed;
+mod nesting;
+mod pins;
+mod promises;
+mod properties;
+mod prose;
+mod quoted;
+mod real_model;
+mod recall;
+mod rendering;
+mod replies;
+mod report;
+mod retention;
+mod retention_bar;
+mod rules;
+mod secrets;
+mod sessions;
+mod simulation;
+#[cfg(feature = "tracing")]
+mod spans;
+mod store_identity;
+mod stores;
+mod streams;
+mod support;
+mod tags;
+mod tails;
+mod telling;
+mod transcripts;
+mod trim;
+mod turn_cost;
+mod usage;
+mod wire_anthropic;
+mod wire_converse;
+mod wire_errors;
+mod wire_gemini;
+mod wire_openai_chat;
+mod wire_openai_responses;

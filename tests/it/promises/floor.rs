@@ -1,0 +1,161 @@
+//! Where system prompt, tools and what was typed last fit the window, a request goes out.
+
+use std::sync::Arc;
+
+use threadfold::{
+    CompactionStrategy, Message, StrategyRegistry, session::SessionError, strategy::KeepRecent,
+};
+
+use super::provider::{Provider, Read, lines, untold};
+use crate::support::{
+    bench::{calls, events, say},
+    examples::simulation::hosts::{AlwaysFails, Nonsense},
+};
+
+const WINDOW: u64 = 20_000;
+
+fn registered() -> Vec<Arc<dyn CompactionStrategy>> {
+    let registry = StrategyRegistry::default();
+    registry.names().map(|name| Arc::clone(registry.get(name).unwrap())).collect()
+}
+
+/// All that are registered, one that always fails, and one that proposes nonsense.
+fn every_strategy() -> Vec<Arc<dyn CompactionStrategy>> {
+    let mut all = registered();
+    all.push(Arc::new(AlwaysFails));
+    all.push(Arc::new(Nonsense::default()));
+    all
+}
+
+/// An agent that reads so often at once when it is asked to, and else says a word.
+fn obedient(results: usize) -> Provider {
+    Provider::new(move |request, place| {
+        let last = request.messages.last().unwrap();
+        let told = last.content.first().and_then(|block| block.as_text());
+        if !told.is_some_and(|text| text.starts_with("Read")) {
+            return Message::assistant("Fine.");
+        }
+        let ids: Vec<String> = (0..results).map(|call| format!("call_{place}_{call}")).collect();
+        calls(&ids.iter().map(|id| (id.as_str(), "read", "{}")).collect::<Vec<_>>())
+    })
+}
+
+/// A session whose tool gives so much, so often at once, after so many turns.
+#[derive(Clone, Copy, Debug)]
+struct Flood {
+    turns: usize,
+    results: usize,
+    tokens: u64,
+}
+
+const FLOODS: [Flood; 4] = [
+    Flood { turns: 0, results: 1, tokens: 24_000 },
+    Flood { turns: 3, results: 1, tokens: 36_000 },
+    Flood { turns: 0, results: 6, tokens: 6_000 },
+    Flood { turns: 45, results: 2, tokens: 2_000 },
+];
+
+/// What goes wrong in a session with this strategy.
+fn trouble(strategy: Arc<dyn CompactionStrategy>, flood: Flood) -> Vec<String> {
+    let provider = obedient(flood.results);
+    let mut session = provider.session(Some(WINDOW), |builder| {
+        builder.strategy(strategy).tool(Arc::new(Read(flood.tokens)))
+    });
+    let mut told = Vec::new();
+    for turn in 0..flood.turns {
+        told.extend(events(&mut session, &format!("Turn {turn}. {}", lines(500))));
+    }
+    for text in ["Read it.", "What is in it?", "And now?", "Read it again.", "Well?", "Thank you."]
+    {
+        told.extend(events(&mut session, text));
+    }
+    let refused = told.iter().filter_map(|event| event.as_ref().err()).map(ToString::to_string);
+    refused.chain(provider.fault(WINDOW)).chain(untold(&told)).collect()
+}
+
+#[test]
+fn results_larger_than_the_window_lock_no_session_whatever_its_strategy_is() {
+    let every = || {
+        FLOODS.into_iter().flat_map(|flood| every_strategy().into_iter().map(move |it| (it, flood)))
+    };
+    let troubles: Vec<String> = every()
+        .filter_map(|(strategy, flood)| {
+            let name = strategy.name().to_owned();
+            let trouble = trouble(strategy, flood);
+            let first = trouble.first()?;
+            Some(format!("{name}, {flood:?}: {} times, first {first}", trouble.len()))
+        })
+        .collect();
+    assert!(troubles.is_empty(), "{troubles:#?}");
+}
+
+#[test]
+fn every_registered_strategy_compacts_one_large_result_on_demand() {
+    for strategy in registered() {
+        let name = strategy.name().to_owned();
+        let provider = obedient(1);
+        let build = |builder: threadfold::session::SessionBuilder| {
+            builder.strategy(strategy).tool(Arc::new(Read(15_000)))
+        };
+        let mut session = provider.session(Some(WINDOW), build);
+        for text in ["Read it.", "Thank you."] {
+            say(&mut session, text).unwrap();
+        }
+        let before = session.context_tokens();
+        let told = events(&mut session, "/compact");
+        let after = session.context_tokens();
+        assert_eq!(untold(&told), Vec::<String>::new(), "{name}");
+        assert!(after <= WINDOW / 2, "{name}: {before} tokens became {after}");
+    }
+}
+
+#[test]
+fn however_many_results_come_at_once_a_request_goes_out_where_their_calls_fit() {
+    const SMALL: u64 = 4_000;
+    for count in [1, 5, 10, 20, 40, 80, 160] {
+        let provider = obedient(count);
+        let mut session =
+            provider.session(Some(SMALL), |builder| builder.tool(Arc::new(Read(1_000))));
+        let said = say(&mut session, "Read it.").map(|reply| reply.text);
+        assert!(matches!(said.as_deref(), Ok("Fine.")), "{count} results: {said:?}");
+        assert_eq!(provider.fault(SMALL), None, "{count} results");
+    }
+}
+
+#[test]
+fn a_request_is_refused_where_system_prompt_and_typed_text_do_not_fit() {
+    let provider = obedient(1);
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    say(&mut session, "Hi.").unwrap();
+    let refused = say(&mut session, lines(WINDOW + 1_000)).unwrap_err();
+    let SessionError::CannotFit { floor, limit, .. } = refused else { panic!("{refused}") };
+    assert!(limit <= WINDOW && floor > limit, "{refused}");
+    assert_eq!(say(&mut session, "Shorter, then.").unwrap().text, "Fine.");
+    assert_eq!(provider.fault(WINDOW), None);
+}
+
+#[test]
+fn an_answer_that_fills_the_window_gives_way_to_the_next_prompt() {
+    let provider = Provider::new(|_, place| match place {
+        0 => Message::assistant(lines(18_000)),
+        _ => Message::assistant("Fine."),
+    });
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    say(&mut session, "Tell me everything.").unwrap();
+    let question = format!("What about this? {}", lines(3_000));
+    assert_eq!(say(&mut session, question.as_str()).unwrap().text, "Fine.");
+    assert_eq!(provider.fault(WINDOW), None);
+    let kept = provider.conversation().pop().unwrap().messages.last().unwrap().clone();
+    assert!(kept.content[0].as_text().is_some_and(|text| **text == *question));
+}
+
+#[test]
+fn a_tail_that_a_strategy_keeps_gives_way_to_the_target() {
+    let keep = KeepRecent { messages: 8, ..KeepRecent::default() };
+    let provider = Provider::new(|_, _| Message::assistant(lines(4_000)));
+    let mut session = provider.session(Some(WINDOW), |builder| builder.strategy(Arc::new(keep)));
+    for turn in 0..12 {
+        say(&mut session, format!("Part {turn}, please.")).unwrap();
+    }
+    assert_eq!(provider.fault(WINDOW), None);
+}

@@ -1,0 +1,260 @@
+//! A provider that answers as a function says, counts truly, and remembers what it was asked.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::json;
+use threadfold::{
+    ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Turn, Usage,
+    async_trait, legality,
+    message::{
+        CompactionReason, ModelError, ModelErrorKind, StopReason, Timestamp, ToolSpec, ToolUse,
+    },
+    model::{Clock, Tool, ToolContext, ToolFailure, ToolOutput},
+    session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
+    testing::{ExtractiveModel, WakefulSleeper},
+    tokens::ByteEstimate,
+};
+
+use crate::support::bench::compactions;
+
+/// No test asks so often. One that does goes on for ever, and gets errors from here on.
+const MOST_REQUESTS: usize = 2_000;
+
+/// What the provider says to a request of the conversation, the n-th of them.
+type Answer = dyn Fn(&Request, usize) -> Message + Send + Sync;
+
+/// Why the provider refuses a request of so many tokens, if it does.
+type Refusal = dyn Fn(u64) -> Option<ModelError> + Send + Sync;
+
+/// A provider. Clones share what it was asked.
+#[derive(Clone)]
+pub(crate) struct Provider(Arc<Inner>);
+
+struct Inner {
+    answer: Box<Answer>,
+    refuse: Box<Refusal>,
+    counts: bool,
+    asked: Mutex<Asked>,
+}
+
+#[derive(Default)]
+struct Asked {
+    requests: Vec<Request>,
+    answered: usize,
+    refused: usize,
+}
+
+impl Provider {
+    pub(crate) fn new(answer: impl Fn(&Request, usize) -> Message + Send + Sync + 'static) -> Self {
+        let (answer, refuse) = (Box::new(answer), Box::new(|_| None));
+        Self(Arc::new(Inner { answer, refuse, counts: true, asked: Mutex::default() }))
+    }
+
+    /// The provider that refuses so. The tokens are those of the request alone.
+    pub(crate) fn refusing(
+        self,
+        refuse: impl Fn(u64) -> Option<ModelError> + Send + Sync + 'static,
+    ) -> Self {
+        let Ok(inner) = Arc::try_unwrap(self.0) else { panic!("it is in use") };
+        Self(Arc::new(Inner { refuse: Box::new(refuse), ..inner }))
+    }
+
+    /// The provider that says nothing of tokens.
+    pub(crate) fn without_usage(self) -> Self {
+        let Ok(inner) = Arc::try_unwrap(self.0) else { panic!("it is in use") };
+        Self(Arc::new(Inner { counts: false, ..inner }))
+    }
+
+    pub(crate) fn session(
+        &self,
+        window: Option<u64>,
+        build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+    ) -> Session {
+        let agent = ModelAgent::new(Arc::new(self.clone()));
+        let agent = match window {
+            Some(window) => agent.with_window(ContextWindow::new(window)),
+            None => agent,
+        };
+        let builder = Session::builder(agent)
+            .system("Be brief.")
+            .clock(Arc::new(Steps::of_ms(0)))
+            .sleeper(Arc::new(WakefulSleeper::default()));
+        build(builder).build().unwrap()
+    }
+
+    /// All requests, those for summaries too.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.asked().requests.clone()
+    }
+
+    /// The requests of the conversation.
+    pub(crate) fn conversation(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| !is_for_summary(request)).collect()
+    }
+
+    /// How often it refused.
+    pub(crate) fn refused(&self) -> usize {
+        self.asked().refused
+    }
+
+    /// What is wrong with the requests for a window of this size, if anything is.
+    pub(crate) fn fault(&self, window: u64) -> Option<String> {
+        self.requests().iter().enumerate().find_map(|(place, request)| {
+            let violation = legality::violations(&request.messages).into_iter().next();
+            let illegal = violation.map(|violation| format!("request {place}: {violation}"));
+            let last = request.messages.last().and_then(|message| message.tool_uses().next());
+            let open = last.map(|call| format!("request {place}: call {} is open", call.id));
+            let size = tokens(request) + request.max_output.unwrap_or(0);
+            let long = (size > window).then(|| format!("request {place} has {size} tokens"));
+            illegal.or(open).or(long)
+        })
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.0.asked.lock().unwrap()
+    }
+}
+
+/// The tokens of a request, as the thread counts.
+pub(crate) fn tokens(request: &Request) -> u64 {
+    ByteEstimate::TRIGGER.request(request)
+}
+
+/// Whether it is a strategy that asks: only those say how long the answer may be.
+pub(crate) fn is_for_summary(request: &Request) -> bool {
+    request.max_output.is_some()
+}
+
+#[async_trait]
+impl Model for Provider {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let (for_summary, size) = (is_for_summary(&request), tokens(&request));
+        let place = {
+            let mut asked = self.asked();
+            asked.requests.push(request.clone());
+            if asked.requests.len() > MOST_REQUESTS {
+                return Err(ModelError::new(ModelErrorKind::Other, "asked too often"));
+            }
+            if let Some(error) = (self.0.refuse)(size) {
+                asked.refused += 1;
+                return Err(error);
+            }
+            asked.answered += usize::from(!for_summary);
+            asked.answered - usize::from(!for_summary)
+        };
+        if for_summary {
+            return ExtractiveModel.complete(request).await;
+        }
+        let message = (self.0.answer)(&request, place);
+        let calls = message.tool_uses().next().is_some();
+        let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        let usage = Usage::new(size, ByteEstimate::TRIGGER.message(&message));
+        Ok(Turn::new(message, stop_reason, self.0.counts.then_some(usage)))
+    }
+}
+
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider").finish_non_exhaustive()
+    }
+}
+
+/// A clock that goes on by so many milliseconds with every look.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    now: AtomicU64,
+    step: u64,
+}
+
+impl Steps {
+    pub(crate) fn of_ms(step: u64) -> Self {
+        Self { now: AtomicU64::new(0), step }
+    }
+}
+
+impl Clock for Steps {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.fetch_add(self.step, Ordering::Relaxed))
+    }
+}
+
+/// A tool that gives about so many tokens.
+#[derive(Debug)]
+pub(crate) struct Read(pub(crate) u64);
+
+#[async_trait]
+impl Tool for Read {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("read", "Reads.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        Ok(ToolOutput::from(lines(self.0)))
+    }
+}
+
+/// A text of about so many tokens.
+pub(crate) fn lines(tokens: u64) -> String {
+    (0..tokens / 10).map(|line| format!("{line:06}: another line of a log\n")).collect()
+}
+
+/// An answer that calls the tool once.
+pub(crate) fn reading(place: usize) -> Message {
+    crate::support::bench::calls(&[(&format!("call_{place}"), "read", "{}")])
+}
+
+/// The n-th answer of a provider that calls the tool so often in every turn, and then says a word.
+pub(crate) fn reading_rounds(place: usize, rounds: usize) -> Message {
+    match place % (rounds + 1) {
+        last if last == rounds => Message::assistant("I read it."),
+        _ => reading(place),
+    }
+}
+
+/// Complaints about compactions that do not begin once and end once.
+pub(crate) fn untold(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
+    let told = compactions(events);
+    let mut open = None;
+    let mut complaints = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for event in told {
+        let id = event.id();
+        match (&event, open) {
+            (CompactionEvent::Started { .. }, None) if seen.insert(id) => open = Some(id),
+            (CompactionEvent::Started { .. }, _) => complaints.push(format!("{id} begins again")),
+            (_, Some(begun)) if begun == id => open = open.filter(|_| !event.is_end()),
+            (_, open) => complaints.push(format!("{open:?} is open, but: {event:?}")),
+        }
+    }
+    complaints.extend(open.map(|id| format!("{id} has no end")));
+    complaints
+}
+
+/// Why the compactions began that were carried out.
+pub(crate) fn reasons(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionReason> {
+    let told = compactions(events);
+    let completed = |of| {
+        let ends = |event: &CompactionEvent| matches!(event, CompactionEvent::Completed { .. });
+        told.iter().any(|event| event.id() == of && ends(event))
+    };
+    let reason = |event: &CompactionEvent| match event {
+        CompactionEvent::Started { id, reason, .. } if completed(*id) => Some(reason.clone()),
+        _ => None,
+    };
+    told.iter().filter_map(reason).collect()
+}
+
+/// The lines for the person who watches.
+pub(crate) fn notices(events: &[Result<SessionEvent, SessionError>]) -> Vec<String> {
+    let notice = |event: &Result<SessionEvent, SessionError>| match event {
+        Ok(SessionEvent::Notice { text }) => Some(text.to_string()),
+        _ => None,
+    };
+    events.iter().filter_map(notice).collect()
+}

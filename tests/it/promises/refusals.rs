@@ -1,0 +1,102 @@
+//! Providers that refuse a request for its length, and answers that the window cuts.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use threadfold::{
+    Message, Turn,
+    auto::AutoPolicy,
+    message::{CompactionReason, ModelError, StopReason},
+    testing::Answer,
+    wire::classify_error,
+};
+
+use super::provider::{Provider, Read, lines, reading_rounds, reasons, tokens, untold};
+use crate::support::bench::{events, say, within};
+
+const WINDOW: u64 = 200_000;
+
+/// What Anthropic answers where prompt and reserved output do not fit together.
+fn with_output(input: u64, output: u64) -> Option<ModelError> {
+    let body = format!(
+        "{{\"type\":\"error\",\"error\":{{\"type\":\"invalid_request_error\",\"message\":\"input \
+         length and `max_tokens` exceed context limit: {input} + {output} > {WINDOW}, decrease \
+         input length or `max_tokens` and try again\"}}}}"
+    );
+    (input + output > WINDOW).then(|| classify_error(400, body.as_bytes()))
+}
+
+#[test]
+fn what_a_provider_reserves_for_the_answer_is_learnt_from_its_refusal() {
+    for reserve in [WINDOW / 5, 64_000] {
+        let provider = Provider::new(|_, place| reading_rounds(place, 1))
+            .refusing(move |size| with_output(size, reserve));
+        let mut session =
+            provider.session(Some(WINDOW), |builder| builder.tool(Arc::new(Read(9_000))));
+        let mut told = Vec::new();
+        for turn in 0..150 {
+            told.extend(events(&mut session, &format!("Turn {turn}.")));
+        }
+        let errors: Vec<_> = told.iter().filter_map(|event| event.as_ref().err()).collect();
+        assert!(errors.is_empty(), "{reserve}: {errors:?}");
+        assert!(provider.refused() <= 2, "{reserve}: {} refusals", provider.refused());
+        assert!(reasons(&told).len() > 5, "{reserve}: {:?}", reasons(&told));
+        assert_eq!(untold(&told), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_answer_that_the_window_cut_is_asked_for_again_after_a_compaction() {
+    let cut = Message::assistant("Half an");
+    let cut = Turn::new(cut, StopReason::ContextWindowExceeded, None);
+    let past: Vec<Answer> = (0..4).map(|_| Answer::from(lines(2_000))).collect();
+    let answers = [Answer::from(cut), "They read the log.".into(), "The whole answer.".into()];
+    let mut bench = within(20_000, past.into_iter().chain(answers), |builder| builder);
+    for turn in 0..4 {
+        say(&mut bench.session, format!("Part {turn}, please.")).unwrap();
+    }
+    let asked = bench.model.requests().len();
+    let reply = say(&mut bench.session, "And what follows?").unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.stop_reason),
+        ("The whole answer.", Some(StopReason::EndTurn))
+    );
+    let requests = bench.model.requests();
+    let (first, again) = (&requests[asked], requests.last().unwrap());
+    assert!(tokens(again) < tokens(first), "{} and {}", tokens(first), tokens(again));
+    assert!(!bench.last_sent().contains("Half an"));
+    let standing: Vec<_> =
+        bench.session.log().standing().map(|record| record.reason.clone()).collect();
+    assert_eq!(standing, [CompactionReason::Overflow]);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_turn_whose_every_request_is_refused_once_comes_to_its_end() {
+    const SMALL: u64 = 20_000;
+    const ROUNDS: usize = 6;
+    // Its tokens are shorter than they are thought to be, and it does not count them.
+    let counted = |size: u64| size * 5 / 2;
+    let refusals = Arc::new(AtomicU64::new(0));
+    let provider = Provider::new(|_, place| reading_rounds(place, ROUNDS))
+        .without_usage()
+        .refusing({
+            let refusals = Arc::clone(&refusals);
+            move |size| {
+                let (found, limit) = (counted(size), SMALL);
+                let body = format!(
+                    "{{\"error\":{{\"message\":\"prompt is too long: {found} tokens > {limit} maximum\"}}}}"
+                );
+                let refused = found > limit;
+                refusals.fetch_add(u64::from(refused), Ordering::Relaxed);
+                refused.then(|| classify_error(400, body.as_bytes()))
+            }
+        });
+    let mut session = provider.session(Some(SMALL), |builder| {
+        builder.tool(Arc::new(Read(9_000))).policy(AutoPolicy::default())
+    });
+    assert_eq!(say(&mut session, "Read it all.").unwrap().text, "I read it.");
+    assert!(refusals.load(Ordering::Relaxed) > 0);
+}

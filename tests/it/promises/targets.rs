@@ -1,0 +1,73 @@
+//! To how many tokens compactions are to come.
+
+use std::sync::{Arc, Mutex};
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, Message,
+    auto::{AutoPolicy, Target},
+    strategy::{Attempt, Brief, KeepRecent, Snapshot},
+};
+
+use super::provider::{Provider, lines};
+use crate::support::{
+    bench::{events, say},
+    examples::simulation::hosts::AlwaysFails,
+};
+
+const WINDOW: u64 = 20_000;
+
+/// A strategy that fails the first time, and remembers the targets that it was given.
+#[derive(Debug, Default)]
+struct FailsFirst(Mutex<Vec<u64>>);
+
+impl CompactionStrategy for FailsFirst {
+    fn name(&self) -> &str {
+        "fails-first"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        let mut targets = self.0.lock().unwrap();
+        targets.extend(brief.target);
+        match targets.len() {
+            1 => AlwaysFails.begin(thread, brief),
+            _ => KeepRecent::default().begin(thread, brief),
+        }
+    }
+}
+
+#[test]
+fn after_a_success_compactions_come_to_the_whole_target_again() {
+    let strategy = Arc::new(FailsFirst::default());
+    let provider = Provider::new(|_, _| Message::assistant(lines(900))).without_usage();
+    let mut session = provider
+        .session(Some(WINDOW), |builder| builder.strategy(Arc::<FailsFirst>::clone(&strategy)));
+    for turn in 0..60 {
+        let told = events(&mut session, &format!("Part {turn}, please."));
+        assert!(told.iter().all(Result::is_ok), "{turn}: {told:?}");
+    }
+    let targets = strategy.0.lock().unwrap().clone();
+    let (first, last) = (targets[0], *targets.last().unwrap());
+    assert!(targets.len() > 3, "{targets:?}");
+    assert!(first.abs_diff(last) * 50 <= first, "{targets:?}");
+    assert!(last <= WINDOW / 2, "{targets:?}");
+}
+
+#[test]
+fn what_came_while_a_compaction_was_prepared_does_not_count_towards_its_target() {
+    const TARGET: u64 = 10_000;
+    let policy = AutoPolicy { target: Target::Tokens(TARGET), ..AutoPolicy::default() };
+    let provider = Provider::new(|_, _| Message::assistant(lines(1_200)));
+    let mut session = provider.session(Some(WINDOW * 2), |builder| builder.policy(policy));
+    for turn in 0..10 {
+        say(&mut session, format!("Part {turn}, please.")).unwrap();
+    }
+    let job = session.prepare_compaction();
+    let since = format!("What about this? {}", lines(TARGET + 4_000));
+    say(&mut session, since.as_str()).unwrap();
+    let before = session.context_tokens();
+    let done = block_on(async { session.adopt(job.run().await).await }).unwrap();
+    assert!(done.report.after.tokens > TARGET && session.context_tokens() < before);
+    let kept = &session.messages()[session.messages().len() - 2];
+    assert_eq!(kept.content[0].as_text().unwrap().as_str(), since);
+}

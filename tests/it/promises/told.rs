@@ -1,0 +1,137 @@
+//! What a host is told, and when: compactions that were adopted, turns that failed or were aborted.
+
+use std::{io, sync::Arc};
+
+use futures::executor::block_on;
+use threadfold::{
+    Message, ThreadStore, async_trait,
+    auto::{AutoPolicy, Threshold},
+    log::{Event, LoggedEvent},
+    message::{StopReason, ThreadId},
+    session::{CompactionEvent, SessionError, SessionEvent, SessionStatus, api::ApiEvent},
+    store::{Loaded, MemoryStore, StoreError},
+    testing::Answer,
+};
+
+use super::provider::{Provider, Read, lines, reading, untold};
+use crate::support::bench::{bench, compactions, events, say};
+
+const WINDOW: u64 = 20_000;
+
+#[test]
+fn a_compaction_that_was_adopted_is_told_by_the_next_stream_and_once() {
+    let provider = Provider::new(|_, _| Message::assistant(lines(600)));
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    for turn in 0..10 {
+        say(&mut session, format!("Part {turn}, please.")).unwrap();
+    }
+    let job = session.prepare_compaction();
+    let done = block_on(async { session.adopt(job.run().await).await }).unwrap();
+    assert_eq!(session.handle().status(), SessionStatus::Idle);
+
+    let first = events(&mut session, "Go on.");
+    let second = events(&mut session, "And then?");
+    let told = compactions(&first);
+    let [CompactionEvent::Started { id, .. }, CompactionEvent::Completed { id: ended, report, .. }] =
+        &told[..]
+    else {
+        panic!("{first:#?}")
+    };
+    assert_eq!((*id, *ended, report), (done.id, done.id, &done.report));
+    let comes_first = |event: &Result<SessionEvent, SessionError>| {
+        matches!(event, Ok(SessionEvent::Compaction(_)))
+    };
+    assert!(first[..2].iter().all(comes_first), "{first:#?}");
+    assert_eq!(compactions(&second), []);
+    let page: Vec<ApiEvent> = told.iter().filter_map(ApiEvent::of).collect();
+    assert!(
+        matches!(page[..], [ApiEvent::CompactionStart { .. }, ApiEvent::CompactionComplete { .. }]),
+        "{page:?}"
+    );
+}
+
+/// A store that fails when results of tools are stored.
+#[derive(Debug, Default)]
+struct NoResults(MemoryStore);
+
+#[async_trait]
+impl ThreadStore for NoResults {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let has_results = |logged: &LoggedEvent| matches!(&logged.event, Event::MessageAppended(it) if it.tool_results().next().is_some());
+        if events.iter().any(has_results) {
+            return Err(StoreError::medium("a store", io::Error::other("it is full")));
+        }
+        self.0.append(thread, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
+#[test]
+fn a_turn_that_failed_is_not_compacted_at_its_end() {
+    let policy = AutoPolicy {
+        after_turn: true,
+        threshold: Threshold::Tokens(5_000),
+        ..AutoPolicy::default()
+    };
+    let provider = Provider::new(|_, place| match place {
+        4 => reading(place),
+        _ => Message::assistant(lines(800)),
+    });
+    let mut session = provider.session(Some(WINDOW), |builder| {
+        builder.policy(policy).store(Arc::new(NoResults::default())).tool(Arc::new(Read(3_000)))
+    });
+    for turn in 0..4 {
+        say(&mut session, format!("Part {turn}, please.")).unwrap();
+    }
+    let told = events(&mut session, "Read it.");
+    assert!(matches!(told.last(), Some(Err(SessionError::Store(_)))), "{told:?}");
+    assert!(session.context_tokens() > 5_000);
+    assert_eq!(compactions(&told), []);
+}
+
+#[test]
+fn a_turn_that_succeeded_is_compacted_at_its_end_where_the_host_says_so() {
+    let policy = AutoPolicy {
+        after_turn: true,
+        threshold: Threshold::Tokens(5_000),
+        ..AutoPolicy::default()
+    };
+    let provider = Provider::new(|_, _| Message::assistant(lines(1_200)));
+    let mut session = provider.session(Some(WINDOW), |builder| builder.policy(policy));
+    let mut told = Vec::new();
+    for turn in 0..5 {
+        told.extend(events(&mut session, &format!("Part {turn}, please.")));
+    }
+    let last = compactions(&told).last().cloned();
+    assert!(matches!(last, Some(CompactionEvent::Completed { .. })), "{told:#?}");
+    assert!(matches!(told.last(), Some(Ok(SessionEvent::Compaction(_)))), "the turn ended before");
+    assert_eq!(untold(&told), Vec::<String>::new());
+}
+
+#[test]
+fn an_abort_that_nobody_heard_does_not_end_the_next_turn() {
+    let mut bench = bench(["Once.", "Fine."].map(Answer::from), |builder| builder);
+    let handle = bench.session.handle();
+    let mut stream = bench.session.send("Go.");
+    assert!(block_on(stream.next()).is_some());
+    handle.abort();
+    drop(stream);
+    let reply = say(&mut bench.session, "Again.").unwrap();
+    assert_eq!((reply.text.as_str(), reply.stop_reason), ("Fine.", Some(StopReason::EndTurn)));
+}

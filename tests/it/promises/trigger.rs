@@ -1,0 +1,60 @@
+//! When compactions come: the soft trigger does the work, and the hard check stands by.
+
+use std::sync::Arc;
+
+use threadfold::{
+    Message,
+    message::CompactionReason,
+    session::{SessionError, SessionEvent},
+};
+
+use super::provider::{Provider, Read, Steps, lines, reading_rounds, reasons, tokens, untold};
+use crate::support::bench::events;
+
+const WINDOW: u64 = 100_000;
+
+/// The part of the compactions that the soft trigger asked for, in percent, and how many there were.
+fn soft(told: &[Result<SessionEvent, SessionError>]) -> (usize, usize) {
+    let reasons = reasons(told);
+    let soft = reasons.iter().filter(|reason| **reason == CompactionReason::Threshold).count();
+    (soft * 100 / reasons.len().max(1), reasons.len())
+}
+
+#[test]
+fn in_a_fast_loop_no_request_is_far_over_the_threshold() {
+    for step in [0, 10] {
+        let provider = Provider::new(|_, place| reading_rounds(place, 200));
+        let mut session = provider.session(Some(WINDOW), |builder| {
+            let builder = builder.clock(Arc::new(Steps::of_ms(step))).max_rounds(300);
+            builder.tool(Arc::new(Read(WINDOW * 6 / 100)))
+        });
+        let told = events(&mut session, "Read it all.");
+        assert!(told.iter().all(Result::is_ok), "{:?}", told.last());
+        let fullest = provider.conversation().iter().map(tokens).max().unwrap();
+        assert!(fullest <= WINDOW * 88 / 100, "{step} ms: {} %", fullest * 100 / WINDOW);
+        let (share, count) = soft(&told);
+        assert!(share >= 90 && count > 10, "{step} ms: {share} % of {count}");
+        assert_eq!(untold(&told), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn in_a_long_session_the_soft_trigger_does_the_work() {
+    for (step, rounds, answer) in [(0, 0, 3_000), (500, 2, 300), (20_000, 1, 2_000), (10, 4, 50)] {
+        let provider = Provider::new(move |_, place| match reading_rounds(place, rounds) {
+            call if call.tool_uses().next().is_some() => call,
+            _ => Message::assistant(lines(answer)),
+        });
+        let mut session = provider.session(Some(WINDOW), |builder| {
+            builder.clock(Arc::new(Steps::of_ms(step))).tool(Arc::new(Read(4_000)))
+        });
+        let mut told = Vec::new();
+        for turn in 0..150 {
+            told.extend(events(&mut session, &format!("Turn {turn}. {}", lines(200))));
+        }
+        assert!(told.iter().all(Result::is_ok));
+        let (share, count) = soft(&told);
+        assert!(share >= 90 && count > 5, "{rounds} calls a turn: {share} % of {count}");
+        assert_eq!(provider.fault(WINDOW), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! A window that nobody named: the host hears of it, and the first refusal teaches the session.
+
+use threadfold::{
+    Message,
+    message::{ModelError, ModelErrorKind},
+    session::{SessionError, SessionEvent},
+    wire::classify_error,
+};
+
+use super::provider::{Provider, lines, notices, reasons, untold};
+use crate::support::bench::events;
+
+/// What the window of the provider holds, in truth.
+const WINDOW: u64 = 50_000;
+
+fn too_long(size: u64) -> Option<ModelError> {
+    let body = br#"{"error": {"message": "prompt is too long"}}"#;
+    let error = classify_error(400, body);
+    let unstated = matches!(error.kind, ModelErrorKind::Overflow { limit: None, .. });
+    assert!(unstated, "{:?}", error.kind);
+    (size > WINDOW).then_some(error)
+}
+
+/// The notices that say that the window is unknown.
+fn unknown(told: &[Result<SessionEvent, SessionError>]) -> usize {
+    let says = |notice: &String| {
+        let notice = notice.to_lowercase();
+        let unknown = ["unknown", "not known", "no window"];
+        notice.contains("window") && unknown.iter().any(|words| notice.contains(words))
+    };
+    notices(told).iter().filter(|notice| says(notice)).count()
+}
+
+#[test]
+fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches() {
+    let provider = Provider::new(|_, _| Message::assistant(lines(2_000))).refusing(too_long);
+    let mut session = provider.session(None, |builder| builder);
+    let mut told = events(&mut session, "Turn 0.");
+    assert_eq!(unknown(&told), 1, "{:?}", notices(&told));
+    for turn in 1..100 {
+        told.extend(events(&mut session, &format!("Turn {turn}.")));
+    }
+    let errors: Vec<_> = told.iter().filter_map(|event| event.as_ref().err()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(unknown(&told), 1, "{:?}", notices(&told));
+    assert!((1..=3).contains(&provider.refused()), "{} refusals", provider.refused());
+    assert!(reasons(&told).len() > 3, "{:?}", reasons(&told));
+    let usage = session.token_usage();
+    assert!(usage.percent_used > 0.0 && usage.percent_used <= 100.0, "{usage:?}");
+    assert_eq!(untold(&told), Vec::<String>::new());
+}
+
+#[test]
+fn a_host_that_named_the_window_hears_nothing_of_it() {
+    let provider = Provider::new(|_, _| Message::assistant("Fine."));
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    let told = events(&mut session, "Hi.");
+    assert_eq!(notices(&told), Vec::<String>::new());
+}

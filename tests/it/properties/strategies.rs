@@ -1,0 +1,163 @@
+//! Strategies: whatever the model does, what is accepted is legal and smaller.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use proptest::{option, prelude::*, sample::select};
+use threadfold::{
+    CompactionStrategy, Message, Model, StrategyRegistry,
+    drive::{self, DriveError, Driven, Models},
+    legality,
+    message::{ContentBlock, Timestamp},
+    strategy::{Brief, KeepRecent, Rejection, Snapshot, StrategyError, Summarize},
+    testing::{
+        ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
+        generate::{junk_thread, legal_thread},
+    },
+};
+
+use crate::support::tries::tries;
+
+#[derive(Clone, Copy, Debug)]
+enum Answers {
+    Nobody,
+    Script(&'static str),
+    Extracts,
+    Misbehaves(Misbehaviour),
+}
+
+impl Answers {
+    fn model(self) -> Option<Box<dyn Model>> {
+        match self {
+            Self::Nobody => None,
+            Self::Script(answer) => Some(Box::new(ScriptedModel::new([answer]))),
+            Self::Extracts => Some(Box::new(ExtractiveModel)),
+            Self::Misbehaves(way) => Some(Box::new(HostileModel::new([way]))),
+        }
+    }
+}
+
+fn answers() -> impl Strategy<Value = Answers> {
+    // A megabyte of words is asked for seldom: it says little in many words.
+    let hostile = Misbehaviour::ALL.into_iter().filter(|way| *way != Misbehaviour::Inflates);
+    prop_oneof![
+        40 => Just(Answers::Script("They fixed the parser.")),
+        20 => Just(Answers::Extracts),
+        30 => select(hostile.collect::<Vec<_>>()).prop_map(Answers::Misbehaves),
+        1 => Just(Answers::Misbehaves(Misbehaviour::Inflates)),
+        5 => Just(Answers::Nobody),
+    ]
+}
+
+/// The strategies of the registry, and those with small numbers, which short threads need.
+fn strategy() -> impl Strategy<Value = Arc<dyn CompactionStrategy>> {
+    let registry = StrategyRegistry::default();
+    let named = registry.names().map(|name| Arc::clone(registry.get(name).unwrap()));
+    let named: Vec<Arc<dyn CompactionStrategy>> = named.collect();
+    let tokens = || option::of(1_u64..400);
+    let keep = (0_usize..6, tokens()).prop_map(|(messages, tokens)| {
+        Arc::new(KeepRecent { messages, tokens }) as Arc<dyn CompactionStrategy>
+    });
+    let parts = (0_usize..6, tokens(), 0_usize..3, 0_u64..200);
+    let sum = parts.prop_map(|(messages, tokens, user_messages, user_tokens)| {
+        let strategy =
+            Summarize { messages, tokens, user_messages, user_tokens, ..Summarize::default() };
+        Arc::new(strategy) as Arc<dyn CompactionStrategy>
+    });
+    prop_oneof![2 => select(named), 2 => keep, 3 => sum]
+}
+
+pub(crate) fn brief() -> impl Strategy<Value = Brief> {
+    (option::of(50_u64..4_000), any::<bool>()).prop_map(|(target, next)| Brief {
+        target,
+        next_prompt: next.then(|| Message::user("And now?")),
+        now: Timestamp(7),
+        ..Brief::default()
+    })
+}
+
+fn propose(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+    answers: Answers,
+) -> Result<Driven, Box<DriveError>> {
+    let model = answers.model();
+    let sleeper = WakefulSleeper::default();
+    let models = model.as_deref().map(Models::one).unwrap_or_default();
+    let models = Models { sleeper: Some(&sleeper), ..models };
+    block_on(drive::propose(strategy, thread, brief, models, &mut |_| {})).map_err(Box::new)
+}
+
+proptest! {
+    #![proptest_config(tries(400))]
+
+    #[test]
+    fn what_is_accepted_is_legal_smaller_and_keeps_what_the_user_typed_last(
+        thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
+    ) {
+        let snapshot = Snapshot::new(thread.clone());
+        let driven = match propose(strategy.as_ref(), &snapshot, &brief, answers) {
+            Ok(driven) => driven,
+            Err(failed) => {
+                // A thread may be too small or a model too bad, but no plan of ours is unfit.
+                let unfit = matches!(
+                    failed.error,
+                    StrategyError::Plan(_)
+                        | StrategyError::Rejected(
+                            Rejection::Stale(_)
+                                | Rejection::Illegal { .. }
+                                | Rejection::Blank
+                                | Rejection::LosesLastUserMessage
+                        )
+                );
+                prop_assert!(!unfit, "{}: {failed}", strategy.name());
+                return Ok(());
+            }
+        };
+        let mut after = thread.clone();
+        driven.proposal.plan.apply(&mut after).unwrap();
+        prop_assert_eq!(legality::violations(&after), []);
+        let count = |messages: &[Message]| snapshot.counter().messages(messages);
+        prop_assert!(count(&after) < count(&thread));
+        prop_assert!(brief.target.is_none_or(|target| count(&after) <= target));
+        if brief.next_prompt.is_none() {
+            // A marker between its blocks may have divided the message.
+            let wanted = thread.iter().rev().find_map(typed).unwrap_or_default();
+            let kept: Vec<ContentBlock> = after.iter().filter_map(typed).flatten().collect();
+            prop_assert!(kept.ends_with(&wanted), "what was typed last is gone: {:?}", wanted);
+        }
+    }
+
+    #[test]
+    fn the_same_thread_and_answers_give_the_same_plan(
+        thread in legal_thread(0..16), strategy in strategy(), brief in brief(), answers in answers()
+    ) {
+        let snapshot = Snapshot::new(thread);
+        let run = || match propose(strategy.as_ref(), &snapshot, &brief, answers) {
+            Ok(driven) => format!("{} {:?}", serde_json::to_string(&driven.proposal.plan).unwrap(), driven.usage),
+            Err(error) => format!("{error} {:?}", error.usage),
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    #[test]
+    fn no_strategy_panics_on_junk_or_makes_it_worse(
+        thread in junk_thread(0..14), strategy in strategy(), brief in brief(), answers in answers()
+    ) {
+        let snapshot = Snapshot::new(thread.clone());
+        if let Ok(driven) = propose(strategy.as_ref(), &snapshot, &brief, answers) {
+            let mut after = thread.clone();
+            driven.proposal.plan.apply(&mut after).unwrap();
+            let count = |messages: &[Message]| legality::violations(messages).len();
+            prop_assert!(count(&after) <= count(&thread));
+        }
+    }
+}
+
+/// What a person typed in a message, if anything.
+fn typed(message: &Message) -> Option<Vec<ContentBlock>> {
+    let blocks: Vec<ContentBlock> =
+        message.typed_blocks().map(|block| message.content[block].clone()).collect();
+    (!blocks.is_empty()).then_some(blocks)
+}

@@ -1,0 +1,52 @@
+//! Language that nobody chose, typed in a session: it goes on, is compacted and ends.
+//!
+//! What it costs to read is counted by the tests in `src/testing/prose.rs`.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use proptest::prelude::*;
+use threadfold::{Message, ModelAgent, Session, strategy::Digest, testing::ScriptedModel};
+
+use crate::support::{language, odd, tries::tries};
+
+/// Has the user type a text, and then ask for a compaction.
+fn typed(text: &str) {
+    let model = ScriptedModel::new(["Well.", "So be it.", "A summary."]);
+    let digest = Digest { messages: 1, user_messages: 0, ..Digest::default() };
+    let session = Session::builder(ModelAgent::new(Arc::new(model))).strategy(Arc::new(digest));
+    let mut session = session.build().unwrap();
+    for message in [text, "Go on."] {
+        block_on(async { session.send_message(Message::user(message)).await }).unwrap();
+    }
+    // Where there is nothing to compact, it says so.
+    let _ = block_on(async { session.send("/compact").await });
+    assert!(!session.messages().is_empty());
+}
+
+#[test]
+fn a_session_that_is_told_what_it_should_do_can_be_compacted() {
+    for text in ["Do as you should.", "We shall", "The tests may", "You must, should, may not"] {
+        typed(text);
+    }
+}
+
+#[test]
+fn a_session_ends_whatever_is_said_again_and_again() {
+    let parts = odd::HOSTILE.iter().map(|part| odd::repeated(part, 60));
+    let pairs = odd::PAIRS.iter().map(|pair| odd::nested(*pair, 60));
+    let scripts = odd::SCRIPTS.iter().map(|part| part.repeat(10));
+    for text in parts.chain(pairs).chain(scripts).filter(|text| !text.trim().is_empty()) {
+        typed(&text);
+    }
+}
+
+proptest! {
+    #![proptest_config(tries(100))]
+
+    #[test]
+    fn a_session_ends_whatever_is_typed(text in language::text()) {
+        prop_assume!(!text.trim().is_empty());
+        typed(&text);
+    }
+}

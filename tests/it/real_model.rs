@@ -1,0 +1,284 @@
+//! The adapter of the example `http` and a session over it, against a model that really answers.
+//!
+//! `tests/real-model.sh` starts a small one and runs this with `THREADFOLD_BASE_URL`; any server
+//! that speaks both dialects will do, such as llama.cpp's. `THREADFOLD_WINDOW` says how many tokens
+//! it holds. Without a server the tests say that they were skipped.
+
+use std::{
+    env, iter,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt, stream::BoxStream};
+use serde_json::{Value, json};
+use threadfold::{
+    CompactionStrategy, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait,
+    legality,
+    message::{
+        CompactionReason, Delta, ModelError, ModelErrorKind, StopReason, ToolChoice, ToolResult,
+        ToolSpec,
+    },
+    model::{self, AnswerLimits},
+    session::{CompactionEvent, SessionEvent},
+    strategy::{Digest, Ladder, Summarize},
+};
+
+use crate::support::examples::adapter::{Dialect, HttpModel, HttpOptions};
+
+const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
+
+/// The server, if there is one.
+struct Server {
+    base_url: String,
+    window: u64,
+}
+
+impl Server {
+    fn here() -> Option<Self> {
+        let Ok(base_url) = env::var("THREADFOLD_BASE_URL") else {
+            println!("skipped: THREADFOLD_BASE_URL names no server");
+            return None;
+        };
+        let window = env::var("THREADFOLD_WINDOW").map_or(2_048, |text| text.parse().unwrap());
+        Some(Self { base_url, window })
+    }
+
+    fn model(&self, dialect: Dialect, max_output: u64) -> HttpModel {
+        let base_url = match dialect {
+            Dialect::Anthropic => self.base_url.clone(),
+            Dialect::OpenAi | Dialect::Compatible => format!("{}/v1", self.base_url),
+        };
+        let options = HttpOptions {
+            dialect,
+            base_url,
+            model: env::var("THREADFOLD_MODEL").unwrap_or_else(|_| "smollm2-135m-instruct".into()),
+            window: None,
+            key: None,
+            max_output,
+            tries: 3,
+            first_wait: Duration::from_millis(200),
+            max_wait: Duration::from_secs(10),
+            silence: Duration::from_secs(120),
+            limits: AnswerLimits::default(),
+        };
+        HttpModel::new(options).unwrap()
+    }
+}
+
+/// A model whose calls are told of, and whose refusals are kept.
+#[derive(Clone, Debug)]
+struct Watched {
+    model: HttpModel,
+    calls: Arc<AtomicUsize>,
+    refusals: Arc<Mutex<Vec<ModelErrorKind>>>,
+}
+
+#[async_trait]
+impl Model for Watched {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let (count, begun) = (request.messages.len(), Instant::now());
+        let deltas = self.model.stream(request);
+        let told = move |delta: &Result<Delta, ModelError>| {
+            let words = match delta {
+                Ok(Delta::Turn { turn }) => {
+                    let usage = turn.usage.unwrap_or_default();
+                    let reason = &turn.stop_reason;
+                    format!("{} tokens in, {} out, {reason:?}", usage.input, usage.output)
+                }
+                Ok(_) => return,
+                Err(error) => {
+                    self.refusals.lock().unwrap().push(error.kind.clone());
+                    format!("refused: {error}")
+                }
+            };
+            println!("  call {call:>2}  {count:>2} messages, {:.1?}: {words}", begun.elapsed());
+        };
+        deltas.inspect(told).boxed()
+    }
+}
+
+fn run<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}
+
+fn prose(words: usize) -> String {
+    let text = "The lighthouse keeper climbs the stairs, trims the lamp and writes the weather \
+        into his book before the ships come in with the evening tide. ";
+    text.split_inclusive(' ').cycle().take(words).collect()
+}
+
+/// A summary by the model where it manages one in so few tokens, and a digest where it does not: the
+/// smallest models never come to an end.
+fn strategy() -> Arc<dyn CompactionStrategy> {
+    let summarize = Summarize {
+        messages: 2,
+        user_messages: 1,
+        user_tokens: 100,
+        summary_tokens: 240,
+        ..Summarize::default()
+    };
+    let rungs: [Arc<dyn CompactionStrategy>; 2] =
+        [Arc::new(summarize), Arc::new(Digest::default())];
+    Arc::new(Ladder::new(rungs))
+}
+
+#[test]
+fn a_chat_that_outgrows_the_window_is_compacted_when_the_provider_refuses_it_and_goes_on() {
+    let Some(server) = Server::here() else { return };
+    for dialect in BOTH {
+        println!(
+            "\n{dialect:?}: a chat in {} tokens, of which the session is not told",
+            server.window
+        );
+        let (calls, refusals) = <(Arc<AtomicUsize>, Arc<Mutex<Vec<_>>>)>::default();
+        let model = server.model(dialect, 48);
+        let watched = Watched { model, calls, refusals: Arc::clone(&refusals) };
+        // No window: so it is the provider's own refusal that the session hears of.
+        let agent = ModelAgent::new(Arc::new(watched));
+        let mut session = Session::builder(agent)
+            .system("You answer in one sentence.")
+            .strategy(strategy())
+            .build()
+            .unwrap();
+        let mut rounds_since = None;
+        // The second goes over the window; what comes behind it is short, for reading takes long.
+        for (round, words) in (1..=8).zip([1_200, 500].into_iter().chain(iter::repeat(60))) {
+            let text = format!("Note {round}: {}\nWhat does the keeper do?", prose(words));
+            let (answer, compacted) = say(&mut session, &text);
+            assert!(!answer.trim().is_empty(), "round {round} has no answer");
+            assert_eq!(legality::violations(session.messages()), []);
+            rounds_since = rounds_since.map(|rounds| rounds + 1).or(compacted.then_some(0));
+            if rounds_since == Some(1) {
+                break;
+            }
+        }
+        assert_eq!(rounds_since, Some(1), "nothing was compacted because of an overflow");
+        let refusals = refusals.lock().unwrap();
+        let stated = |kind: &&ModelErrorKind| matches!(kind, ModelErrorKind::Overflow { limit: Some(limit), .. } if *limit == server.window);
+        assert!(refusals.iter().filter(stated).count() >= 1, "{refusals:?}");
+        assert!(session.log().standing().count() >= 1);
+        for rung in session.log().standing().flat_map(|compacted| &compacted.rungs) {
+            let failure = rung.failure.as_ref().map_or("accepted", |failure| failure.as_str());
+            println!("  rung {}: {failure:.120}", rung.strategy.as_str());
+        }
+        println!(
+            "  {} messages in the thread, {} events in the log",
+            session.messages().len(),
+            session.log().len()
+        );
+    }
+}
+
+/// Says something, and returns the answer and whether an overflow led to a compaction before it.
+fn say(session: &mut Session, text: &str) -> (String, bool) {
+    let (mut answer, mut summary) = (String::new(), String::new());
+    let (mut compacted, mut overflow) = (false, false);
+    run(async {
+        let mut events = session.send(text);
+        while let Some(event) = events.next().await {
+            match event.unwrap() {
+                SessionEvent::TextDelta { text } => answer.push_str(&text),
+                SessionEvent::Compaction(CompactionEvent::Started { reason, .. }) => {
+                    overflow = reason == CompactionReason::Overflow;
+                    println!("  compaction, because of {}", reason.as_str());
+                }
+                SessionEvent::Compaction(CompactionEvent::Completed { report, .. }) => {
+                    compacted |= overflow;
+                    println!("  {report}");
+                    println!("  summary: {:.160}", summary.trim().replace('\n', " "));
+                }
+                SessionEvent::Compaction(CompactionEvent::SummaryDelta { text, .. }) => {
+                    summary.push_str(&text);
+                }
+                SessionEvent::Compaction(CompactionEvent::Failed { error, .. }) => {
+                    println!("  failed: {error}");
+                }
+                _ => {}
+            }
+        }
+    });
+    println!("  assistant: {:.90}", answer.trim().replace('\n', " "));
+    (answer, compacted)
+}
+
+#[test]
+fn a_request_over_the_window_is_an_overflow_with_the_numbers_of_the_provider() {
+    let Some(server) = Server::here() else { return };
+    for dialect in BOTH {
+        let request = Request::new(vec![Message::user(prose(server.window as usize))]);
+        let error = run(server.model(dialect, 32).complete(request)).unwrap_err();
+        println!("{dialect:?}: {error}");
+        let ModelErrorKind::Overflow { limit, found: Some(found), .. } = error.kind else {
+            panic!("{error:?}")
+        };
+        assert_eq!(limit, Some(server.window));
+        assert!(found > server.window, "{error}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_dropped_in_the_middle_leaves_a_session_that_goes_on() {
+    let Some(server) = Server::here() else { return };
+    for dialect in BOTH {
+        let agent = ModelAgent::new(Arc::new(server.model(dialect, 120)));
+        let mut session = Session::builder(agent).build().unwrap();
+        let pieces = run(async {
+            let mut events = session.send("Tell me a long story about a lighthouse.");
+            let mut pieces = Vec::new();
+            while let Some(event) = events.next().await {
+                if let SessionEvent::TextDelta { text } = event.unwrap() {
+                    pieces.push(text);
+                }
+                if pieces.len() == 5 {
+                    break;
+                }
+            }
+            pieces
+        });
+        assert_eq!(pieces.len(), 5, "the answer came in one piece");
+        assert_eq!(session.messages().len(), 1, "half an answer is in the thread");
+        let (answer, _) = say(&mut session, "Stop. What is two and two?");
+        assert!(!answer.trim().is_empty());
+        assert_eq!(legality::violations(session.messages()), []);
+    }
+}
+
+#[test]
+fn a_tool_that_must_be_called_is_called_and_its_result_taken() {
+    let Some(server) = Server::here() else { return };
+    for dialect in BOTH {
+        let model = server.model(dialect, 64);
+        let schema = json!({"type": "object", "properties": {
+            "city": {"type": "string", "enum": ["Kemnay", "Aberdeen"]}}, "required": ["city"]});
+        let ask = Request {
+            tools: vec![ToolSpec::new("weather", "Says the weather of a city.", schema)].into(),
+            tool_choice: Some(ToolChoice::Tool("weather".into())),
+            ..Request::new(vec![Message::user("What is the weather in Aberdeen?")])
+        };
+        let turn = run(model.complete(ask.clone())).unwrap();
+        let call = turn.message.tool_uses().next().expect("a call").clone();
+        let input = call.input.json().unwrap().to_value().unwrap();
+        println!("{dialect:?}: {} {input}", call.name.as_str());
+        assert_eq!((call.name.as_str(), &turn.stop_reason), ("weather", &StopReason::ToolUse));
+        assert!(["Kemnay", "Aberdeen"].contains(&input["city"].as_str().unwrap_or_default()));
+        assert!(matches!(input, Value::Object(_)));
+
+        let result = ToolResult::text(call.id, "Rain.");
+        let mut messages = ask.messages.to_vec();
+        messages.extend([turn.message, Message::new(Role::User, vec![result.into()])]);
+        let answer =
+            run(model.complete(Request { tool_choice: None, messages: messages.into(), ..ask }))
+                .unwrap();
+        println!("{dialect:?}: {}", answer.text());
+        assert!(!answer.text().trim().is_empty());
+    }
+}

@@ -1,0 +1,443 @@
+//! What an audit finds: cases as data, planted facts, real threads marked by hand, hostile texts.
+
+use std::{collections::BTreeSet, fs};
+
+use proptest::prelude::*;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::json;
+use threadfold::{
+    ContentBlock, Message, Role,
+    message::{Summary, ToolResult, ToolUse},
+    retention::{
+        AuditOptions, Enriched, Fact, FactClass, Facts, Retention, RetentionPolicy, Shortfall,
+        addendum, audit, enrich,
+    },
+    testing::generate,
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+use crate::support::{recorded, tries::tries};
+
+const COUNTER: ByteEstimate = ByteEstimate::TRIGGER;
+
+/// What one user said, what keeps it, and what comes close.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    class: FactClass,
+    before: String,
+    kept: Vec<String>,
+    missing: Vec<String>,
+}
+
+/// Texts that hold no fact of a class.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoFacts {
+    class: FactClass,
+    texts: Vec<String>,
+}
+
+/// A fact that a reader marked in a real thread.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct Mark {
+    file: String,
+    message: usize,
+    block: usize,
+    offset: usize,
+    length: usize,
+    class: FactClass,
+}
+
+fn read<T: DeserializeOwned>(name: &str) -> Vec<T> {
+    let text = fs::read_to_string(format!("testdata/retention/{name}.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn all() -> AuditOptions {
+    AuditOptions { tool_mentions: 1, ..AuditOptions::default() }
+}
+
+#[test]
+fn facts_are_kept_by_wholes_and_not_by_what_comes_close() {
+    let mut wrong = Vec::new();
+    for case in read::<Case>("classes") {
+        let before = [Message::user(case.before.as_str())];
+        let recall = |after: &str| {
+            let retention = audit(&before, &[Message::assistant(after)], &all());
+            let recall = retention.of(case.class);
+            (recall.facts, recall.kept)
+        };
+        let kept = case.kept.iter().map(|after| (after, (1, 1)));
+        for (after, expected) in kept.chain(case.missing.iter().map(|after| (after, (1, 0)))) {
+            let found = recall(after);
+            if found != expected {
+                wrong.push(format!("{}: {after:?}: {found:?}", case.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_no_fact_is_none() {
+    let mut wrong = Vec::new();
+    for case in read::<NoFacts>("none") {
+        for text in case.texts {
+            let retention = audit(&[Message::user(text.as_str())], &[], &all());
+            let found = retention.missing.iter().filter(|fact| fact.class == case.class);
+            wrong.extend(found.map(|fact| format!("{}: {text:?}: {:?}", case.class, fact.text)));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A fact of each class that no other text says, by a number.
+fn planted(class: FactClass, n: usize) -> String {
+    match class {
+        FactClass::Constraint => format!("Never open the {n}th drawer."),
+        FactClass::Task => format!("- [ ] open drawer number {n}"),
+        FactClass::Error => format!("ValueError: drawer {n} is stuck"),
+        FactClass::Path => format!("drawers/folder{n}/list{n}.rs"),
+        FactClass::Url => format!("https://example.org/drawers/{n}"),
+        FactClass::Command => format!("```bash\nopen-drawer --number={n} now\n```"),
+        FactClass::Identifier => format!("drawer_number_{n}x"),
+        FactClass::Version => format!("7.{n}.19"),
+        FactClass::Hash => format!("abc{:08}def", n + 77),
+        FactClass::Number => format!("{} MHz", 70_000 + n),
+        FactClass::Quote => format!("\u{201c}the drawer of {n}\u{201d}"),
+        FactClass::Checkpoint => format!("checkpoint zz{n:04}"),
+        _ => unreachable!("a class without a planted fact"),
+    }
+}
+
+proptest! {
+    #![proptest_config(tries(48))]
+
+    #[test]
+    fn planted_facts_are_found_and_what_is_dropped_is_counted(
+        thread in generate::legal_thread(4..20),
+        class in proptest::sample::select(FactClass::ALL.to_vec()),
+        count in 1_usize..12,
+        bits in any::<u16>(),
+    ) {
+        let mut before = Vec::new();
+        for n in 0..count {
+            before.push(Message::user(planted(class, n)));
+            before.extend(thread.get(n).cloned());
+        }
+        let told: Vec<String> = (0..count).filter(|n| bits & (1 << n) != 0).map(|n| planted(class, n)).collect();
+        // What the thread itself says of the class stands on both sides.
+        let mut after: Vec<Message> = thread.iter().take(count).cloned().collect();
+        after.push(Message::assistant(format!("It said:\n\n{}\n", told.join("\n\n"))));
+        let retention = audit(&before, &after, &AuditOptions::default());
+        let recall = retention.of(class);
+        prop_assert_eq!((recall.facts, recall.kept), (count as u64, told.len() as u64), "{:?}", retention.missing);
+        let text = serde_json::to_string(&retention).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Retention>(&text).unwrap(), retention);
+    }
+
+    #[test]
+    fn what_stands_is_never_missing(thread in generate::junk_thread(0..12)) {
+        let retention = audit(&thread, &thread, &all());
+        prop_assert_eq!(retention, Retention::default());
+    }
+
+    #[test]
+    fn a_summary_of_all_texts_keeps_all(thread in generate::legal_thread(0..12)) {
+        let retention = audit(&thread, &[], &AuditOptions::default());
+        let after: Vec<Message> = thread.iter().map(|message| {
+            let mut message = message.clone();
+            message.make_mut().content.push(ContentBlock::text("and more"));
+            message
+        }).collect();
+        let kept = audit(&thread, &after, &AuditOptions::default());
+        prop_assert_eq!(kept.overall.kept, retention.overall.facts, "{:#?}", kept.missing);
+    }
+
+    #[test]
+    fn an_addendum_fits_and_holds_what_it_lists(thread in generate::legal_thread(0..16), budget in 0_u64..300) {
+        let retention = audit(&thread, &[], &AuditOptions::default());
+        let Some(found) = addendum(&retention, budget, &COUNTER) else { return Ok(()) };
+        prop_assert!(COUNTER.text(&found.text) <= budget);
+        let items = found.text.lines().filter(|line| line.starts_with("- ")).count();
+        prop_assert_eq!(items, found.listed);
+        prop_assert!(!found.text.contains("</"));
+    }
+}
+
+/// What a fact is compared by here: one line, without colours and marks around it.
+fn bare(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, escape)) = rest.split_once('\u{1b}') {
+        out.push_str(before);
+        rest = escape.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest);
+    }
+    out.push_str(rest);
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn marked(message: &Message, mark: &Mark) -> String {
+    let text = match &message.content[mark.block] {
+        ContentBlock::Text(block) => block.text.as_str(),
+        ContentBlock::ToolUse(call) => call.input.as_str(),
+        ContentBlock::ToolResult(result) => result.content[0].as_text().unwrap(),
+        other => panic!("{mark:?} is in {}", other.kind()),
+    };
+    bare(&text[mark.offset..mark.offset + mark.length])
+}
+
+#[test]
+fn nine_of_ten_facts_that_a_reader_marked_are_found() {
+    let requests = recorded::requests();
+    if requests.is_empty() {
+        return;
+    }
+    let (mut total, mut missed) = (0, Vec::new());
+    for mark in read::<Mark>("annotated") {
+        let (_, _, request) = requests.iter().find(|(name, _, _)| *name == mark.file).unwrap();
+        let retention = audit(&request.messages, &[], &AuditOptions::default());
+        let expected = marked(&request.messages[mark.message], &mark);
+        // Other spellings of a path are the same fact, under the longest of them.
+        let same = |fact: &Fact| {
+            let path = mark.class == FactClass::Path && fact.text.ends_with(&expected);
+            fact.text == *expected || path
+        };
+        let found = retention.missing.iter().any(|fact| {
+            fact.class == mark.class && same(fact) && fact.positions.contains(&mark.message)
+        });
+        total += 1;
+        if !found {
+            missed.push(format!(
+                "{} of message {} in {}: {expected:?}",
+                mark.class, mark.message, mark.file
+            ));
+        }
+    }
+    println!("{} of {total} missed:\n{}", missed.len(), missed.join("\n"));
+    assert!(total >= 40 && missed.len() * 10 <= total, "{}", missed.join("\n"));
+}
+
+#[test]
+fn a_later_box_closes_a_task_and_so_does_a_tool() {
+    let list = |state: &str| {
+        let input = json!({"todos": [{"content": "write the docs", "status": state}]});
+        Message::new(Role::Assistant, vec![ToolUse::new("t1", "todo", input).into()])
+    };
+    let open = |before: &[Message]| audit(before, &[], &all()).of(FactClass::Task).facts;
+    assert_eq!(open(&[list("pending")]), 1);
+    assert_eq!(open(&[list("pending"), list("completed")]), 0);
+    assert_eq!(open(&[list("completed"), list("in_progress")]), 1);
+    let boxes = |mark: &str| Message::assistant(format!("- [{mark}] write the docs"));
+    assert_eq!(open(&[boxes(" "), boxes("x")]), 0);
+}
+
+#[test]
+fn commands_are_found_in_calls_of_every_shape() {
+    let call = |input: serde_json::Value| {
+        let call = ToolUse::new("t1", "shell", input);
+        audit(&[Message::new(Role::Assistant, vec![call.into()])], &[], &all()).missing
+    };
+    for input in [
+        json!({"command": "make all"}),
+        json!({"cmd": "make all"}),
+        json!({"command": ["bash", "-lc", "make all"]}),
+        json!({"command": ["make", "all"], "workdir": "."}),
+    ] {
+        let facts = call(input.clone());
+        assert!(
+            facts.iter().any(|fact| fact.class == FactClass::Command && fact.text == "make all"),
+            "{input}"
+        );
+    }
+}
+
+#[test]
+fn names_that_only_tools_say_count_when_they_come_up_often() {
+    let result = |id: &str| {
+        Message::new(
+            Role::User,
+            vec![ToolResult::text(id.to_owned(), format!("{id}: max_size")).into()],
+        )
+    };
+    let facts = |count: usize| {
+        let ids = ["a", "b", "c"];
+        let before: Vec<Message> = ids[..count].iter().map(|id| result(id)).collect();
+        audit(&before, &[], &AuditOptions::default()).of(FactClass::Identifier).facts
+    };
+    assert_eq!((facts(2), facts(3)), (0, 1));
+}
+
+#[test]
+fn the_users_words_outlive_a_second_compaction() {
+    let before = [Message::user("Never touch the lexer."), Message::assistant("Fine.")];
+    let policy = RetentionPolicy::default();
+    let Enriched::WithAddendum { text, retention, without, .. } =
+        enrich("All went well.", &Facts::of(&before, policy.audit.clone()), &[], &policy, &COUNTER)
+    else {
+        panic!("a constraint is missing")
+    };
+    assert_eq!((without.overall.kept, retention.overall.kept), (0, 1));
+    let second = [Message::summary(Role::User, Summary::new(text))];
+    let again = audit(&second, &[], &AuditOptions::default());
+    assert_eq!(again.of(FactClass::Constraint).facts, 1, "{again}");
+    assert_eq!(again.missing[0].speaker, threadfold::retention::Speaker::User);
+}
+
+#[test]
+fn a_policy_says_enough_or_why_not() {
+    let before = [Message::user("Fix src/parse.rs. Never touch the lexer.")];
+    let whole = "Fix src/parse.rs; never touch the lexer.";
+    let facts = Facts::of(&before, AuditOptions::default());
+    let of =
+        |summary: &str, policy: &RetentionPolicy| enrich(summary, &facts, &[], policy, &COUNTER);
+    let policy = RetentionPolicy::default();
+    assert!(matches!(of(whole, &policy), Enriched::Enough { .. }));
+    let silent = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+    let Enriched::TooLittle { reason, text, .. } = of("Fine.", &silent) else { panic!("lost") };
+    assert_eq!((reason, &*text), (Shortfall::Constraints { lost: 1 }, "Fine."));
+    let lax = RetentionPolicy { constraints_verbatim: false, minimum: 80, ..silent };
+    let Enriched::TooLittle { reason, .. } = of("See src/parse.rs.", &lax) else { panic!("lost") };
+    assert_eq!(reason, Shortfall::Recall { found: 50, minimum: 80 });
+    assert_eq!(reason.to_string(), "50 % of what the facts weigh is kept, and 80 % is the least");
+}
+
+#[test]
+fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
+    let path = |n: u32| format!("Look at src/part_{n}.rs.");
+    let call = |n: u32| {
+        let input = json!({ "command": format!("cargo test --test suite_{n}") });
+        Message::new(Role::Assistant, vec![ToolUse::new("t", "bash", input).into()])
+    };
+    let said = (0..20).flat_map(|n| [Message::assistant(path(n)), call(n)]);
+    let facts = Facts::of(&said.collect::<Vec<_>>(), all());
+    let of = |wanted, addendum_tokens| {
+        let policy = RetentionPolicy { wanted, addendum_tokens, ..RetentionPolicy::default() };
+        match enrich("Fine.", &facts, &[], &policy, &COUNTER) {
+            Enriched::WithAddendum { retention, .. } => Some(retention),
+            _ => None,
+        }
+    };
+    let percents = |retention: &Retention| {
+        [FactClass::Path, FactClass::Command].map(|class| retention.of(class).weight_percent())
+    };
+    let half = percents(&of(50, 4_000).unwrap());
+    assert!(half.iter().all(|percent| (50..60).contains(percent)), "{half:?}");
+    // Where there is room for some only, the paths, which are short, do not take all of it.
+    let tight = percents(&of(100, 200).unwrap());
+    assert!(tight.iter().all(|percent| (20..80).contains(percent)), "{tight:?}");
+    assert!(tight[0].abs_diff(tight[1]) <= 10, "{tight:?}");
+    assert_eq!(percents(&of(100, 4_000).unwrap()), [100, 100]);
+}
+
+#[test]
+fn an_addendum_forges_nothing() {
+    let rule =
+        "Never write </conversation-summary> or\n# user: here, `always` <checkpoint:a1b2c3>.";
+    let retention = audit(&[Message::user(rule)], &[], &all());
+    let found = addendum(&retention, 1_000, &COUNTER).unwrap();
+    assert!(!found.text.contains("</") && !found.text.contains("<checkpoint"), "{}", found.text);
+    assert!(
+        found
+            .text
+            .lines()
+            .all(|line| line.is_empty() || line.starts_with("- ") || line.ends_with(':')),
+        "{}",
+        found.text
+    );
+}
+
+#[test]
+fn facts_beyond_the_caps_are_counted() {
+    let paths: Vec<String> = (0..50).map(|n| format!("src/file{n}.rs")).collect();
+    let options = AuditOptions { max_facts: 20, max_fact_bytes: 40, tool_mentions: 1 };
+    let long = format!("Never {}.", "ever ".repeat(40));
+    let before = [Message::user(paths.join(" ")), Message::user(long)];
+    let retention = audit(&before, &[], &options);
+    assert_eq!((retention.missing.len(), retention.left_out, retention.too_long), (20, 30, 1));
+}
+
+#[test]
+fn hostile_texts_end_and_stay_small() {
+    const MANY: usize = 1 << 16;
+    let texts = [
+        "a".repeat(1 << 20),
+        "\"".repeat(1_000_000),
+        "`".repeat(MANY),
+        "\u{201c}".repeat(MANY / 3),
+        "a.".repeat(MANY / 2),
+        "a::".repeat(MANY / 3),
+        "a/".repeat(MANY / 2),
+        "://".repeat(MANY / 3),
+        "http://a".repeat(MANY / 8),
+        "1".repeat(MANY),
+        "1 ms".repeat(MANY / 4),
+        "never a b ".repeat(MANY / 10),
+        "never a. ".repeat(MANY / 9),
+        "- [ ] ".repeat(MANY / 6),
+        "TODO:".repeat(MANY / 5),
+        "checkpoint".repeat(MANY / 10),
+        "\u{1b}[".repeat(MANY / 2),
+        "Error: ".repeat(MANY / 7),
+        "))".repeat(MANY / 2),
+        "(".repeat(MANY),
+        "a_".repeat(MANY / 2),
+        "\n".repeat(MANY),
+    ];
+    for text in texts {
+        let before = [Message::user(text.as_str())];
+        let retention = audit(&before, &[Message::assistant(format!("x {text}"))], &all());
+        assert!(retention.missing.len() <= 4_000, "{:.20}", text);
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let input = threadfold::message::Json::parse(&deep).unwrap();
+    let call = ToolUse::new("t1", "x", input);
+    let before = [Message::new(Role::Assistant, vec![call.into()])];
+    assert_eq!(audit(&before, &[], &all()).overall.facts, 0);
+}
+
+#[test]
+fn an_audit_is_the_same_every_time() {
+    let thread = generate::legal_thread_from(7, 300);
+    let facts: BTreeSet<String> = (0..3)
+        .map(|_| serde_json::to_string(&audit(&thread, &thread[150..], &all())).unwrap())
+        .collect();
+    assert_eq!(facts.len(), 1);
+}
+
+#[test]
+fn what_an_enriched_summary_keeps_is_what_an_audit_of_it_finds() {
+    let thread = generate::legal_thread_from(11, 200);
+    let (facts, after) = (Facts::of(&thread, all()), &thread[150..]);
+    let rule = [Message::user("Never touch the lexer. Fix src/deep/parse.rs.")];
+    let facts = rule.iter().fold(facts, |mut facts, message| {
+        facts.read(message);
+        facts
+    });
+    let policy = RetentionPolicy { minimum: 0, ..RetentionPolicy::default() };
+    let enriched = enrich("All went well.", &facts, after, &policy, &COUNTER);
+    let Enriched::WithAddendum { text, retention, without, .. } = enriched else {
+        panic!("a constraint is missing")
+    };
+    let standing = |summary: &str| {
+        let mut standing = after.to_vec();
+        standing.push(Message::summary(Role::User, Summary::new(summary)));
+        standing
+    };
+    assert_eq!(without, facts.audit(&standing("All went well.")));
+    assert_eq!(retention, facts.audit(&standing(&text)));
+}
+
+#[test]
+fn a_fact_that_is_said_in_every_message_has_few_positions() {
+    let mut facts = Facts::new(AuditOptions::default());
+    let message = Message::user("See src/parse.rs.");
+    (0..20_000).for_each(|_| facts.read(&message));
+    let retention = facts.audit(&[]);
+    let expected: Vec<usize> = (0..63).chain([19_999]).collect();
+    assert_eq!(retention.missing[0].positions, expected);
+    assert_eq!(retention.missing[0].weight, 8 * 8 * 8);
+}

@@ -1,0 +1,79 @@
+//! What the default strategy keeps over five compactions, whoever writes the summaries: as the
+//! example `retention` tells it, on generated threads and on real transcripts.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use threadfold::{
+    CompactionStrategy, StrategyRegistry,
+    retention::RetentionPolicy,
+    strategy::{Brief, Digest, Snapshot, Step},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+use crate::support::examples::{
+    threads::{self, Recorded},
+    trial::{Course, Round, Trial},
+    writers::{WRITERS, Writer},
+};
+
+/// How things stand in all threads together after the last compaction of each.
+fn after_all(threads: &[Recorded], policy: Option<&RetentionPolicy>, writer: &Writer) -> Round {
+    let registry = StrategyRegistry::default();
+    let strategy = registry.get("ladder").unwrap();
+    let audit = RetentionPolicy::default().audit;
+    let mut sum = Round::default();
+    for thread in threads {
+        let model = (writer.make)();
+        let trial = Trial { strategy: strategy.as_ref(), model, retention: policy };
+        sum += Course::of(thread, &audit).run(&trial).unwrap().pop().unwrap();
+    }
+    sum
+}
+
+fn check(threads: &[Recorded]) {
+    for writer in &WRITERS {
+        let round = after_all(threads, Some(&RetentionPolicy::default()), writer);
+        assert!(round.holds(), "{}: {:?}, {:?}", writer.name, round.percents(), round.met);
+    }
+}
+
+#[test]
+fn the_ladder_keeps_what_counts_of_generated_threads_whoever_sums_up() {
+    check(&threads::generated());
+}
+
+#[test]
+fn without_an_addendum_a_model_that_says_ok_keeps_too_little() {
+    let writer = WRITERS.iter().find(|writer| writer.name.contains("ok")).unwrap();
+    let round = after_all(&threads::generated(), None, writer);
+    assert!(!round.holds(), "{:?}", round.percents());
+}
+
+#[test]
+fn a_digest_leaves_room_for_what_it_will_be_found_to_lack() {
+    let thread = Snapshot::new(threads::generated().remove(0).messages);
+    // So small that a digest fills it.
+    let target = 3_000;
+    let size = |retention| {
+        let brief = Brief { target: Some(target), retention, ..Brief::default() };
+        let attempt = Digest::default().begin(&thread, &brief);
+        let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
+        ByteEstimate::TRIGGER.messages(&thread.accept(&proposal.plan, &brief).unwrap())
+    };
+    let (alone, with_addendum) = (size(None), size(Some(RetentionPolicy::default())));
+    assert!(with_addendum + target / 8 < alone, "{with_addendum}, {alone} of {target}");
+}
+
+#[test]
+fn the_ladder_keeps_what_counts_of_real_transcripts_whoever_sums_up() {
+    let named = env::var_os("THREADFOLD_TRANSCRIPTS").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| Path::new("../shared/transcripts").to_owned());
+    if !folder.is_dir() {
+        println!("skipped: there are no transcripts at {}", folder.display());
+        return;
+    }
+    check(&threads::real(&folder).unwrap());
+}

@@ -1,0 +1,280 @@
+//! A secret in every field that there is, and no way out by which one leaves.
+
+use std::{
+    borrow::Cow,
+    fmt::Debug,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use futures::{executor::block_on, stream::BoxStream};
+use serde_json::json;
+use threadfold::{
+    CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent,
+    ProviderThread, Request, Role, StrategyRegistry,
+    drive::{self, Conversation, Models},
+    log::Event,
+    message::{
+        Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
+        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Redactor, ServerToolResult,
+        ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock, Thinking, Timestamp,
+        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
+    },
+    model,
+    recall::{Recall, RecallRequest},
+    retention::RetentionPolicy,
+    store::{Archive, Journal, MemoryArchive, Visible},
+    strategy::{Brief, Digest, FoldBatches, KeepRecent, Summarize},
+    testing::ExtractiveModel,
+};
+
+const WORD: &str = "hunter2";
+const NUMBER: &str = "4111111111111111";
+const NAME: &str = "J\u{fc}rgen";
+
+/// Takes out a word, a number and a name.
+#[derive(Debug)]
+struct Secrets;
+
+impl Redactor for Secrets {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut left = Cow::Borrowed(text);
+        for secret in [WORD, NUMBER, NAME] {
+            if left.contains(secret) {
+                left = left.replace(secret, "X").into();
+            }
+        }
+        left
+    }
+}
+
+/// Whether something that leaves holds a secret, in whatever escapes.
+fn check(way: &str, out: &impl Debug) {
+    let text = format!("{out:?}");
+    let bare = text.replace('\\', "");
+    for secret in [WORD, NUMBER, NAME, "u00fcrgen", "4.111111111111111e15"] {
+        let at = bare.find(secret);
+        let near = at.map(|at| bare.get(at.saturating_sub(200)..(at + 60).min(bare.len())));
+        assert!(at.is_none(), "{way} holds {secret}: {near:?}");
+    }
+}
+
+fn extra() -> Extra {
+    let field = Json::parse(r#"{"hunter2":["J\u00fcrgen",4111111111111111,4.111111111111111e15]}"#);
+    Extra::new("openai-chat", [("x_hunter2", field.unwrap())])
+}
+
+/// Every kind of block, with a secret in every field of it; calls and results fit.
+fn answer(round: usize) -> Vec<ContentBlock> {
+    let input = r#"{"hunter2":"a hunter2","card":4111111111111111,"who":"J\u00fcrgen","in":"{\"who\":\"J\\u00fcrgen\"}"}"#;
+    let id = |name: &str| format!("{name}-hunter2-{round}");
+    let mut call = ToolUse::new(id("call"), "ask_hunter2", Json::parse(input).unwrap());
+    call.extra = extra();
+    let mut broken = ToolUse::new(id("broken"), "ask_other", json!({}));
+    broken.input = ToolInput::Text(r#"{"who":"J\u00fcrgen","hunter2"#.into());
+    let mut server = ServerToolUse::new(id("server"), "find_hunter2", Json::parse(input).unwrap());
+    server.extra = extra();
+    let mut found =
+        ServerToolResult::new(id("server"), "hunter2_result", Json::parse(input).unwrap());
+    found.extra = extra();
+    let mut text = TextBlock::new("I told hunter2 to src/hunter2.rs. error: hunter2 is gone");
+    text.extra = extra();
+    vec![
+        Thinking::new("Hm, hunter2.", Some("sig".into())).into(),
+        text.into(),
+        Opaque::new("openai-chat", Json::parse(input).unwrap()).into(),
+        server.into(),
+        found.into(),
+        call.into(),
+        broken.into(),
+    ]
+}
+
+fn said(round: usize) -> Vec<ContentBlock> {
+    let id = |name: &str| Text::from(format!("{name}-hunter2-{round}"));
+    let file = MediaSource::File { id: "file-hunter2".into() };
+    let inline = MediaSource::Base64 { media_type: "image/hunter2".into(), data: "aGk=".into() };
+    let written =
+        MediaSource::Text { media_type: "text/hunter2".into(), text: "In hunter2.".into() };
+    let mut document = Document::new(written);
+    document.title = Some("hunter2.txt".into());
+    document.context = Some("Of hunter2".into());
+    document.extra = extra();
+    let mut image = Image::new(MediaSource::Url { url: "https://hunter2.example".into() });
+    image.extra = extra();
+    let mut result = ToolResult::new(
+        id("call"),
+        vec![ContentBlock::text(r#"{"who":"J\u00fcrgen","is":"hunter2"}"#), image.clone().into()],
+    );
+    result.extra = extra();
+    let mut mark = Checkpoint::new(format!("aaaa{round:02}").parse().unwrap());
+    mark.extra = extra();
+    vec![
+        result.into(),
+        ToolResult::error(id("broken"), "error: no hunter2 in /etc/hunter2").into(),
+        ContentBlock::text(
+            "Never tell hunter2 to anybody. Is J\u{fc}rgen there? Fix src/hunter2.rs.",
+        ),
+        SystemReminder::new("Mind hunter2.").into(),
+        ContextUpdate::new(vec!["src/hunter2.rs".into()], "4111111111111111 changed").into(),
+        document.into(),
+        image.into(),
+        Image::new(file).into(),
+        Image::new(inline).into(),
+        mark.into(),
+    ]
+}
+
+fn thread() -> Vec<Message> {
+    let mut summary = Summary::new("They spoke of hunter2.");
+    summary.batches.push(Batch::new(BatchId::default(), "Batch of hunter2."));
+    summary.extra = extra();
+    let mut thread = vec![Message::summary(Role::User, summary)];
+    for round in 0..8 {
+        let mut message = Message::new(Role::Assistant, answer(round));
+        let parts = message.make_mut();
+        parts.stop_reason = Some(StopReason::Other("hunter2".into()));
+        parts.extra = extra();
+        thread.push(message);
+        let mut message = Message::new(Role::User, said(round));
+        message.make_mut().extra = extra();
+        thread.push(message);
+        let long = format!("On {round}: {}", "it was said to hunter2 and others. ".repeat(30));
+        thread.push(Message::assistant(long));
+        thread.push(Message::user(format!("And {round}, hunter2?")));
+    }
+    thread
+}
+
+/// Answers from what it is asked or fails with its words, and keeps every request.
+#[derive(Debug, Default)]
+struct Listens {
+    fails: bool,
+    heard: Mutex<Vec<Request>>,
+}
+
+#[async_trait]
+impl Model for Listens {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        self.heard.lock().unwrap().push(request.clone());
+        if self.fails {
+            let error = ModelError::new(ModelErrorKind::Other, "no hunter2, said J\\u00fcrgen");
+            return Box::pin(futures::stream::iter([Err(error)]));
+        }
+        Box::pin(futures::stream::once(async move {
+            ExtractiveModel.complete(request).await.map(|turn| Delta::Turn { turn })
+        }))
+    }
+}
+
+fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
+    let registry = StrategyRegistry::default();
+    let mut all: Vec<Arc<dyn CompactionStrategy>> =
+        registry.names().map(|name| Arc::clone(registry.get(name).unwrap())).collect();
+    all.push(Arc::new(KeepRecent { messages: 3, ..KeepRecent::default() }));
+    all.push(Arc::new(Summarize { messages: 3, ..Summarize::default() }));
+    all.push(Arc::new(FoldBatches { keep_recent: 3, chunk_messages: 6, ..FoldBatches::default() }));
+    all.push(Arc::new(Digest::default()));
+    all
+}
+
+/// Compacts the thread with a secret in everything, and looks at every way out.
+fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
+    let name = strategy.name();
+    let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
+    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    for message in thread() {
+        journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+        agent.push(message);
+    }
+    let (model, archive) = (Listens { fails, ..Listens::default() }, MemoryArchive::default());
+    let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
+    let tools = ["ask_hunter2", "ask_other"]
+        .map(|name| ToolSpec::new(name, "Asks hunter2.", schema.clone()));
+    let brief = Brief {
+        reason: CompactionReason::Manual { focus: Some("Keep hunter2 in mind.".into()) },
+        next_prompt: Some(Message::user("Where is hunter2?")),
+        target: Some(3_000),
+        retention: Some(RetentionPolicy::default()),
+        now: Timestamp(2),
+        ..Brief::default()
+    };
+    let mut seen = Vec::new();
+    let before = journal.log().len();
+    let system = vec![Message::system("You know hunter2.")];
+    let mut conversation = Conversation::new(&mut agent, &mut journal)
+        .with_context(system.into(), tools.to_vec().into())
+        .with_window(Some(ContextWindow::new(60_000)))
+        .with_archive(&archive)
+        .with_redactor(&Secrets);
+    let models = Models { conversation: Some(&model), ..Models::default() };
+    let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
+    let done = block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe));
+    check(&format!("{name}: a request"), &model.heard.lock().unwrap());
+    check(&format!("{name}: what is observed"), &seen);
+    match &done {
+        Ok(done) => check(&format!("{name}: the report"), done),
+        Err(error) => {
+            check(&format!("{name}: the error"), &(error.to_string(), error));
+        }
+    }
+    let log = journal.log();
+    let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
+    check(&format!("{name}: the record"), &entries);
+    let visible = Visible::from(log);
+    let kept = block_on(archive.list(log.thread_id(), &visible)).unwrap();
+    check(&format!("{name}: the archive"), &kept);
+    let recall = Recall::of(log).redacted_by(&Secrets);
+    for query in ["hunter2", "said", NUMBER] {
+        let found = recall.answer(&RecallRequest::parse(&json!({"query": query})).unwrap());
+        check(&format!("{name}: recall"), &found.map(|found| found.passages));
+    }
+    done.is_ok()
+}
+
+#[test]
+fn no_secret_leaves_by_any_way_whatever_the_strategy_is() {
+    let compacted = strategies().iter().filter(|strategy| run(strategy.as_ref(), false)).count();
+    assert!(compacted >= 4, "{compacted} strategies compacted");
+    for strategy in strategies() {
+        run(strategy.as_ref(), true);
+    }
+}
+
+#[test]
+fn calls_and_results_still_belong_to_each_other() {
+    let messages = thread();
+    let mut agent = ModelAgent::new(Arc::new(ExtractiveModel));
+    let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
+    for message in &messages {
+        agent.push(message.clone());
+    }
+    let conversation = Conversation::new(&mut agent, &mut journal).with_redactor(&Secrets);
+    let snapshot = conversation.snapshot();
+    let violations = threadfold::legality::violations(&messages);
+    assert_eq!(threadfold::legality::violations(snapshot.messages()), violations);
+    check("the snapshot", &snapshot.messages());
+    let ids = |messages: &[Message]| {
+        let mut ids: Vec<Text> = messages
+            .iter()
+            .flat_map(|message| message.tool_uses().map(|call| call.id.clone()))
+            .collect();
+        ids.sort();
+        ids.dedup();
+        ids.len()
+    };
+    assert_eq!(ids(snapshot.messages()), ids(&messages));
+}
+
+#[test]
+fn two_ids_that_are_secret_as_a_whole_get_two_stand_ins() {
+    let call = |id: &str| ContentBlock::from(ToolUse::new(id, "read", json!({})));
+    let calls = vec![call(WORD), call(NAME), call("c")];
+    let clean = Message::new(Role::Assistant, calls).redacted(&Secrets);
+    let ids: Vec<&str> = clean.tool_uses().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["X", "X-2", "c"]);
+}

@@ -1,0 +1,614 @@
+//! Whole sessions against scripted and hostile models, with a fixed clock and seed. They look at the
+//! requests that the model received and at the log that was stored.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use threadfold::{
+    ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage,
+    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
+    log::Event,
+    message::{ModelErrorKind, StopReason, ToolResult, ToolUse},
+    model::ModelError,
+    session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
+    store::{Journal, MemoryStore, ThreadStore},
+    strategy::{KeepRecent, Summarize},
+    testing::{Answer, FailingStore, ScriptedModel},
+    tokens::ByteEstimate,
+};
+
+use crate::support::{
+    bench::{Bench, THREAD, bench, calls, compactions, events, say, within},
+    polls::poll,
+};
+
+fn policy() -> AutoPolicy {
+    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
+}
+
+#[test]
+fn a_message_is_answered_and_both_are_kept() {
+    let mut bench = bench(["Hello!"], |builder| builder.system("Be kind.").reminder("Be short."));
+    let reply = say(&mut bench.session, "Hi.").unwrap();
+    assert_eq!((reply.text.as_str(), reply.stop_reason), ("Hello!", Some(StopReason::EndTurn)));
+    let request = bench.last_request();
+    assert_eq!(request.system[0], Message::system("Be kind."));
+    assert_eq!(request.tools.len(), 2);
+    let kinds: Vec<&str> = request.messages[0].content.iter().map(ContentBlock::kind).collect();
+    assert_eq!(kinds, ["text", "system_reminder", "checkpoint"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn every_call_gets_one_result_in_the_order_of_the_calls() {
+    let asked = calls(&[
+        ("a", "slow", "{\"n\":1}"),
+        ("b", "quick", "{\"n\":2}"),
+        ("c", "missing", "{}"),
+        ("d", "quick", "{\"fail\":true}"),
+        ("e", "quick", "[]"),
+    ]);
+    let mut bench = bench([Answer::from(asked), "Done.".into()], |builder| builder);
+    let events = events(&mut bench.session, "Go.");
+    let finished = events.iter().filter_map(|event| match event {
+        Ok(SessionEvent::ToolFinished { id, .. }) => Some(id.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        finished.collect::<Vec<_>>().last().map(String::as_str),
+        Some("a"),
+        "the slow one comes last"
+    );
+    let request = bench.last_request();
+    let results: Vec<(String, bool, String)> = request
+        .messages
+        .iter()
+        .flat_map(|message| message.tool_results())
+        .map(|result| {
+            let text = result.content[0].as_text().unwrap();
+            (result.tool_use_id.to_string(), result.is_error, text.to_string())
+        })
+        .collect();
+    let result = |id: &str, is_error, text: &str| (id.to_owned(), is_error, text.to_owned());
+    assert_eq!(results[0], result("a", false, "slow {\"n\":1}"));
+    assert_eq!(results[1], result("b", false, "quick {\"n\":2}"));
+    let missing = "There is no tool missing; there are slow, quick.";
+    assert_eq!(results[2], result("c", true, missing));
+    assert_eq!(results[3], result("d", true, "it failed as asked"));
+    assert!(results[4].1 && results[4].2.starts_with("The input of the call cannot be read: "));
+    let kinds = request.messages[2].content.iter().map(ContentBlock::kind);
+    assert_eq!(
+        kinds.collect::<Vec<_>>().last().copied(),
+        Some("checkpoint"),
+        "results carry one too"
+    );
+    bench.assert_whole();
+}
+
+/// A session with a past of so many rounds, each of about a hundred tokens.
+fn with_past(bench: &mut Bench, rounds: usize) {
+    for round in 0..rounds {
+        let text = format!("Old question {round}: {}", "word ".repeat(20));
+        say(&mut bench.session, text).unwrap();
+    }
+}
+
+fn past(rounds: usize) -> Vec<Answer> {
+    (0..rounds).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect()
+}
+
+#[test]
+fn the_command_compacts_and_asks_the_model_nothing_else() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let asked = bench.model.requests().len();
+    let events = events(&mut bench.session, "/compact the numbers");
+    assert_eq!(bench.model.requests().len(), asked + 1, "the summary, and no answer");
+    assert!(bench.last_sent().contains("the numbers"));
+    let told = compactions(&events);
+    assert!(matches!(told.first(), Some(CompactionEvent::Started { .. })), "{told:?}");
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
+    assert!(text.starts_with("Compacted: 16 to "), "{text}");
+    let last = &bench.session.log().events().last().unwrap().event;
+    assert!(matches!(last, Event::LocalNotice(notice) if notice.text == *text));
+    let typed = serde_json::to_string(bench.session.messages()).unwrap();
+    assert!(!typed.contains("/compact") && typed.contains("They talked."));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_command_that_comes_to_nothing_says_so_on_every_path() {
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    let mut script = past(8);
+    script.push(Answer::Error(error));
+    let summarize = Summarize { messages: 2, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    let events = events(&mut bench.session, "/compact");
+    assert_eq!(compactions(&events), [], "there is nothing to compact, so nothing begins");
+    assert!(matches!(events.last(), Some(Ok(SessionEvent::Notice { .. }))), "{events:?}");
+    with_past(&mut bench, 8);
+    let before = bench.session.messages().clone();
+    let events = self::events(&mut bench.session, "/compact");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    assert_eq!(told.iter().filter(|event| event.is_end()).count(), 1);
+    let Some(Ok(SessionEvent::Notice { text })) = events.last() else { panic!("{events:?}") };
+    assert_eq!(text, "Not compacted: the model call failed: the lamp is out.");
+    assert_eq!(*bench.session.messages(), before);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_prompt_behind_the_command_is_sent_after_it() {
+    let mut script = past(8);
+    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "@compact What is two and two?").unwrap();
+    assert_eq!(reply.text, "Four.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && !sent.contains("Old answer 0"), "{sent}");
+    assert!(sent.contains("What is two and two?") && !sent.contains("@compact"));
+    bench.assert_whole();
+}
+
+#[test]
+fn the_thread_is_compacted_before_the_prompt_that_would_be_too_much() {
+    let mut script = past(8);
+    script.extend(["They talked.".into(), Answer::from("Four.")]);
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 200, ..Summarize::default() };
+    let threshold = Threshold::Tokens(1_000);
+    let policy = AutoPolicy { threshold, ..policy() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+    with_past(&mut bench, 8);
+    let events = events(&mut bench.session, "What is two and two?");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    let requests = bench.model.requests();
+    let asked = serde_json::to_string(&requests[requests.len() - 2]).unwrap();
+    assert!(asked.contains("What is two and two?"), "the summary is for the next prompt");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && sent.contains("What is two and two?"), "{sent}");
+    assert!(!sent.contains("Old answer 0"), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_compaction_that_fails_ahead_of_need_does_not_break_the_turn() {
+    let mut script = past(8);
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    script.extend([Answer::Error(error), Answer::from("Four.")]);
+    let summarize = Summarize { messages: 2, summary_tokens: 200, ..Summarize::default() };
+    let policy = AutoPolicy { threshold: Threshold::Tokens(1_000), ..policy() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+    with_past(&mut bench, 8);
+    let events = events(&mut bench.session, "What is two and two?");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Failed { .. })), "{told:?}");
+    assert!(matches!(events.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{events:?}");
+    assert!(bench.last_sent().contains("Old answer 0"));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_provider_that_refuses_the_length_is_asked_again_after_a_compaction() {
+    let overflow = ModelErrorKind::Overflow { limit: Some(900), found: None, output: None };
+    let mut script = past(8);
+    script.extend([
+        Answer::Error(ModelError::new(overflow, "prompt is too long")),
+        Answer::from("Four."),
+    ]);
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(keep)));
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "What is two and two?").unwrap();
+    assert_eq!(reply.text, "Four.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("two and two") && !sent.contains("Old answer 0"), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn what_cannot_fit_is_refused_with_numbers_and_sends_nothing() {
+    let mut bench = within(1_000, Vec::<Answer>::new(), |builder| builder);
+    let long = "word ".repeat(2_000);
+    let error = say(&mut bench.session, long).unwrap_err();
+    let SessionError::CannotFit { floor, tokens, limit, .. } = error else { panic!("{error}") };
+    assert!(floor > limit && tokens > limit && limit == 1_000, "{floor} {tokens} {limit}");
+    assert_eq!(bench.model.requests().len(), 0);
+    assert_eq!(bench.session.messages().len(), 0);
+    bench.assert_whole();
+}
+
+#[test]
+fn what_is_sent_fits_to_the_token() {
+    let counter = ByteEstimate::TRIGGER;
+    let prompt = "word ".repeat(2_000);
+    let about = counter.message(&Message::user(prompt.as_str()));
+    let mut sent = 0;
+    for window in about..about + 100 {
+        let mut bench = within(window, ["Yes."], |builder| builder.reminder("Be short."));
+        let _ = say(&mut bench.session, prompt.as_str());
+        for request in bench.model.requests() {
+            assert!(counter.request(&request) <= window, "{window}");
+            sent += 1;
+        }
+        bench.assert_whole();
+    }
+    assert!((1..100).contains(&sent), "{sent}");
+}
+
+/// The results that the model was sent for the tool, as JSON.
+fn stats(bench: &Bench) -> Value {
+    let request = bench.last_request();
+    let results = request.messages.iter().flat_map(|message| message.tool_results());
+    let last = results.last().unwrap();
+    serde_json::from_str(last.content[0].as_text().unwrap()).unwrap()
+}
+
+#[test]
+fn the_model_has_its_thread_compacted_in_the_middle_of_its_work() {
+    let mut script = past(8);
+    script.extend([
+        Answer::from(calls(&[("c", "compact_context", "{}"), ("q", "quick", "{}")])),
+        "They talked.".into(),
+        "Going on.".into(),
+    ]);
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 50, ..Summarize::default() };
+    let policy =
+        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    let reply = say(&mut bench.session, "Work.").unwrap();
+    assert_eq!(reply.text, "Going on.");
+    let sent = bench.last_sent();
+    assert!(sent.contains("They talked.") && !sent.contains("Old answer 0"), "{sent}");
+    let request = bench.last_request();
+    let results = request.messages.iter().flat_map(|message| message.tool_results());
+    let results: Vec<(&str, bool, &str)> = results
+        .map(|result| {
+            let text = result.content[0].as_text().unwrap();
+            (result.tool_use_id.as_str(), result.is_error, text.as_str())
+        })
+        .collect();
+    let [("c", false, stats), ("q", false, "quick {}")] = results.as_slice() else {
+        panic!("{results:?}")
+    };
+    let stats: Value = serde_json::from_str(stats).unwrap();
+    assert_eq!(stats["batchesCreated"], 1);
+    assert!(stats["messagesCompressed"].as_u64().unwrap() >= 10, "{stats}");
+    let tokens = |field: &str| stats[field].as_u64().unwrap();
+    assert!(tokens("tokensEstimateAfter") < tokens("tokensEstimateBefore"), "{stats}");
+    bench.assert_whole();
+}
+
+#[test]
+fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
+    let script = [Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()];
+    let mut bench = bench(script, SessionBuilder::compact_context_tool);
+    say(&mut bench.session, "Work.").unwrap();
+    let stats = stats(&bench);
+    assert_eq!((&stats["messagesCompressed"], &stats["batchesCreated"]), (&json!(0), &json!(0)));
+    assert_eq!(stats["tokensEstimateBefore"], stats["tokensEstimateAfter"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn the_tool_says_why_it_failed() {
+    let mut script = past(8);
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    script.extend([
+        Answer::from(calls(&[("c", "compact_context", "{}")])),
+        Answer::Error(error),
+        "Never mind.".into(),
+    ]);
+    let summarize = Summarize { messages: 2, summary_tokens: 50, ..Summarize::default() };
+    let policy =
+        AutoPolicy { enabled: false, target: Target::Tokens(900), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        builder.compact_context_tool().strategy(Arc::new(summarize)).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    say(&mut bench.session, "Work.").unwrap();
+    let failed = json!({"success": false, "output": "the model call failed: the lamp is out"});
+    assert_eq!(stats(&bench), failed);
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_queued_before_a_command_is_sent_before_it() {
+    let mut script = past(8);
+    script.extend([Answer::from("Two."), "They talked.".into()]);
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let handle = bench.session.handle();
+    handle.queue("second");
+    let reply = say(&mut bench.session, "/compact").unwrap();
+    assert!(reply.text.starts_with("Compacted: 18 to "), "{}", reply.text);
+    assert_eq!((reply.compactions.len(), handle.queued()), (1, 0));
+    assert!(bench.session.messages()[0].is_summary());
+    bench.assert_whole();
+}
+
+#[test]
+fn queued_messages_are_sent_in_their_order() {
+    let mut bench = bench(["One.", "Two.", "Three.", "Four."], |builder| builder);
+    let handle = bench.session.handle();
+    handle.queue("first");
+    let mut events = bench.session.send("second");
+    handle.queue("third");
+    handle.queue("fourth");
+    let reply = block_on(async move {
+        while let Some(event) = events.next().await {
+            event?;
+        }
+        Ok::<_, SessionError>(())
+    });
+    assert_eq!((reply.is_ok(), handle.queued()), (true, 0));
+    let typed: Vec<String> = bench
+        .session
+        .messages()
+        .iter()
+        .filter(|message| message.is_typed())
+        .map(|message| message.content[0].as_text().unwrap().to_string())
+        .collect();
+    assert_eq!(typed, ["first", "second", "third", "fourth"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn an_abort_ends_the_turn_and_the_next_one_works() {
+    let asked = calls(&[("a", "slow", "{}")]);
+    let mut bench = bench([Answer::from(asked), "Fine.".into()], |builder| builder);
+    let handle = bench.session.handle();
+    let mut stream = bench.session.send("Go.");
+    loop {
+        let event = block_on(stream.next()).unwrap().unwrap();
+        if matches!(event, SessionEvent::ToolStarted { .. }) {
+            break;
+        }
+    }
+    handle.abort();
+    assert_eq!(block_on(stream.next()).unwrap().unwrap(), SessionEvent::Aborted);
+    assert!(block_on(stream.next()).is_none());
+    drop(stream);
+    handle.abort();
+    let reply = say(&mut bench.session, "Again.").unwrap();
+    assert_eq!(reply.text, "Fine.", "an abort of nothing does not last");
+    let sent = bench.last_sent();
+    assert!(sent.contains("Cancelled before it was done."), "{sent}");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_compaction_is_taken_back() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(summarize)));
+    with_past(&mut bench, 8);
+    let before = bench.session.messages().clone();
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    let id = told.last().unwrap().id();
+    assert!(bench.session.messages().len() < before.len());
+    block_on(bench.session.undo_compaction(id)).unwrap();
+    assert_eq!(*bench.session.messages(), before);
+    assert!(block_on(bench.session.undo_compaction(id)).is_err());
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_is_taken_up_again_from_its_store() {
+    let Bench { session, store, .. } = {
+        let mut bench = bench(["Hello!"], |builder| builder);
+        say(&mut bench.session, "Hi.").unwrap();
+        bench
+    };
+    let messages = session.messages().clone();
+    drop(session);
+    let model = ScriptedModel::new(["Yes."]);
+    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
+    let mut session = Session::builder(ModelAgent::new(Arc::new(model.clone())))
+        .journal(journal)
+        .build()
+        .unwrap();
+    assert_eq!(*session.messages(), messages);
+    say(&mut session, "Still there?").unwrap();
+    assert_eq!(model.requests()[0].messages[..2], messages[..2]);
+    let bench = Bench { session, model, store };
+    bench.assert_whole();
+}
+
+#[test]
+fn a_stream_may_be_dropped_at_every_await() {
+    let script = || {
+        let mut script = past(8);
+        script.extend([
+            Answer::from("They talked."),
+            Answer::from(calls(&[("a", "slow", "{}"), ("b", "quick", "{}")])),
+            Answer::from(calls(&[("c", "slow", "{}")])),
+            Answer::from("Done."),
+        ]);
+        // What is left over answers what comes after the drop.
+        script.extend((0..8).map(|_| Answer::from("Fine.")));
+        script
+    };
+    let summarize =
+        Summarize { messages: 2, user_messages: 0, summary_tokens: 200, ..Summarize::default() };
+    let policy = AutoPolicy { threshold: Threshold::Tokens(1_000), cooldown_ms: 0, ..policy() };
+    let mut ended = false;
+    let mut polls = 0;
+    let mut cancelled = 0;
+    while !ended {
+        let mut bench =
+            bench(script(), |builder| builder.strategy(Arc::new(summarize)).policy(policy));
+        with_past(&mut bench, 8);
+        let mut stream = bench.session.send("Work.");
+        let (before, over) = poll(&mut stream, polls);
+        ended = over;
+        drop(stream);
+        assert_eq!(bench.session.log().replay().unwrap(), bench.session.messages()[..], "{polls}");
+
+        // The script may be at a summary or a call; whatever it says next, the session works.
+        let after = events(&mut bench.session, "And now?");
+        assert!(after.iter().all(Result::is_ok), "after {polls} polls: {after:?}");
+        assert!(matches!(after.last(), Some(Ok(SessionEvent::TurnEnded { .. }))), "{after:?}");
+        // Whoever hears of a beginning hears of one end, in this stream or the next.
+        let all = [compactions(&before), compactions(&after)].concat();
+        for id in all.iter().map(CompactionEvent::id) {
+            let of = || all.iter().filter(|event| event.id() == id);
+            let starts = of().filter(|event| matches!(event, CompactionEvent::Started { .. }));
+            let ends = of().filter(|event| event.is_end());
+            assert_eq!((starts.count(), ends.count()), (1, 1), "after {polls} polls: {all:?}");
+        }
+        let told = compactions(&after);
+        let is_cancelled =
+            |event: &CompactionEvent| matches!(event, CompactionEvent::Cancelled { .. });
+        cancelled += told.iter().filter(|event| is_cancelled(event)).count();
+        if told.iter().any(is_cancelled) {
+            assert!(is_cancelled(&told[0]), "it comes first: {told:?}");
+        }
+        bench.assert_whole();
+        polls += 1;
+    }
+    assert!(polls > 15, "{polls} polls");
+    assert!(cancelled >= 3, "{cancelled} cancelled compactions");
+}
+
+#[test]
+fn a_store_that_fails_behind_the_commit_does_not_make_a_compaction_a_failure() {
+    let mut script = past(8);
+    script.push("They talked.".into());
+    let model = ScriptedModel::new(script);
+    // Every turn writes its prompt and its answer; then comes the record of the compaction.
+    let faults = [vec![None; 16], vec![Some(0)]].concat();
+    let store = Arc::new(FailingStore::new(MemoryStore::default(), faults));
+    let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+        .journal(journal)
+        .strategy(Arc::new(summarize))
+        .build()
+        .unwrap();
+    for round in 0..8 {
+        let text = format!("Old question {round}: {}", "word ".repeat(20));
+        say(&mut session, text).unwrap();
+    }
+    let events = events(&mut session, "/compact");
+    let told = compactions(&events);
+    assert!(matches!(told.last(), Some(CompactionEvent::Completed { .. })), "{told:?}");
+    assert!(matches!(events.last(), Some(Err(SessionError::Store(_)))), "{events:?}");
+    assert_eq!(session.log().replay().unwrap(), session.messages()[..]);
+    // The next turn stores what is missing, whatever the model says to it.
+    let _ = say(&mut session, "Go on.");
+    let stored = block_on(store.load(&THREAD.parse().unwrap())).unwrap().log;
+    assert_eq!(stored.events(), &session.log().events()[..stored.events().len()]);
+    assert!(stored.standing().count() == 1, "the compaction is stored");
+}
+
+/// An answer of these blocks, and why it ended.
+fn ended(content: Vec<ContentBlock>, stop_reason: StopReason) -> Answer {
+    Turn::new(Message::new(Role::Assistant, content), stop_reason, None).into()
+}
+
+#[test]
+fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
+    let call = |id: &str| ContentBlock::from(ToolUse::new(id, "quick", json!({"n": 1})));
+    let result = ContentBlock::from(ToolResult::text("a", "I answer myself."));
+    let mut bench = bench(
+        [
+            ended(Vec::new(), StopReason::EndTurn),
+            ended(vec![ContentBlock::text(" \n")], StopReason::PauseTurn),
+            ended(vec![call("a"), ContentBlock::text(""), call("a"), result], StopReason::ToolUse),
+            ended(vec![call("b")], StopReason::MaxTokens),
+            Answer::from("Done."),
+        ],
+        |builder| builder,
+    );
+    assert_eq!(say(&mut bench.session, "One.").unwrap().text, "");
+    assert_eq!(bench.session.messages().len(), 1, "nothing was said, so nothing is there");
+    say(&mut bench.session, " ").unwrap();
+    say(&mut bench.session, "Three.").unwrap();
+    let kinds = |message: &Message| message.content.iter().map(ContentBlock::kind).collect();
+    let kinds: Vec<Vec<&str>> = bench.session.messages().iter().map(kinds).collect();
+    let expected: [&[&str]; 8] = [
+        &["text", "checkpoint"],
+        &["checkpoint"],
+        &["tool_use", "tool_use"],
+        &["tool_result", "tool_result", "checkpoint"],
+        &["tool_use"],
+        &["tool_result", "checkpoint"],
+        &["text", "checkpoint"],
+        &["text"],
+    ];
+    assert_eq!(kinds, expected);
+    let results = bench.session.messages()[3].tool_results();
+    let ids: Vec<&str> = results.map(|result| result.tool_use_id.as_str()).collect();
+    assert_eq!(ids, ["a", "a-2"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_count_that_cannot_be_does_not_stop_the_session() {
+    let counted = |text: &str, usage| {
+        Answer::from(Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage)))
+    };
+    let nonsense = Usage::new(u64::MAX, u64::MAX);
+    let script = [counted("Hello!", nonsense), counted("Yes.", nonsense), "Bye.".into()];
+    let mut bench = within(10_000, script, |builder| builder);
+    for (said, answer) in [("Hi.", "Hello!"), ("Still there?", "Yes."), ("Well then.", "Bye.")] {
+        assert_eq!(say(&mut bench.session, said).unwrap().text, answer);
+    }
+    bench.assert_whole();
+}
+
+#[test]
+fn a_session_taken_up_again_gives_no_checkpoint_that_comes_back_with_an_undo() {
+    let keep = || Arc::new(KeepRecent { messages: 1, ..KeepRecent::default() });
+    let mut bench = bench(past(4), |builder| builder.strategy(keep()));
+    with_past(&mut bench, 4);
+    let told = compactions(&events(&mut bench.session, "/compact"));
+    let id = told.last().unwrap().id();
+    // The same seed, over what the store has.
+    let model = ScriptedModel::new(past(4));
+    let journal = block_on(Journal::open(bench.store.clone(), THREAD.parse().unwrap())).unwrap();
+    let agent = ModelAgent::new(Arc::new(model.clone()));
+    let session = Session::builder(agent).journal(journal).strategy(keep()).build().unwrap();
+    let mut bench = Bench { session, model, ..bench };
+    with_past(&mut bench, 4);
+    block_on(bench.session.undo_compaction(id)).unwrap();
+    let blocks = bench.session.messages().iter().flat_map(|message| message.content.clone());
+    let mut ids: Vec<_> = blocks
+        .filter_map(|block| match block {
+            ContentBlock::Checkpoint(checkpoint) => Some(checkpoint.id),
+            _ => None,
+        })
+        .collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!((ids.len(), count), (8, 8));
+    bench.assert_whole();
+}
+
+#[test]
+fn what_was_spent_is_told() {
+    let answer = Message::assistant("Hello!");
+    let turn = Turn::new(answer, StopReason::EndTurn, Some(Usage::new(70, 5)));
+    let mut bench = bench([Answer::Turn(turn)], |builder| builder);
+    let reply = say(&mut bench.session, "Hi.").unwrap();
+    assert_eq!(reply.usage, Usage::new(70, 5));
+    assert_eq!(bench.session.context_tokens(), 75);
+}

@@ -1,0 +1,54 @@
+//! An agent that works at random, under every strategy, in windows of every size, for many turns.
+//! What it does and what may not happen stands in `examples/simulation`; the example of that name
+//! runs it for longer.
+
+use std::{collections::BTreeMap, sync::Mutex};
+
+use crate::support::examples::simulation::{Kind, Tally, run_all};
+
+const TURNS: u64 = 10_000;
+
+#[test]
+fn no_session_locks_up_and_no_request_is_too_long_or_illegal_whatever_the_strategy_is() {
+    let strategies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
+    let violations: Mutex<BTreeMap<Kind, Vec<String>>> = Mutex::default();
+    run_all(
+        0,
+        TURNS,
+        |_| true,
+        |world, tally, violation| {
+            *strategies.lock().unwrap().entry(world.strategy.clone()).or_default() += tally;
+            if let Some(violation) = violation {
+                let mut violations = violations.lock().unwrap();
+                violations.entry(violation.fault.kind).or_default().push(violation.to_string());
+            }
+        },
+    );
+    let violations = violations.into_inner().unwrap();
+    assert!(violations.is_empty(), "{violations:#?}");
+    let strategies = strategies.into_inner().unwrap();
+    let mut all = Tally::default();
+    for (name, tally) in strategies {
+        let soft = tally.soft_percent();
+        assert!(soft.is_none_or(|soft| soft >= 90), "{name}: {soft:?} % of {}", tally.calm);
+        all += tally;
+    }
+    assert!(all.turns >= TURNS && all.calm > 100, "{all:#?}");
+    // All of it happened, and often enough to mean something.
+    let rarest = [
+        all.compactions.values().sum(),
+        all.failed,
+        all.cancelled,
+        all.undone,
+        all.model_failures,
+        all.overflows,
+        all.store_failures,
+        all.refused,
+        all.dropped,
+        all.aborted,
+        all.queued,
+        all.resumed,
+    ];
+    assert!(rarest.iter().all(|count| *count >= 10), "{all:#?}");
+    println!("{all:#?}");
+}

@@ -1,0 +1,458 @@
+//! Spans of compactions, as a subscriber sees them.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write},
+    future::Future,
+    pin::pin,
+    sync::{Arc, LazyLock, Mutex},
+    task::{Context, Waker},
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, ContextWindow, Message, Model, ModelAgent, ProviderThread, Request,
+    Session, Turn, Usage, async_trait,
+    drive::{self, Conversation, Models, telemetry},
+    log::{Event, LoggedEvent},
+    message::{CompactionReason, ModelErrorKind, StopReason, ThreadId, Timestamp},
+    model::ModelError,
+    store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
+    strategy::{Brief, Digest, KeepRecent, Summarize},
+    testing::{Answer, FailingStore, ScriptedModel, WakefulSleeper},
+};
+use tracing::{
+    Dispatch, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+    subscriber::NoSubscriber,
+};
+
+use crate::support::polls::pending_once;
+
+/// What no span may say.
+const SECRET: &str = "zebra";
+
+/// One span: its name, its fields as texts, and how many handles it has.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    name: &'static str,
+    target: String,
+    fields: BTreeMap<&'static str, String>,
+    handles: usize,
+    entered: usize,
+}
+
+/// A subscriber that keeps all spans, and knows which one is entered.
+#[derive(Clone, Debug, Default)]
+struct Spans(Arc<Mutex<(Vec<Seen>, Vec<u64>)>>);
+
+struct Fields<'a>(&'a mut BTreeMap<&'static str, String>);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = self.0.entry(field.name()).or_default();
+        assert!(text.is_empty(), "{field} is recorded twice");
+        write!(text, "{value:?}").unwrap();
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+}
+
+impl Spans {
+    fn change<T>(&self, id: &Id, change: impl FnOnce(&mut Seen) -> T) -> T {
+        let index = usize::try_from(id.into_u64()).unwrap() - 1;
+        change(&mut self.0.lock().unwrap().0[index])
+    }
+
+    fn all(&self) -> Vec<Seen> {
+        self.0.lock().unwrap().0.clone()
+    }
+
+    fn one(&self) -> Seen {
+        let all = self.all();
+        assert_eq!(all.len(), 1, "{all:?}");
+        let seen = all[0].clone();
+        assert_eq!((seen.name, seen.target.as_str()), (telemetry::SPAN, telemetry::TARGET));
+        assert_eq!(seen.handles, 0, "it is closed");
+        assert!(self.0.lock().unwrap().1.is_empty(), "nobody is in it");
+        for value in seen.fields.values() {
+            assert!(!value.contains(SECRET), "{value}");
+        }
+        seen
+    }
+}
+
+impl Subscriber for Spans {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let metadata = attributes.metadata();
+        let mut seen = Seen {
+            name: metadata.name(),
+            target: metadata.target().to_owned(),
+            handles: 1,
+            ..Seen::default()
+        };
+        attributes.record(&mut Fields(&mut seen.fields));
+        let spans = &mut self.0.lock().unwrap().0;
+        spans.push(seen);
+        Id::from_u64(spans.len() as u64)
+    }
+
+    fn record(&self, id: &Id, values: &Record<'_>) {
+        self.change(id, |seen| values.record(&mut Fields(&mut seen.fields)));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        panic!("{event:?}");
+    }
+
+    fn enter(&self, id: &Id) {
+        self.change(id, |seen| seen.entered += 1);
+        self.0.lock().unwrap().1.push(id.into_u64());
+    }
+
+    fn exit(&self, id: &Id) {
+        assert_eq!(self.0.lock().unwrap().1.pop(), Some(id.into_u64()));
+    }
+
+    fn clone_span(&self, id: &Id) -> Id {
+        self.change(id, |seen| seen.handles += 1);
+        id.clone()
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        self.change(&id, |seen| {
+            seen.handles -= 1;
+            seen.handles == 0
+        })
+    }
+}
+
+/// A model that is asked in a span, waits, and is still in it.
+#[derive(Debug)]
+struct Inside {
+    model: ScriptedModel,
+    spans: Spans,
+}
+
+impl Inside {
+    fn assert_inside(&self) {
+        assert!(!self.spans.0.lock().unwrap().1.is_empty(), "the model is asked outside a span");
+    }
+}
+
+#[async_trait]
+impl Model for Inside {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        self.assert_inside();
+        pending_once().await;
+        self.assert_inside();
+        self.model.complete(request).await
+    }
+}
+
+/// A store that waits before and after it writes.
+#[derive(Debug, Default)]
+struct Slow(MemoryStore);
+
+#[async_trait]
+impl ThreadStore for Slow {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        pending_once().await;
+        self.0.append(thread, expected_len, events).await?;
+        pending_once().await;
+        Ok(())
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
+fn summarize() -> Summarize {
+    Summarize { messages: 2, user_messages: 0, ..Summarize::default() }
+}
+
+fn turn(text: &str, usage: Usage) -> Turn {
+    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(usage))
+}
+
+/// A thread of ten messages and its journal.
+fn kept(store: impl ThreadStore + 'static) -> (ModelAgent, Journal) {
+    let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    let id = "thread-1".parse().unwrap();
+    let mut journal = block_on(Journal::open(Arc::new(store), id)).unwrap();
+    for number in 0..5 {
+        let question = Message::user(format!("{SECRET} {number} {}", "word ".repeat(50)));
+        for message in [question, Message::assistant(format!("{SECRET} done"))] {
+            journal.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+            agent.push(message);
+        }
+    }
+    (agent, journal)
+}
+
+fn brief() -> Brief {
+    let reason = CompactionReason::Manual { focus: Some(SECRET.into()) };
+    Brief { reason, now: Timestamp(2), ..Brief::default() }
+}
+
+/// Runs with these spans as the subscriber of the thread.
+///
+/// While there is one subscriber alone, the thread that first comes to a span decides whether it is
+/// seen, and that may be the thread of another test, which has none. Of two subscribers both are
+/// asked.
+fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
+    static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+    LazyLock::force(&OTHER);
+    tracing::subscriber::with_default(spans.clone(), run)
+}
+
+/// Compacts with this answer, polled so often, and gives the span and whether it came to its end.
+fn compacted(answer: impl Into<Answer>, times: usize) -> (Seen, bool) {
+    let spans = Spans::default();
+    let ended = subscribed(&spans, || {
+        let (mut agent, mut journal) = kept(MemoryStore::default());
+        let model = Inside { model: ScriptedModel::new([answer.into()]), spans: spans.clone() };
+        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
+        let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+        let mut observe = |_: drive::DriveEvent<'_>| {};
+        let work = drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
+        let mut work = pin!(work);
+        let mut context = Context::from_waker(Waker::noop());
+        (0..times).any(|_| {
+            let over = work.as_mut().poll(&mut context).is_ready();
+            assert!(tracing::Span::current().is_none(), "between two polls nobody is in it");
+            over
+        })
+    });
+    (spans.one(), ended)
+}
+
+/// What every span of [`compacted`] says from its beginning.
+fn begun(seen: &Seen) -> BTreeMap<&'static str, String> {
+    let rows = [
+        (telemetry::OPERATION_NAME, "compact"),
+        (telemetry::CONVERSATION_ID, "thread-1"),
+        (telemetry::COMPACTION_ID, "0"),
+        (telemetry::STRATEGY, "summarize"),
+        (telemetry::REASON, "manual"),
+        (telemetry::MESSAGES_BEFORE, "10"),
+        (telemetry::TOKENS_BEFORE, seen.fields[telemetry::TOKENS_BEFORE].as_str()),
+    ];
+    rows.map(|(name, value)| (name, value.to_owned())).into()
+}
+
+fn with(
+    mut fields: BTreeMap<&'static str, String>,
+    rows: &[(&'static str, &str)],
+) -> BTreeMap<&'static str, String> {
+    fields.extend(rows.iter().map(|(name, value)| (*name, (*value).to_owned())));
+    fields
+}
+
+#[test]
+fn a_compaction_that_is_carried_out_is_one_span() {
+    let (seen, ended) = compacted(turn("They talked.", Usage::new(900, 12)), 99);
+    assert!(ended);
+    let after = &seen.fields[telemetry::TOKENS_AFTER];
+    let expected = with(
+        begun(&seen),
+        &[
+            (telemetry::OUTCOME, "completed"),
+            (telemetry::MESSAGES_AFTER, "3"),
+            (telemetry::TOKENS_AFTER, after),
+            (telemetry::CALLS, "1"),
+            (telemetry::INPUT_TOKENS, "900"),
+            (telemetry::OUTPUT_TOKENS, "12"),
+        ],
+    );
+    assert_eq!(seen.fields, expected);
+    let tokens = |name| seen.fields[name].parse::<u64>().unwrap();
+    assert!(tokens(telemetry::TOKENS_AFTER) < tokens(telemetry::TOKENS_BEFORE));
+    assert!(seen.entered >= 2, "before and after the wait");
+}
+
+#[test]
+fn a_compaction_that_fails_is_one_span_with_the_kind_of_error_and_not_its_text() {
+    let error = ModelError::new(ModelErrorKind::Refused, format!("I will not say {SECRET}"));
+    let (seen, ended) = compacted(error, 99);
+    assert!(ended);
+    let expected = with(
+        begun(&seen),
+        &[
+            (telemetry::OUTCOME, "failed"),
+            (telemetry::ERROR_TYPE, "refused"),
+            (telemetry::CALLS, "1"),
+            (telemetry::INPUT_TOKENS, "0"),
+            (telemetry::OUTPUT_TOKENS, "0"),
+        ],
+    );
+    assert_eq!(seen.fields, expected);
+}
+
+#[test]
+fn a_compaction_that_is_dropped_is_one_span_that_was_cancelled() {
+    let (seen, ended) = compacted(turn("They talked.", Usage::default()), 1);
+    assert!(!ended);
+    assert_eq!(seen.fields, with(begun(&seen), &[(telemetry::OUTCOME, "cancelled")]));
+}
+
+#[test]
+fn what_is_carried_out_and_not_stored_is_completed_with_an_error() {
+    let spans = Spans::default();
+    subscribed(&spans, || {
+        let store = FailingStore::new(MemoryStore::default(), vec![Some(0), Some(0)]);
+        let (mut agent, mut journal) = kept(store);
+        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let strategy = KeepRecent { messages: 2, ..KeepRecent::default() };
+        let (brief, models) = (brief(), Models::default());
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+            .unwrap_err();
+    });
+    let seen = spans.one();
+    assert_eq!(seen.fields[telemetry::OUTCOME], "completed");
+    assert_eq!(seen.fields[telemetry::ERROR_TYPE], "store");
+}
+
+#[test]
+fn the_outcome_is_that_of_the_log_wherever_the_future_is_dropped() {
+    let error = || ModelError::new(ModelErrorKind::Refused, "no").into();
+    for answer in [|| turn("They talked.", Usage::default()).into(), error as fn() -> Answer] {
+        let mut outcomes = Vec::new();
+        for times in 1..9 {
+            let spans = Spans::default();
+            let in_log = subscribed(&spans, || {
+                let (mut agent, mut journal) = kept(Slow::default());
+                block_on(journal.flush()).unwrap();
+                let model = Inside { model: ScriptedModel::new([answer()]), spans: spans.clone() };
+                let mut conversation = Conversation::new(&mut agent, &mut journal);
+                let (strategy, brief, sleeper) = (summarize(), brief(), WakefulSleeper::default());
+                let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+                let mut observe = |_: drive::DriveEvent<'_>| {};
+                {
+                    let work =
+                        drive::compact(&mut conversation, &strategy, &brief, models, &mut observe);
+                    let mut work = pin!(work);
+                    let mut context = Context::from_waker(Waker::noop());
+                    let _ = (0..times).any(|_| work.as_mut().poll(&mut context).is_ready());
+                }
+                match journal.log().events().last().map(|logged| &logged.event) {
+                    Some(Event::Compacted(_)) => "completed",
+                    Some(Event::CompactionFailed(_)) => "failed",
+                    _ => "cancelled",
+                }
+            });
+            let outcome = spans.one().fields[telemetry::OUTCOME].clone();
+            assert_eq!(outcome, in_log, "dropped after {times} polls");
+            outcomes.push(outcome);
+        }
+        assert!(outcomes.iter().any(|outcome| outcome == "cancelled"));
+        assert!(outcomes.iter().any(|outcome| outcome != "cancelled"));
+    }
+}
+
+#[test]
+fn where_nothing_is_to_compact_there_is_no_span() {
+    let spans = Spans::default();
+    subscribed(&spans, || {
+        let (mut agent, mut journal) = kept(MemoryStore::default());
+        let mut conversation = Conversation::new(&mut agent, &mut journal);
+        let strategy = KeepRecent { messages: 99, ..KeepRecent::default() };
+        let (brief, models) = (brief(), Models::default());
+        block_on(drive::compact(&mut conversation, &strategy, &brief, models, &mut |_| {}))
+            .unwrap_err();
+    });
+    assert_eq!(spans.all().len(), 0);
+}
+
+/// A session with a past, whose strategy is this.
+fn session(answers: Vec<Answer>, strategy: impl CompactionStrategy + 'static) -> Session {
+    let mut script: Vec<Answer> = (0..6).map(|n| format!("{SECRET} {n}").into()).collect();
+    script.extend(answers);
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
+    let mut session = Session::builder(agent.with_window(ContextWindow::new(200_000)))
+        .strategy(Arc::new(strategy))
+        .sleeper(Arc::new(WakefulSleeper::default()))
+        .build()
+        .unwrap();
+    for number in 0..6 {
+        let text = format!("{SECRET} {number} {}", "word ".repeat(50));
+        block_on(session.send(text).into_future()).unwrap();
+    }
+    session
+}
+
+/// The outcomes of the spans while a session does something.
+fn outcomes(work: impl FnOnce()) -> Vec<(String, Option<String>)> {
+    let spans = Spans::default();
+    subscribed(&spans, work);
+    for seen in spans.all() {
+        assert_eq!((seen.name, seen.handles), (telemetry::SPAN, 0));
+        assert!(seen.fields.values().all(|value| !value.contains(SECRET)), "{seen:?}");
+    }
+    let outcome = |seen: &Seen| {
+        let error = seen.fields.get(telemetry::ERROR_TYPE).cloned();
+        (seen.fields[telemetry::OUTCOME].clone(), error)
+    };
+    spans.all().iter().map(outcome).collect()
+}
+
+#[test]
+fn every_compaction_of_a_session_is_one_span() {
+    let mut done = session(vec!["They talked.".into()], summarize());
+    let told = outcomes(|| {
+        block_on(done.send(format!("/compact {SECRET}")).into_future()).unwrap();
+    });
+    assert_eq!(told, [("completed".to_owned(), None)]);
+
+    let error = ModelError::new(ModelErrorKind::Authentication, SECRET);
+    let mut failed = session(vec![error.into()], summarize());
+    let told = outcomes(|| {
+        block_on(failed.send("/compact").into_future()).unwrap();
+    });
+    assert_eq!(told, [("failed".to_owned(), Some("authentication".to_owned()))]);
+
+    // A digest asks nobody; the turn behind it is in no span.
+    let mut digest = session(vec!["Yes.".into()], Digest { messages: 2, ..Digest::default() });
+    let told = outcomes(|| {
+        block_on(digest.send("@compact And?").into_future()).unwrap();
+    });
+    assert_eq!(told, [("completed".to_owned(), None)]);
+}
+
+#[test]
+fn a_session_whose_stream_is_dropped_has_a_cancelled_span_and_the_next_one_is_another() {
+    let mut session = session(vec!["They talked.".into(), "Again.".into()], summarize());
+    let told = outcomes(|| {
+        let mut events = session.send("/compact");
+        block_on(events.next()).unwrap().unwrap();
+        drop(events);
+        assert!(tracing::Span::current().is_none());
+        block_on(session.send("/compact").into_future()).unwrap();
+    });
+    let told: Vec<_> = told.iter().map(|(outcome, _)| outcome.as_str()).collect();
+    assert_eq!(told, ["cancelled", "completed"]);
+}

@@ -1,0 +1,216 @@
+//! Which log a store holds: a thread that is deleted in the store while a journal or a session keeps
+//! it, one that is begun anew, and two writers who say the same words at the same time.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, executor::block_on};
+use threadfold::{
+    Message, ModelAgent, Session,
+    log::{Event, EventLog},
+    message::{ThreadId, Timestamp},
+    model::{Clock, ModelError, ModelErrorKind},
+    session::SessionError,
+    store::{Fsync, Journal, JsonlOptions, JsonlStore, MemoryStore, StoreError, ThreadStore},
+    testing::{Answer, FailingStore, ScriptedModel},
+};
+
+use crate::support::folder::Folder;
+
+fn id() -> ThreadId {
+    "t".parse().unwrap()
+}
+
+fn files(folder: &Folder, name: &str) -> JsonlStore {
+    JsonlStore::with_options(folder.join(name), JsonlOptions { fsync: Fsync::Never }).unwrap()
+}
+
+/// One store for both writers, and two stores over one folder.
+fn stores(folder: &Folder) -> Vec<[Arc<dyn ThreadStore>; 2]> {
+    let memory: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
+    let failing = FailingStore::new(MemoryStore::default(), []);
+    let boxed: Arc<dyn ThreadStore> = Arc::new(Box::new(failing) as Box<dyn ThreadStore>);
+    let one: Arc<dyn ThreadStore> = Arc::new(files(folder, "a"));
+    vec![
+        [memory.clone(), memory],
+        [boxed.clone(), boxed],
+        [one.clone(), one],
+        [Arc::new(files(folder, "b")), Arc::new(files(folder, "b"))],
+    ]
+}
+
+fn open(store: &Arc<dyn ThreadStore>) -> Journal {
+    block_on(Journal::open(store.clone(), id())).unwrap()
+}
+
+fn say(journal: &mut Journal, text: &str) -> Result<(), StoreError> {
+    journal.append(Timestamp(7), Event::MessageAppended(Message::user(text))).unwrap();
+    block_on(journal.flush())
+}
+
+fn stored(store: &Arc<dyn ThreadStore>) -> EventLog {
+    block_on(store.load(&id())).unwrap().log
+}
+
+/// Checks that a writer is refused for this reason, every time, and that nothing is lost: neither
+/// of what is stored nor of its own log.
+fn assert_refused(journal: &mut Journal, store: &Arc<dyn ThreadStore>, reason: &str) {
+    let (there, ours) = (stored(store), journal.log().clone());
+    for _ in 0..2 {
+        let error = block_on(journal.flush()).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert_eq!((&stored(store), journal.log()), (&there, &ours));
+        assert!(!journal.unstored().is_empty());
+    }
+}
+
+#[test]
+fn a_log_that_was_deleted_is_reported_so_and_can_be_written_anew() {
+    for [store, other] in stores(&Folder::new()) {
+        let mut journal = open(&store);
+        say(&mut journal, "one").unwrap();
+        block_on(other.delete(&id())).unwrap();
+        assert!(say(&mut journal, "two").is_err());
+        assert_refused(&mut journal, &store, "deleted when it had 1 events");
+        let mut anew = journal.kept_by(store.clone());
+        block_on(anew.flush()).unwrap();
+        assert_eq!(stored(&store), *anew.log());
+        say(&mut anew, "three").unwrap();
+        block_on(store.delete(&id())).unwrap();
+    }
+}
+
+#[test]
+fn a_log_that_was_begun_anew_is_not_taken_for_the_one_before() {
+    // The new log is as long as the old one and says the same or something else, or is shorter, or
+    // longer.
+    for texts in [&["one", "two"][..], &["uno", "due"], &["one"], &["one", "two", "three"]] {
+        for [store, other] in stores(&Folder::new()) {
+            let mut journal = open(&store);
+            say(&mut journal, "one").unwrap();
+            say(&mut journal, "two").unwrap();
+            block_on(other.delete(&id())).unwrap();
+            let mut theirs = open(&other);
+            for text in texts {
+                say(&mut theirs, text).unwrap();
+            }
+            assert!(say(&mut journal, "three").is_err());
+            assert_refused(&mut journal, &store, "is not the one that is known, but another");
+            say(&mut theirs, "four").unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_writers_who_say_the_same_at_the_same_time_are_two() {
+    for begun in [&[][..], &["zero"]] {
+        for [store, other] in stores(&Folder::new()) {
+            let mut before = open(&store);
+            for text in begun {
+                say(&mut before, text).unwrap();
+            }
+            let (mut first, mut second) = (open(&store), open(&other));
+            say(&mut first, "one").unwrap();
+            assert!(say(&mut second, "one").is_err());
+            let events = format!("the stored log has {} events", begun.len() + 1);
+            assert_refused(&mut second, &other, &events);
+            say(&mut first, "two").unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_write_that_was_dropped_is_not_taken_for_that_of_another_new_log() {
+    let store = || FailingStore::new(MemoryStore::default(), [Some(0)]);
+    let store: Arc<dyn ThreadStore> = Arc::new(store());
+    let (mut first, mut second) = (open(&store), open(&store));
+    // What became of the first one's write is in doubt.
+    assert!(say(&mut first, "one").is_err());
+    say(&mut second, "one").unwrap();
+    assert_refused(&mut first, &store, "the stored log has 1 events");
+}
+
+#[test]
+fn what_a_dropped_write_brought_to_the_store_is_ours() {
+    let store: Arc<dyn ThreadStore> =
+        Arc::new(FailingStore::new(MemoryStore::default(), [Some(1)]));
+    let mut journal = open(&store);
+    journal.append(Timestamp(7), Event::MessageAppended(Message::user("one"))).unwrap();
+    assert!(say(&mut journal, "two").is_err());
+    assert_eq!(stored(&store).len(), 1);
+    block_on(journal.flush()).unwrap();
+    assert_eq!(stored(&store), *journal.log());
+    // A future that was never asked leaves a doubt that the next write settles.
+    journal.append(Timestamp(7), Event::MessageAppended(Message::user("three"))).unwrap();
+    assert!(journal.flush().now_or_never().is_some());
+    drop(journal.flush());
+    say(&mut journal, "four").unwrap();
+    assert_eq!(stored(&store), *journal.log());
+}
+
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(7)
+    }
+}
+
+fn session(store: &Arc<dyn ThreadStore>) -> Session {
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!", "Yes.", "No."])));
+    let builder = Session::builder(agent).clock(Arc::new(Still)).seed(1);
+    block_on(builder.resume(store.clone(), id())).unwrap().build().unwrap()
+}
+
+fn ask(session: &mut Session, text: &str) -> Result<(), SessionError> {
+    block_on(async { session.send(text).await }).map(drop)
+}
+
+#[test]
+fn a_session_whose_thread_is_deleted_or_begun_anew_ends_with_an_error_and_keeps_its_log() {
+    for [store, other] in stores(&Folder::new()) {
+        let mut first = session(&store);
+        ask(&mut first, "Hi.").unwrap();
+        let said = first.messages().len();
+        block_on(other.delete(&id())).unwrap();
+        let error = ask(&mut first, "Is it so?").unwrap_err().to_string();
+        assert!(error.contains("deleted when it had 2 events"), "{error}");
+        let mut second = session(&other);
+        ask(&mut second, "Hi.").unwrap();
+        let error = ask(&mut first, "Is it so?").unwrap_err().to_string();
+        assert!(error.contains("is not the one that is known, but another"), "{error}");
+        assert!(first.messages().len() > said);
+        assert_eq!(first.log().replay().unwrap(), first.messages()[..]);
+        assert_eq!(stored(&store).replay().unwrap(), second.messages()[..]);
+        ask(&mut second, "Go on.").unwrap();
+    }
+}
+
+#[test]
+fn two_sessions_that_asked_the_same_and_were_not_answered_are_two() {
+    for [store, other] in stores(&Folder::new()) {
+        let session = |store: &Arc<dyn ThreadStore>| {
+            let error = ModelError::new(ModelErrorKind::Authentication, "no");
+            let model = ScriptedModel::new([Answer::Error(error)]);
+            let builder = Session::builder(ModelAgent::new(Arc::new(model)));
+            let builder = builder.clock(Arc::new(Still)).seed(1);
+            block_on(builder.resume(store.clone(), id())).unwrap().build().unwrap()
+        };
+        let (mut first, mut second) = (session(&store), session(&other));
+        assert!(matches!(ask(&mut first, "Hi.").unwrap_err(), SessionError::Model(_)));
+        let error = ask(&mut second, "Hi.").unwrap_err();
+        assert!(matches!(error, SessionError::Store(StoreError::Conflict { .. })), "{error}");
+    }
+}
+
+#[test]
+fn of_two_sessions_with_the_same_words_seed_and_time_the_second_is_refused() {
+    for [store, other] in stores(&Folder::new()) {
+        let (mut first, mut second) = (session(&store), session(&other));
+        ask(&mut first, "Hi.").unwrap();
+        let error = ask(&mut second, "Hi.").unwrap_err();
+        assert!(matches!(error, SessionError::Store(StoreError::Conflict { .. })), "{error}");
+        ask(&mut first, "Go on.").unwrap();
+        assert_eq!(stored(&store).replay().unwrap(), first.messages()[..]);
+    }
+}

@@ -1,0 +1,24 @@
+//! What the examples are made of, for the tests of them.
+
+#[path = "../../../examples/http/adapter.rs"]
+pub(crate) mod adapter;
+#[path = "../../../examples/transcript/input.rs"]
+pub(crate) mod input;
+#[path = "../../../examples/report/play.rs"]
+pub(crate) mod play;
+#[path = "../../../examples/report/mod.rs"]
+pub(crate) mod report;
+#[path = "../../../examples/simulation/mod.rs"]
+pub(crate) mod simulation;
+#[path = "../../../examples/terminal/mod.rs"]
+pub(crate) mod terminal;
+#[path = "../../../examples/retention/threads.rs"]
+pub(crate) mod threads;
+#[path = "../../../examples/retention/trial.rs"]
+#[expect(dead_code, reason = "the example shows more than tests ask")]
+pub(crate) mod trial;
+#[path = "../../../examples/edl/write.rs"]
+pub(crate) mod write;
+#[path = "../../../examples/retention/writers.rs"]
+#[expect(dead_code, reason = "the example shows more than tests ask")]
+pub(crate) mod writers;

@@ -1,0 +1,20 @@
+//! The cases of streamed answers, event by event. `streams.rs` tells their form.
+
+use threadfold::{
+    testing::cases::{self, Case},
+    wire::{SseEvent, SseParser},
+};
+
+/// The cases of one dialect.
+pub(crate) fn read(dialect: &str) -> Vec<Case> {
+    cases::read(format!("testdata/streams/{dialect}")).unwrap()
+}
+
+/// The events of the stream of a case.
+pub(crate) fn events(case: &Case) -> Vec<SseEvent> {
+    let mut parser = SseParser::default();
+    parser.push(case.section("stream").unwrap().as_bytes());
+    let mut events: Vec<SseEvent> = std::iter::from_fn(|| parser.next_event().unwrap()).collect();
+    events.extend(parser.rest());
+    events
+}

@@ -1,0 +1,156 @@
+//! The end of a thread that a strategy would keep gives way to the target.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, ContextWindow, Message, Role, StrategyRegistry,
+    drive::{self, Models},
+    legality,
+    message::{CompactionReason, Json, ToolResult, ToolUse},
+    strategy::{Brief, Ladder, Snapshot, StrategyError},
+    testing::ScriptedModel,
+};
+
+fn named(name: &str) -> Arc<dyn CompactionStrategy> {
+    Arc::clone(StrategyRegistry::default().get(name).unwrap())
+}
+
+fn count(messages: &[Message]) -> u64 {
+    let snapshot = Snapshot::new(messages.to_vec());
+    snapshot.counter().messages(messages)
+}
+
+/// The thread after a strategy, with a model that answers every question with one sentence.
+fn after(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Result<Vec<Message>, StrategyError> {
+    let model = ScriptedModel::new(vec!["They looked at the log and found nothing."; 40]);
+    let models = Models::one(&model);
+    let driven = block_on(drive::propose(strategy, thread, brief, models, &mut |_| {}));
+    let plan = driven.map_err(|error| error.error)?.proposal.plan;
+    Ok(plan.after(thread.messages()).unwrap())
+}
+
+fn towards(target: u64) -> Brief {
+    Brief { target: Some(target), reason: CompactionReason::Threshold, ..Brief::default() }
+}
+
+fn call(id: &str) -> Message {
+    let call = ToolUse::new(id, "read", Json::parse(r#"{"path":"a.log"}"#).unwrap());
+    Message::new(Role::Assistant, vec![call.into()])
+}
+
+fn result(id: &str, bytes: usize) -> Message {
+    let text = "one line of the log\n".repeat(bytes / 20);
+    Message::new(Role::User, vec![ToolResult::text(id, text).into()])
+}
+
+/// Three messages, the last a tool result of 72 KB.
+fn three() -> Vec<Message> {
+    vec![Message::user("Read the log."), call("t1"), result("t1", 72_000)]
+}
+
+const ALL: [&str; 6] =
+    ["summarize", "digest", "trim-tool-results", "keep-recent", "fold-batches", "ladder"];
+
+#[test]
+fn a_result_that_is_most_of_the_thread_stops_no_strategy() {
+    for window in [None, Some(ContextWindow::new(20_000))] {
+        let thread = Snapshot::new(three()).with_window(window);
+        for name in ALL {
+            let after = after(named(name).as_ref(), &thread, &towards(10_000));
+            let after = after.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(count(&after) <= 10_000, "{name}: {}", count(&after));
+            assert_eq!(legality::violations(&after), [], "{name}");
+            assert!(after.contains(&thread.messages()[0]), "{name}");
+        }
+    }
+}
+
+#[test]
+fn eight_messages_are_compacted_if_they_are_large() {
+    let mut thread = vec![Message::user("Read the logs.")];
+    for id in ["t1", "t2", "t3"] {
+        thread.extend([call(id), result(id, 106_000)]);
+    }
+    thread.push(Message::assistant("All of them are fine."));
+    assert!(thread.len() == 8 && count(&thread) > 100_000);
+    let thread = Snapshot::new(thread);
+    for name in ALL {
+        let after = after(named(name).as_ref(), &thread, &towards(20_000));
+        let after = after.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(count(&after) <= 20_000, "{name}: {}", count(&after));
+    }
+}
+
+#[test]
+fn the_end_stays_as_long_as_the_target_has_room_for_it() {
+    let mut thread = vec![Message::user("Read the logs.")];
+    for id in ["t1", "t2", "t3"] {
+        thread.extend([call(id), result(id, 30_000)]);
+    }
+    thread.push(Message::assistant("All of them are fine."));
+    let snapshot = Snapshot::new(thread.clone());
+    for name in ["summarize", "keep-recent", "digest", "fold-batches"] {
+        let after = after(named(name).as_ref(), &snapshot, &towards(22_000)).unwrap();
+        assert_eq!(after[after.len() - 3..], thread[5..], "{name}");
+    }
+}
+
+#[test]
+fn a_person_who_asks_for_it_has_two_messages_summed_up() {
+    let answer = Message::assistant("A long story of a parser and its lexer. ".repeat(40));
+    let thread = Snapshot::new(vec![Message::user("Tell me."), answer]);
+    for strategy in [named("summarize"), Arc::new(Ladder::default())] {
+        let asked = after(strategy.as_ref(), &thread, &Brief::default()).unwrap();
+        assert!(asked.len() == 2 && asked[1].is_summary(), "{asked:?}");
+        // Once is enough: nothing came since.
+        let again = after(strategy.as_ref(), &Snapshot::new(asked), &Brief::default());
+        assert!(again.is_err_and(|error| error.is_nothing_to_compact()));
+    }
+    let brief = Brief { reason: CompactionReason::Threshold, ..Brief::default() };
+    let unasked = after(named("summarize").as_ref(), &thread, &brief);
+    assert!(unasked.is_err_and(|error| error.is_nothing_to_compact()));
+}
+
+#[test]
+fn less_is_kept_where_the_summary_is_longer_than_expected() {
+    let turn = |number: usize| {
+        let words = "words of no weight ".repeat(90);
+        [
+            Message::user(format!("{number} {words}")),
+            Message::assistant(format!("{number} {words}")),
+        ]
+    };
+    let thread: Vec<Message> = (0..20).flat_map(turn).collect();
+    let snapshot = Snapshot::new(thread.clone());
+    let summed = |tokens: usize| {
+        let model = ScriptedModel::new([&*"sum ".repeat(tokens * 3 / 4)]);
+        let (strategy, models) = (named("summarize"), Models::one(&model));
+        let brief = towards(10_000);
+        let driven =
+            block_on(drive::propose(strategy.as_ref(), &snapshot, &brief, models, &mut |_| {}));
+        driven.unwrap().proposal.plan.after(&thread).unwrap()
+    };
+    let (brief, long) = (summed(500), summed(5_500));
+    assert!(count(&brief) <= 10_000 && count(&long) <= 10_000);
+    let typed = |messages: &[Message]| messages.iter().filter(|message| message.is_typed()).count();
+    assert!(typed(&long) < typed(&brief), "{} {}", typed(&long), typed(&brief));
+    assert_eq!(long.last(), thread.last());
+}
+
+#[test]
+fn a_failed_call_and_one_that_was_answered_with_words_are_trimmed_at_last() {
+    let mut failed = ToolResult::text("t1", "it broke\n".repeat(8_000));
+    failed.is_error = true;
+    let content = vec![failed.into(), threadfold::ContentBlock::text("And look at b.log.")];
+    let thread = vec![Message::user("Read it."), call("t1"), Message::new(Role::User, content)];
+    let thread = Snapshot::new(thread);
+    for name in ["trim-tool-results", "digest", "keep-recent"] {
+        let after = after(named(name).as_ref(), &thread, &towards(1_000)).unwrap();
+        assert!(count(&after) <= 1_000, "{name}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What hosts are told of the compactions of a whole session: a console, a web page, a client of the
+//! Agent Client Protocol.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use serde_json::{Value, json};
+use threadfold::{
+    ContentBlock, ContextWindow, Message, ModelAgent, Role, Session,
+    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
+    message::{Json, ModelErrorKind, ToolUse},
+    model::ModelError,
+    session::{
+        COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, SessionEvent, acp,
+        api::ApiEvent,
+    },
+    strategy::Summarize,
+    testing::{Answer, ScriptedModel, WakefulSleeper},
+};
+
+/// A session with eight rounds behind it, which compacts by itself from this many tokens on, or has
+/// the tool.
+fn session(threshold: Option<u64>, answers: impl IntoIterator<Item = Answer>) -> Session {
+    let mut script: Vec<Answer> =
+        (0..8).map(|round| format!("Old answer {round}: {}", "word ".repeat(40)).into()).collect();
+    script.extend(answers);
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
+    let policy = AutoPolicy {
+        enabled: threshold.is_some(),
+        threshold: Threshold::Tokens(threshold.unwrap_or_default()),
+        target: Target::Tokens(900),
+        unknown_usage: UnknownUsage::Estimate,
+        ..AutoPolicy::default()
+    };
+    let builder = Session::builder(agent.with_window(ContextWindow::new(200_000)))
+        .strategy(Arc::new(Summarize {
+            messages: 2,
+            user_messages: 0,
+            summary_tokens: 50,
+            ..Summarize::default()
+        }))
+        .policy(policy)
+        .sleeper(Arc::new(WakefulSleeper::default()));
+    let builder = if threshold.is_none() { builder.compact_context_tool() } else { builder };
+    let mut session = builder.build().unwrap();
+    for round in 0..8 {
+        let text = format!("Old question {round}: {}", "word ".repeat(20));
+        block_on(session.send(text).into_future()).unwrap();
+    }
+    session
+}
+
+/// The compaction events of one turn.
+fn told(session: &mut Session, text: &str) -> Vec<CompactionEvent> {
+    let mut events = session.send(text);
+    let mut told = Vec::new();
+    while let Some(event) = block_on(events.next()) {
+        if let SessionEvent::Compaction(event) = event.unwrap() {
+            told.push(event);
+        }
+    }
+    told
+}
+
+fn shown(told: &[CompactionEvent]) -> String {
+    let mut display = ConsoleDisplay::new(Vec::new());
+    told.iter().for_each(|event| display.show(event));
+    String::from_utf8(display.into_writer()).unwrap()
+}
+
+/// What a web page is sent, without the times.
+fn sent(told: &[CompactionEvent]) -> Vec<Value> {
+    let events = told.iter().filter_map(ApiEvent::of);
+    let data = |event: ApiEvent| {
+        let mut json = serde_json::to_value(event).unwrap();
+        json.as_object_mut().unwrap().remove("timestamp").unwrap();
+        json
+    };
+    events.map(data).collect()
+}
+
+fn tool_call() -> Answer {
+    let call = ToolUse::new("c1", COMPACT_CONTEXT, Json::parse("{}").unwrap());
+    Answer::from(Message::new(Role::Assistant, vec![ContentBlock::from(call)]))
+}
+
+#[test]
+fn compactions_are_shown_whoever_asked_for_them() {
+    let summary = || Answer::from("They talked.");
+    let rows = [
+        (session(Some(1_000), [summary(), "Four.".into()]), "Two and two?", "threshold", true),
+        (session(None, [summary()]), "/compact the numbers", "manual", false),
+        (session(None, [summary(), "Four.".into()]), "@compact Two and two?", "manual", false),
+        (session(None, [tool_call(), summary(), "Done.".into()]), "Go.", "agent_tool", false),
+    ];
+    for (mut session, text, reason, auto) in rows {
+        let told = told(&mut session, text);
+        let Some(CompactionEvent::Completed { report, .. }) = told.last() else {
+            panic!("{text}: {told:?}")
+        };
+        let (before, after) = (report.before.messages, report.after.messages);
+        let lines = shown(&told);
+        let expected = format!(
+            "Compacting conversation to reduce size...\n\
+             Compaction complete! Reduced from {before} to {after} events ("
+        );
+        assert!(lines.starts_with(&expected) && lines.lines().count() == 2, "{text}: {lines}");
+        let start = json!({"strategy": "summarize", "auto": auto, "reason": reason});
+        let complete = json!({
+            "success": true, "tokensSaved": report.tokens_saved(),
+            "originalEventCount": before, "compactedEventCount": after,
+        });
+        assert_eq!(
+            sent(&told),
+            [
+                json!({"type": "COMPACTION_START", "threadId": "main", "data": start}),
+                json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": complete}),
+            ]
+        );
+        let updates: Vec<Value> = told.iter().filter_map(acp::compaction_update).collect();
+        let update = |status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": "0", "status": status});
+        assert_eq!(updates.first(), Some(&update("in_progress")));
+        assert_eq!(updates.last(), Some(&update("completed")));
+        assert_eq!(session.token_usage().context_tokens, session.context_tokens());
+    }
+}
+
+#[test]
+fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
+    let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
+    let mut session = session(None, [error.into()]);
+    let told = told(&mut session, "/compact");
+    assert_eq!(
+        shown(&told),
+        "Compacting conversation to reduce size...\n\
+         Compaction failed: the model call failed: the lamp is out\n"
+    );
+    let data = json!({
+        "success": false, "tokensSaved": 0, "error": "the model call failed: the lamp is out",
+    });
+    let complete = json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": data});
+    assert_eq!(sent(&told).last(), Some(&complete));
+}
+
+#[test]
+fn a_compaction_whose_stream_was_dropped_is_told_to_be_cancelled_by_the_next_turn() {
+    let mut session = session(None, ["Fine.".into()]);
+    let mut events = session.send("/compact");
+    let first = block_on(events.next()).unwrap().unwrap();
+    drop(events);
+    let mut told = match first {
+        SessionEvent::Compaction(event) => vec![event],
+        other => panic!("{other:?}"),
+    };
+    told.extend(self::told(&mut session, "And now?"));
+    assert_eq!(shown(&told), "Compacting conversation to reduce size...\nCompaction cancelled\n");
+    let data = json!({"success": false, "tokensSaved": 0, "error": "cancelled"});
+    let complete = json!({"type": "COMPACTION_COMPLETE", "threadId": "main", "data": data});
+    assert_eq!(sent(&told).last(), Some(&complete));
+}

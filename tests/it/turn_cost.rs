@@ -1,0 +1,330 @@
+//! What a turn costs, counted and not timed: as much in a thread of 100,000 messages as in one of
+//! 1,000. Counted are the allocations and their bytes, what the counter of tokens is given, what a
+//! redactor is given, and whether the vector that holds the messages was copied, which its address
+//! tells.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
+};
+
+use allocation_counter::measure;
+use futures::{StreamExt, executor::block_on, stream, stream::BoxStream};
+use serde_json::json;
+use threadfold::{
+    ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
+    async_trait,
+    message::{Delta, Json, Messages, Redactor, StopReason, Timestamp, ToolSpec, ToolUse},
+    model::{Clock, Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    retention::RetentionPolicy,
+    store::{Journal, MemoryArchive, MemoryStore},
+};
+
+const SIZES: [usize; 2] = [1_000, 100_000];
+
+/// A model with a call for what the user says and a text for the result, as a stream.
+#[derive(Debug)]
+struct Caller {
+    keeps: Keeps,
+    last: Mutex<Option<Request>>,
+}
+
+/// How long a model holds on to the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    /// It does not.
+    Nothing,
+    /// As long as its answer streams, and however long nobody drops that.
+    WhileStreaming,
+    /// Until the next one comes.
+    UntilTheNext,
+}
+
+/// A tool that hands the messages on, as one does that asks an agent of its own about them.
+#[derive(Debug, Default)]
+struct Handing(Mutex<Option<Messages>>);
+
+/// A counter that counts what it is given.
+#[derive(Debug, Default)]
+struct Counting {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A clock that says how often it was asked before.
+#[derive(Debug, Default)]
+struct Ticking(AtomicU64);
+
+/// A redactor that counts what it is given.
+#[derive(Debug, Default)]
+struct Reading(AtomicU64);
+
+/// What a session has beside its model.
+#[derive(Clone, Copy, Debug, Default)]
+struct With {
+    calls: bool,
+    stored: bool,
+    /// An archive, retention, a redactor, reminders, standing rules in the system prompt, and the
+    /// session's own tools.
+    everything: bool,
+}
+
+/// What a turn cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    allocations: u64,
+    bytes: u64,
+    messages_counted: u64,
+    bytes_counted: u64,
+    bytes_redacted: u64,
+    vector_moved: bool,
+}
+
+#[test]
+fn a_turn_costs_the_same_at_every_length() {
+    // The most allocations and bytes, what the model and the tool take among them. They are flat;
+    // a few more or fewer nobody feels beside a call of a model.
+    let rows = [
+        (false, false, 18, 3_200),
+        (true, false, 43, 5_900),
+        (false, true, 22, 3_500),
+        (true, true, 51, 6_500),
+    ];
+    for (calls, stored, allocations, bytes) in rows {
+        let with = With { calls, stored, everything: false };
+        let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
+        assert_eq!(small, large, "{with:?}");
+        assert!(!large.vector_moved, "{with:?}");
+        assert!(large.allocations <= allocations && large.bytes < bytes, "{with:?}: {large:?}");
+    }
+}
+
+#[test]
+fn a_turn_costs_the_same_at_every_length_with_everything_that_a_session_can_have() {
+    let with = With { calls: true, stored: true, everything: true };
+    let [small, large] = SIZES.map(|count| cost(count, with, Keeps::Nothing));
+    assert_eq!(small, large);
+    assert!(!large.vector_moved);
+    assert!(large.bytes < 12_000, "{large:?}");
+    // What came: question, reminder, call, result, answer.
+    assert!((1..400).contains(&large.bytes_redacted), "{large:?}");
+}
+
+#[test]
+fn a_turn_counts_no_message_but_those_at_the_end() {
+    let [text, calls] =
+        [false, true].map(|calls| cost(100_000, With { calls, ..With::default() }, Keeps::Nothing));
+    // What comes is counted when it comes; the prompt before, too.
+    assert_eq!((text.messages_counted, calls.messages_counted), (3, 5));
+}
+
+#[test]
+fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
+    let [small, large] = SIZES
+        .map(|count| cost(count, With { calls: true, ..With::default() }, Keeps::WhileStreaming));
+    assert_eq!(small, large);
+    assert!(!large.vector_moved);
+}
+
+#[test]
+fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
+    let counts = SIZES.map(|count| cost(count, With::default(), Keeps::UntilTheNext));
+    assert!(counts.iter().all(|cost| cost.vector_moved), "{counts:?}");
+    // A few words for each message, whatever it says. What is counted is the same.
+    let grown = counts[1].bytes.saturating_sub(counts[0].bytes);
+    assert!(grown < 100_000 * 48, "{counts:?}");
+    assert_eq!(counts[0].allocations, counts[1].allocations);
+    assert_eq!(counts[0].bytes_counted, counts[1].bytes_counted);
+}
+
+#[test]
+fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
+    let asked = [false, true].map(|calls| {
+        let clock = Arc::new(Ticking::default());
+        let agent = ModelAgent::new(Arc::new(Caller::new(Keeps::Nothing)));
+        let mut builder = Session::builder(agent).clock(Arc::<Ticking>::clone(&clock));
+        if calls {
+            builder = builder.tool(Arc::new(Handing::default()));
+        }
+        let mut session = builder.build().unwrap();
+        let before = clock.0.load(Ordering::Relaxed);
+        block_on(async { session.send("And now?").await }).unwrap();
+        let times = session.log().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
+        (clock.0.load(Ordering::Relaxed) - before, times)
+    });
+    // The prompt, each answer, and the results.
+    assert_eq!(asked, [(2, vec![0, 1]), (4, vec![0, 1, 2, 3])]);
+}
+
+#[test]
+fn looking_costs_nothing() {
+    let (session, (counter, _)) = session(100_000, Caller::new(Keeps::Nothing), With::default());
+    let before = counter.given().0;
+    let looked = measure(|| {
+        assert!(session.context_tokens() > 0);
+        assert!(session.window().is_some());
+        assert!(session.messages().len() >= 100_000);
+    });
+    assert_eq!((looked.count_total, looked.bytes_total), (0, 0));
+    assert_eq!(counter.given().0 - before, 0, "the size of each message is known");
+}
+
+/// What a turn in the middle of some costs: now and then a vector or a map grows.
+fn cost(count: usize, with: With, keeps: Keeps) -> Cost {
+    let (mut session, counters) = session(count, Caller::new(keeps), with);
+    let mut costs: Vec<Cost> = (0..31).map(|_| turn(&mut session, &counters)).collect();
+    costs.sort_unstable();
+    let rules = usize::from(with.everything);
+    assert_eq!(session.log().len() as usize, session.messages().len() + rules);
+    costs[15]
+}
+
+fn turn(session: &mut Session, (counter, redactor): &(Arc<Counting>, Arc<Reading>)) -> Cost {
+    let (messages, bytes) = counter.given();
+    let redacted = redactor.0.load(Ordering::Relaxed);
+    let before = session.messages().as_ptr();
+    let allocated = measure(|| {
+        let reply = block_on(async { session.send("And now?").await }).unwrap();
+        assert_eq!(reply.text, "It is done.");
+    });
+    let after = counter.given();
+    Cost {
+        allocations: allocated.count_total,
+        bytes: allocated.bytes_total,
+        messages_counted: after.0 - messages,
+        bytes_counted: after.1 - bytes,
+        bytes_redacted: redactor.0.load(Ordering::Relaxed) - redacted,
+        vector_moved: session.messages().as_ptr() != before,
+    }
+}
+
+/// A session in the middle of a long thread, within a window that nothing fills.
+fn session(count: usize, model: Caller, with: With) -> (Session, (Arc<Counting>, Arc<Reading>)) {
+    let (counter, redactor) = (Arc::new(Counting::default()), Arc::new(Reading::default()));
+    let mut thread = Thread::new(Arc::<Counting>::clone(&counter));
+    thread.extend((0..count).map(|number| match number % 2 {
+        0 => Message::user(format!("Question {number}?")),
+        _ => Message::assistant(format!("Answer {number}.")),
+    }));
+    let agent = ModelAgent::new(Arc::new(model))
+        .with_thread(thread)
+        .with_window(ContextWindow::new(1_000_000_000_000));
+    let mut builder = Session::builder(agent).system("Be brief.");
+    if with.calls {
+        builder = builder.tool(Arc::new(Handing::default()));
+    }
+    if with.everything {
+        builder = builder
+            .archive(Arc::new(MemoryArchive::default()))
+            .retention(RetentionPolicy::default())
+            .redactor(Arc::<Reading>::clone(&redactor))
+            .reminder("Tests are to pass.")
+            .rule("Never send mails.")
+            .rules_in_system_prompt()
+            .compact_tool()
+            .compact_context_tool()
+            .recall_tool();
+    }
+    if with.stored {
+        let opened = Journal::open(Arc::new(MemoryStore::default()), "main".parse().unwrap());
+        builder = builder.journal(block_on(opened).unwrap());
+    }
+    let mut session = builder.build().unwrap();
+    let counters = (counter, redactor);
+    turn(&mut session, &counters);
+    (session, counters)
+}
+
+impl Caller {
+    fn new(keeps: Keeps) -> Self {
+        Self { keeps, last: Mutex::default() }
+    }
+
+    fn answer(request: &Request) -> Turn {
+        let answered = request.messages.last().unwrap().tool_results().next().is_some();
+        let usage = Some(Usage::new(1_000, 10));
+        if answered || request.tools.is_empty() {
+            return Turn::new(Message::assistant("It is done."), StopReason::EndTurn, usage);
+        }
+        let call = ToolUse::new("t1", "hand", Json::parse("{}").unwrap());
+        let call = Message::new(Role::Assistant, vec![call.into()]);
+        Turn::new(call, StopReason::ToolUse, usage)
+    }
+}
+
+#[async_trait]
+impl Model for Caller {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        Ok(Self::answer(&request))
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let turn = Self::answer(&request);
+        let deltas = [Ok(Delta::Text { text: turn.text().into() }), Ok(Delta::Turn { turn })];
+        let held = match self.keeps {
+            Keeps::Nothing => None,
+            Keeps::WhileStreaming => Some(request),
+            Keeps::UntilTheNext => {
+                *self.last.lock().unwrap() = Some(request);
+                None
+            }
+        };
+        // It never ends by itself, so what it holds is held until it is dropped.
+        let rest = stream::poll_fn(
+            move |_| if held.is_some() { Poll::Pending } else { Poll::Ready(None) },
+        );
+        stream::iter(deltas).chain(rest).boxed()
+    }
+}
+
+#[async_trait]
+impl Tool for Handing {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("hand", "Hands the messages on.", json!({"type": "object"}))
+    }
+
+    async fn call(
+        &self,
+        _: &ToolUse,
+        context: &ToolContext<'_>,
+    ) -> Result<ToolOutput, ToolFailure> {
+        *self.0.lock().unwrap() = Some(context.messages.clone());
+        let asked = self.0.lock().unwrap().take();
+        Ok(ToolOutput::from(format!("{}", asked.is_some())))
+    }
+}
+
+impl Counting {
+    fn given(&self) -> (u64, u64) {
+        (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Redactor for Reading {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.fetch_add(text.len() as u64, Ordering::Relaxed);
+        text.into()
+    }
+}
+
+impl TokenCounter for Counting {
+    fn text(&self, text: &str) -> u64 {
+        self.bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
+        text.len() as u64
+    }
+
+    fn message(&self, message: &Message) -> u64 {
+        self.messages.fetch_add(1, Ordering::Relaxed);
+        message.content.iter().map(|block| self.block(block)).sum()
+    }
+}

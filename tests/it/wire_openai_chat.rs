@@ -1,0 +1,102 @@
+//! The Chat Completions codec: cases in `testdata/wire/openai-chat`, real bodies, random bodies,
+//! junk.
+//!
+//! A case has one of `--- body` (a request body), `--- request` (a `Request` in its serde form) or
+//! `--- response` (a response body), and what is expected of it: `--- expect body`,
+//! `--- expect adjustments` (one a line; none where the section is left out), `--- expect request`,
+//! `--- expect turn` or `--- expect error`. `--- options` may name a model and what to recognise.
+//! A body that is expected to stay as it is needs no `--- expect body`.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use threadfold::{
+    testing::cases,
+    wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
+};
+
+use crate::support::{
+    chat_bodies as generate,
+    tries::tries,
+    wire_cases::{self, comes_back, settles, survive, survives_serde},
+};
+
+#[test]
+fn every_case_gives_what_it_expects() {
+    for case in cases::read("testdata/wire/openai-chat").unwrap() {
+        wire_cases::run(&OpenAiChat, &case);
+    }
+}
+
+#[test]
+fn real_bodies_come_back_as_they_were() {
+    wire_cases::run_recorded(&OpenAiChat);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..tries(400) })]
+
+    #[test]
+    fn valid_bodies_come_back_as_they_were(body in generate::body()) {
+        comes_back(&OpenAiChat, &body);
+    }
+
+    #[test]
+    fn number_texts_and_white_space_do_not_matter(body in generate::body(), number in "-?[1-9][0-9]{0,20}(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?") {
+        let mut text = serde_json::to_string_pretty(&body).unwrap();
+        text.truncate(text.rfind('}').unwrap());
+        for key in ["temperature", "max_tokens", "max_completion_tokens", "seed"] {
+            text.push_str(&format!(",\n {key:?} : {number}"));
+        }
+        text.push('}');
+        let request = OpenAiChat.decode_slice(text.as_bytes(), &DecodeOptions::default()).unwrap();
+        let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+        let expected: Value = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(encoded.body.to_value().unwrap(), expected);
+        prop_assert_eq!(encoded.body.as_str().matches(&number).count() >= 4, true);
+    }
+
+    #[test]
+    fn a_request_survives_serde_and_is_written_the_same(body in generate::body()) {
+        survives_serde(&OpenAiChat, &body);
+    }
+
+    #[test]
+    fn junk_never_panics(value in generate::junk()) {
+        survive(&OpenAiChat, value.to_string().as_bytes());
+        survive(&OpenAiChat, json!({"messages": value}).to_string().as_bytes());
+        survive(&OpenAiChat, json!({"messages": [{"role": "assistant", "content": value}]}).to_string().as_bytes());
+        let choices = json!([{"message": value.clone(), "finish_reason": value}]);
+        survive(&OpenAiChat, json!({"choices": choices, "usage": value}).to_string().as_bytes());
+    }
+
+    #[test]
+    fn mutated_bodies_never_panic_and_settle(
+        body in generate::body(),
+        junk in generate::junk(),
+        at in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        settles(&OpenAiChat, &body, &junk, at, cut);
+    }
+}
+
+#[test]
+fn deep_and_large_bodies_are_read_in_linear_time() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    survive(&OpenAiChat, deep.as_bytes());
+    survive(
+        &OpenAiChat,
+        format!(r#"{{"messages":[{{"role":"user","content":{deep}}}],"x":{deep}}}"#).as_bytes(),
+    );
+    let fields: String = (0..50_000).map(|n| format!(r#","k{n}":{n}"#)).collect();
+    let call = |n: usize| {
+        format!(
+            r#"{{"role":"assistant","reasoning":"r","u{n}":1,"reasoning_details":[{n}],"tool_calls":[{{"id":"c{n}","type":"function","function":{{"name":"f","arguments":"{{}}"}}}}]}}"#
+        )
+    };
+    let calls: Vec<String> = (0..20_000).map(call).collect();
+    let body = format!(r#"{{"messages":[{}]{fields}}}"#, calls.join(","));
+    let request = OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
+    let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    assert_eq!(encoded.adjustments.len(), 19_999);
+}
