@@ -14,7 +14,7 @@ use super::{
     insert::Insert,
     plan::{Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Sketch, Text, TextBlock, ToolResult, ahead};
+use crate::message::{ContentBlock, Message, Sketch, Text, TextBlock, ToolResult};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,8 +136,7 @@ impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
-        let least = self.options.min_bytes;
-        for (index, message) in range.zip(ahead(messages, |known| may_be_long(known, least))) {
+        for (index, message) in range.zip(messages) {
             self.take_up(index, message);
         }
     }

@@ -11,7 +11,7 @@ use super::{
     pieces::{Maker, Piece, Pieces},
     refusal::{ReplayError, Skipped},
 };
-use crate::message::{CompactionId, Message, Timestamp, add_handles};
+use crate::message::{CompactionId, Message, Timestamp};
 
 /// The thread that a log comes to, and where its messages come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl EventLog {
                 Piece::Made(made) => messages.push(make(made.message.clone())),
                 Piece::Run(run) => {
                     let arrived = run.clone().filter_map(|number| self.arrival(number));
-                    add_handles(&mut messages, arrived, &make);
+                    messages.extend(arrived.cloned().map(&make));
                 }
             }
         }

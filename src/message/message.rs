@@ -283,11 +283,6 @@ impl Message {
         Arc::ptr_eq(&self.parts, &other.parts) && self.prefix_rewritten == other.prefix_rewritten
     }
 
-    /// How many handles share the parts.
-    pub(super) fn references(&self) -> usize {
-        Arc::strong_count(&self.parts)
-    }
-
     /// The calls that the host answers, in order.
     ///
     /// ```

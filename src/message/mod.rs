@@ -29,7 +29,6 @@
 //! # Ok::<(), threadfold::message::CheckpointIdError>(())
 //! ```
 
-mod ahead;
 mod batch;
 mod checkpoint;
 mod compaction;
@@ -61,7 +60,6 @@ mod usage;
 mod window;
 mod word;
 
-pub(crate) use ahead::{add_handles, ahead};
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIdError, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
