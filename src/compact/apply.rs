@@ -127,9 +127,10 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
     let is_whole = blocks.len() == source.content.len();
     let mut part =
         if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
-    part.prefix_rewritten |= part.sketch().has_reasoning();
+    part.prefix_rewritten |= part.has_reasoning();
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
-        part.change(|parts| (parts.stop_reason, parts.usage) = (None, None));
+        let parts = part.make_mut();
+        (parts.stop_reason, parts.usage) = (None, None);
     }
     part
 }

@@ -132,11 +132,8 @@ impl EventLog {
     /// [`AppendError`] for what would not replay: a cut or a compaction of another thread than the
     /// present one, a compaction under a number that is in the log already, the undoing of any
     /// compaction but the latest that stands, an event that was not understood.
-    pub fn append(&mut self, at: Timestamp, mut event: Event) -> Result<&LoggedEvent, AppendError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
         self.check(&event)?;
-        if let Event::MessageAppended(message) = &mut event {
-            message.settle();
-        }
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
 
