@@ -27,13 +27,10 @@ fn main() {
 fn measure(messages: &[Message]) -> Vec<Row> {
     let repetitions = (1_000_000 / messages.len().max(1)).clamp(7, 200);
     let (nothing, own) = (|| (), || messages.to_vec());
-    // Where something is wrong, every block is looked at.
-    let wrong = [messages, &[Message::user(" ")]].concat();
     rounds(repetitions, |repetitions| {
         vec![
             memcpy(messages, repetitions),
             row("violations", repetitions, nothing, |()| legality::violations(messages)),
-            row("violations, one in it", repetitions, nothing, |()| legality::violations(&wrong)),
             row("cut points", repetitions, nothing, |()| legality::cut_points(messages)),
             row("repair, nothing to mend", repetitions, own, legality::repair),
             row(

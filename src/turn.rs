@@ -224,19 +224,19 @@ impl TurnMachine {
         }
         let (calls, results) = (std::mem::take(calls), std::mem::take(results));
         let results: Vec<ToolResult> = results.into_iter().flatten().collect();
-        let content = results.iter().cloned().map(ContentBlock::from).collect();
-        self.state = match self.repeats(calls, results) {
+        self.state = match self.repeats(calls, &results) {
             true => {
                 let (stop_reason, rounds) = (StopReason::ToolUse, self.rounds);
                 State::Finished(Finished { stop_reason, rounds, capped: true })
             }
             false => State::Model,
         };
+        let content = results.into_iter().map(ContentBlock::from).collect();
         Ok(Some(Message::new(Role::User, content)))
     }
 
     /// Whether this round brought nothing new for the third time: the same calls, and the same errors.
-    fn repeats(&mut self, calls: Vec<ToolUse>, results: Vec<ToolResult>) -> bool {
+    fn repeats(&mut self, calls: Vec<ToolUse>, results: &[ToolResult]) -> bool {
         if !results.iter().all(|result| result.is_error) {
             self.failed = None;
             return false;
@@ -248,7 +248,7 @@ impl TurnMachine {
                 && errors.iter().map(says).eq(results.iter().map(says))
         });
         let times = same.map_or(1, |(_, _, times)| times.saturating_add(1));
-        self.failed = Some((calls, results, times));
+        self.failed = Some((calls, results.to_vec(), times));
         times >= MAX_REPEATS
     }
 }

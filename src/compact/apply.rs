@@ -11,7 +11,7 @@ use super::{
     insert::Insert,
     plan::{Plan, Splice, StalePlan},
 };
-use crate::message::{Message, add_handles};
+use crate::message::Message;
 
 /// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,11 +68,11 @@ impl Plan {
         let mut after = Vec::with_capacity(self.messages_after());
         let mut next = 0;
         for splice in self.splices() {
-            add_range(&mut after, messages, next..splice.at.start);
+            after.extend(range(messages, next..splice.at.start));
             after.extend(splice.build(|index| messages.get(index)));
             next = splice.at.end;
         }
-        add_range(&mut after, messages, next..messages.len());
+        after.extend(range(messages, next..messages.len()));
         after
     }
 
@@ -81,14 +81,15 @@ impl Plan {
         let count = self.splices().iter().map(|splice| splice.at.len()).sum();
         let mut removed = Vec::with_capacity(count);
         for splice in self.splices() {
-            add_range(&mut removed, messages, splice.at.clone());
+            removed.extend(range(messages, splice.at.clone()));
         }
         Removed { messages: removed }
     }
 }
 
-fn add_range(handles: &mut Vec<Message>, messages: &[Message], range: Range<usize>) {
-    add_handles(handles, messages.iter().take(range.end).skip(range.start), |message| message);
+/// The handles of a range of messages.
+fn range(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Message> {
+    messages.iter().take(range.end).skip(range.start).cloned()
 }
 
 impl Splice {
@@ -126,9 +127,10 @@ pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message 
     let is_whole = blocks.len() == source.content.len();
     let mut part =
         if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
-    part.prefix_rewritten |= part.sketch().has_reasoning();
+    part.prefix_rewritten |= part.has_reasoning();
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
-        part.change(|parts| (parts.stop_reason, parts.usage) = (None, None));
+        let parts = part.make_mut();
+        (parts.stop_reason, parts.usage) = (None, None);
     }
     part
 }

@@ -4,67 +4,46 @@
 //! neither and puts a message between them that ends the turn: providers look for results in the
 //! turn right behind the call.
 
-use std::collections::HashMap;
-
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
-    server_calls,
-    turns::{ById, Mention, Turn, Turns},
+    turns::{ById, Mention, ServerCalls, ServerMention, Turn, turns},
 };
-use crate::message::{Message, Role, Text};
+use crate::message::{Message, Role};
 
 /// Refuses edits that divide a call from its result, or that take or cover up a call that is still
 /// open.
-///
-/// An edit that begins and ends elsewhere takes a call and its result both, or neither; so only the
-/// turns at which edits begin and end are looked at. Of a provider's own calls every answer is looked
-/// at: it may stand many turns after its call.
 pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-    let ends = |edit: &Edit| [edit.range.start.message, edit.range.end.message];
-    // Every turn that starts before this message was looked at.
-    let mut seen = 0;
-    for at in edits.iter().flat_map(|(_, edit)| ends(edit)) {
-        if at < seen {
-            continue;
-        }
-        let mut turns = Turns::around(messages, at);
-        while let Some((turn, next)) = turns.step() {
-            let Some(turn) = turn.filter(|turn| turn.start >= seen) else { continue };
-            if turn.start > at {
-                seen = turn.start;
-                break;
+    let mut servers = ServerCalls::default();
+    let mut turns = turns(messages).peekable();
+    while let Some(turn) = turns.next() {
+        let next = turns.peek();
+        let between = endings(messages, edits, &turn, next);
+        let results = ById::new(next.map_or(&[], |next| &next.results));
+        for call in &turn.uses {
+            if let Some(result) = results.first(call.id) {
+                check_pair(edits, &between, *call, result)?;
             }
-            check_turn(messages, edits, turn, next)?;
-            seen = turn.end;
+        }
+        for (call, answer) in servers.answers(&turn) {
+            let Some(call) = call else { continue };
+            // What comes between the turns of the two divides nothing: the provider does not ask
+            // that they stand side by side.
+            let between = if call.at.message < turn.start { &[] } else { between.as_slice() };
+            check_pair(edits, between, call, answer)?;
+        }
+        if next.is_none() {
+            check_open(edits, &turn)?;
         }
     }
-    check_servers(messages, edits)
-}
-
-/// Refuses edits that divide a provider's call from its answer in another turn. What is put between
-/// the two divides nothing: the provider does not ask that they stand side by side.
-fn check_servers(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-    server_calls::pairs(messages).try_for_each(|pair| check_pair(edits, &[], pair))
-}
-
-fn check_turn(
-    messages: &[Message],
-    edits: &[(usize, Edit)],
-    turn: &Turn<'_>,
-    next: Option<&Turn<'_>>,
-) -> Result<(), CompactError> {
-    let between = endings(messages, edits, turn, next);
-    for pair in pairs(turn, next) {
-        check_pair(edits, &between, pair)?;
-    }
-    if next.is_none() { check_open(edits, turn) } else { Ok(()) }
+    Ok(())
 }
 
 fn check_pair(
     edits: &[(usize, Edit)],
     between: &[(Position, usize)],
-    (call, result): (Mention<'_>, Mention<'_>),
+    call: Mention<'_>,
+    result: Mention<'_>,
 ) -> Result<(), CompactError> {
     let (of_call, of_result) = (edit_over(edits, call.at), edit_over(edits, result.at));
     let divides = match (of_call, of_result) {
@@ -91,8 +70,10 @@ fn endings(
     turn: &Turn<'_>,
     next: Option<&Turn<'_>>,
 ) -> Vec<(Position, usize)> {
-    let first = turn.uses.iter().chain(&turn.server_uses).map(|call| call.at).min();
-    let last = next.and_then(|next| next.results.last()).or(turn.server_results.last());
+    let server_calls = turn.servers.iter().filter_map(ServerMention::call);
+    let first = turn.uses.iter().chain(server_calls).map(|call| call.at).min();
+    let server_answer = turn.servers.iter().rev().find_map(ServerMention::answer);
+    let last = next.and_then(|next| next.results.last()).or(server_answer);
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
     let behind = edits.partition_point(|(_, edit)| edit.range.start <= first);
     let among = edits.iter().skip(behind).take_while(|(_, edit)| edit.range.start <= last.at);
@@ -141,84 +122,10 @@ fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
     (at < edit.range.end).then_some(*index)
 }
 
-/// The calls of a turn with their results in the next, and the provider's own within the turn.
-fn pairs<'t>(
-    turn: &'t Turn<'_>,
-    next: Option<&'t Turn<'_>>,
-) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
-    let results = next.map_or(&[][..], |next| &next.results);
-    let results = ById::new(results);
-    let answered = turn.uses.iter();
-    let answered = answered.filter_map(move |call| Some((*call, results.first(call.id)?)));
-    answered.chain(server_pairs(turn))
-}
-
-/// The provider's answers to its own calls, each with the last call of its id before it: an id may
-/// come again within a turn.
-fn server_pairs<'t>(turn: &'t Turn<'_>) -> impl Iterator<Item = (Mention<'t>, Mention<'t>)> {
-    let mut made = turn.server_uses.iter().peekable();
-    let mut latest: HashMap<&Text, Mention<'t>> = HashMap::new();
-    turn.server_results.iter().filter_map(move |result| {
-        while let Some(call) = made.next_if(|call| call.at < result.at) {
-            latest.insert(call.id, *call);
-        }
-        Some((*latest.get(result.id)?, *result))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*, sample::Index};
-
     use super::*;
-    use crate::compact::drawn;
     use crate::message::{ContentBlock, Json, ServerToolResult, ServerToolUse};
-
-    /// As `check`, with a look at every turn.
-    fn check_all(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
-        let mut turns = Turns::of(messages);
-        while let Some((turn, next)) = turns.step() {
-            turn.map_or(Ok(()), |turn| check_turn(messages, edits, turn, next))?;
-        }
-        check_servers(messages, edits)
-    }
-
-    /// Edits of a thread, in order and none over another.
-    fn edits(
-        thread: &[Message],
-        places: &[(Index, Index)],
-        inserts: &[Option<bool>],
-    ) -> Vec<(usize, Edit)> {
-        let mut places: Vec<Position> = places
-            .iter()
-            .map(|(message, block)| {
-                let message = message.index(thread.len() + 1);
-                let blocks = thread.get(message).map_or(0, |message| message.content.len());
-                Position { message, block: block.index(blocks + 1) }
-            })
-            .collect();
-        places.sort();
-        let said = |user| if user { Message::user("So?") } else { Message::assistant("So.") };
-        let edit = |(index, (place, insert)): (usize, (&[Position], &Option<bool>))| {
-            let insert = insert.map(said).into_iter().collect();
-            (index, Edit { range: place[0]..place[1], insert })
-        };
-        places.chunks_exact(2).zip(inserts).enumerate().map(edit).collect()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8_000) })]
-
-        #[test]
-        fn edits_divide_nothing_far_from_where_they_begin_and_end(
-            thread in drawn::thread(),
-            places in vec(any::<(Index, Index)>(), 0..7),
-            inserts in vec(any::<Option<bool>>(), 3),
-        ) {
-            let edits = edits(&thread, &places, &inserts);
-            prop_assert_eq!(check(&thread, &edits), check_all(&thread, &edits));
-        }
-    }
 
     fn refusal(messages: &[Message], edits: &[(usize, Edit)]) -> Option<String> {
         check(messages, edits).err().map(|error| error.to_string())

@@ -296,14 +296,6 @@ impl<'a> Sweep<'a> {
         let touched = range.start.message..end;
         let messages = self.messages.get(touched.clone()).unwrap_or_default();
         for (index, message) in touched.zip(messages) {
-            let known = message.sketch();
-            let bare = known.is_plain() && !known.has_reasoning() && !known.has_reminders();
-            if bare && index > range.start.message && index < range.end.message {
-                // Nothing of it goes, so nobody needs to look at it.
-                self.close(index);
-                self.next = index + 1;
-                continue;
-            }
             let all = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };

@@ -22,30 +22,14 @@
 //! # Ok::<(), threadfold::message::JsonError>(())
 //! ```
 
-use super::{server_calls, turns};
-use crate::message::{Message, Role, Text};
+use super::turns::{ServerCalls, turns};
+use crate::message::{ContentBlock, Message, Role, Text};
 
-pub(crate) use super::{
-    repair::{NO_RESULT, repair_numbered},
-    server_calls::earliest_answered,
-};
+pub(crate) use super::repair::{NO_RESULT, repair_numbered};
 pub use super::{
     repair::{Repair, repair},
     violations::{Violation, violations},
 };
-
-/// Whether a message breaks no rule behind one of this role, where no call is open for it to answer.
-/// That takes no look at the thread. `false` says nothing, and [`violations`] tells: so it is for
-/// results, and where messages of one role meet.
-pub(crate) fn begins_turn(before: Option<Role>, message: &Message) -> bool {
-    let turns = match (before, message.speaker()) {
-        (None, Role::User | Role::Assistant) => true,
-        (Some(Role::Assistant), Role::User) | (Some(Role::User), Role::Assistant) => true,
-        (Some(_), Role::User | Role::Assistant) | (_, Role::System) => false,
-    };
-    let known = message.sketch();
-    turns && known.is_plain() && !known.has_results()
-}
 
 /// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
 /// before message `n`. Zero is always one; the length is one unless calls are open there.
@@ -64,32 +48,34 @@ pub(crate) fn begins_turn(before: Option<Role>, message: &Message) -> bool {
 /// ```
 #[must_use]
 pub fn cut_points(messages: &[Message]) -> Vec<usize> {
-    let signed_loop = open_loop(messages).filter(|start| has_reasoning(messages, *start));
+    let signed_loop = open_loop(messages)
+        .filter(|start| messages.iter().skip(*start).any(Message::has_reasoning));
     let mut points = Vec::with_capacity(messages.len() + 1);
     let mut open = false;
-    for turn in turns::sketches(messages) {
-        // Behind its last result nothing is open any more; a turn that calls is one piece, and so
+    // From each call that the provider answers itself to its answer.
+    let (mut servers, mut spans) = (ServerCalls::default(), Vec::new());
+    for turn in turns(messages) {
+        // After its last result nothing is open any more; a turn that calls is one piece, and so
         // is one whose reasoning or server tools belong together.
-        let first = turn.answered.unwrap_or(turn.start);
-        open = turn.callers > 0;
-        let whole = open || turn.has_server_calls || turn.has_reasoning;
+        let first = turn.results.last().map_or(turn.start, |result| result.at.message + 1);
+        open = !turn.uses.is_empty();
+        let calls_server = turn.servers.iter().any(|mention| mention.call().is_some());
+        let whole = open || calls_server || turn.has_reasoning;
         let last = if whole { turn.start + 1 } else { turn.end };
         points.extend((first..last).filter(|at| cuts_loop_well(messages, signed_loop, *at)));
+        let pairs = servers.answers(&turn).filter_map(|(call, answer)| Some((call?, answer)));
+        spans.extend(pairs.map(|(call, answer)| (call.at.message, answer.at.message)));
     }
     points.extend((!open).then_some(messages.len()));
     if points.first() != Some(&0) {
         points.insert(0, 0);
     }
-    part_no_servers(messages, &mut points);
+    part_no_servers(spans, &mut points);
     points
 }
 
 /// Takes out the cuts between a call that the provider answers itself and its answer.
-fn part_no_servers(messages: &[Message], points: &mut Vec<usize>) {
-    let mut spans: Vec<(usize, usize)> = server_calls::pairs(messages)
-        .map(|(call, answer)| (call.at.message, answer.at.message))
-        .filter(|(call, answer)| call < answer)
-        .collect();
+fn part_no_servers(mut spans: Vec<(usize, usize)>, points: &mut Vec<usize>) {
     spans.sort_unstable();
     let mut spans = spans.into_iter().peekable();
     let mut divides_until = 0;
@@ -114,7 +100,7 @@ pub fn open_loop(messages: &[Message]) -> Option<usize> {
     let mut runs = runs_backwards(messages);
     let last = runs.find(|run| run.role != Role::System)?;
     let loops = match last.role {
-        Role::Assistant => last.messages.iter().any(|message| message.sketch().has_calls()),
+        Role::Assistant => last.messages.iter().flat_map(Message::tool_uses).next().is_some(),
         Role::User => last.has_results(),
         Role::System => false,
     };
@@ -136,7 +122,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn has_results(&self) -> bool {
-        self.messages.iter().any(|message| message.sketch().has_results())
+        self.messages.iter().flat_map(Message::tool_results).next().is_some()
     }
 }
 
@@ -144,9 +130,9 @@ impl Run<'_> {
 fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     let mut rest = messages;
     std::iter::from_fn(move || {
-        let role = rest.last()?.speaker();
+        let role = rest.last()?.role;
         let end = rest.len();
-        let count = rest.iter().rev().take_while(|message| message.speaker() == role).count();
+        let count = rest.iter().rev().take_while(|message| message.role == role).count();
         let (before, run) = rest.split_at_checked(end - count)?;
         rest = before;
         Some(Run { role, messages: run, end })
@@ -165,72 +151,24 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
 #[must_use]
 pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     let runs = runs_backwards(messages).take(1).filter(|run| run.role == Role::Assistant);
-    let calls = runs.flat_map(|run| run.messages).filter(|message| message.sketch().has_calls());
-    calls.flat_map(Message::tool_uses).map(|call| call.id.clone()).collect()
-}
-
-fn has_reasoning(messages: &[Message], start: usize) -> bool {
-    messages.iter().skip(start).any(|message| message.sketch().has_reasoning())
+    let calls = runs.flat_map(|run| run.messages).flat_map(Message::tool_uses);
+    calls.map(|call| call.id.clone()).collect()
 }
 
 fn cuts_loop_well(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
-    if signed_loop.is_none_or(|start| at <= start) {
-        return true;
-    }
-    // At the end, and before a message without blocks, there is nothing that lacks its reasoning.
-    let lacks = |message: &Message| {
-        let known = message.sketch();
-        !known.begins_with_reasoning() && (known.is_plain() || !message.content.is_empty())
-    };
-    !messages.get(at).is_some_and(lacks)
+    // At the end, and before a message without blocks, no reasoning is missing.
+    let first_block = messages.get(at).and_then(|message| message.content.first());
+    signed_loop.is_none_or(|start| at <= start)
+        || first_block.is_none_or(ContentBlock::is_reasoning)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{
-        ContentBlock, Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse,
-    };
+    use crate::message::{Json, Thinking, ToolResult, ToolUse};
 
     fn call(id: &str) -> ContentBlock {
         ToolUse::new(id, "read", Json::default()).into()
-    }
-
-    #[test]
-    fn a_look_at_a_message_alone_knows_what_is_in_order_behind_whom() {
-        let said = |text: &str| ContentBlock::text(text);
-        let calls = |count: usize| (0..count).map(|at| call(&at.to_string())).collect();
-        let search = || ContentBlock::from(ServerToolUse::new("s", "search", Json::default()));
-        let found = || ContentBlock::from(ServerToolResult::new("s", "found", Json::default()));
-        let (nobody, assistant, both) = ([false, false], [false, true], [true, true]);
-        for (content, expected) in [
-            (vec![], nobody),
-            (vec![said("Well.")], both),
-            (vec![said("Well."), said(" ")], nobody),
-            (vec![said("Well."), call("a")], assistant),
-            (vec![call("a"), call("b")], assistant),
-            (vec![call("a"), call("b"), call("a")], nobody),
-            (calls(8), assistant),
-            (calls(9), nobody),
-            (vec![ToolResult::text("a", "done").into()], nobody),
-            (vec![Thinking::new("Hm.", None).into()], assistant),
-            (vec![search()], assistant),
-            (vec![search(), found()], nobody),
-        ] {
-            let begins = |before, role| begins_turn(before, &Message::new(role, content.clone()));
-            let [user, assistant] = expected;
-            let (of_user, of_assistant) = (Some(Role::User), Some(Role::Assistant));
-            for (before, expected) in [
-                (None, [user, assistant, false]),
-                (of_user, [false, assistant, false]),
-                (of_assistant, [user, false, false]),
-                (Some(Role::System), [false; 3]),
-            ] {
-                let roles = [Role::User, Role::Assistant, Role::System];
-                let found = roles.map(|role| begins(before, role));
-                assert_eq!(found, expected, "{content:?} behind {before:?}");
-            }
-        }
     }
 
     #[test]

@@ -24,8 +24,6 @@ mod apply;
 mod blocks;
 mod call;
 mod calls;
-#[cfg(test)]
-mod drawn;
 mod edit;
 mod edits;
 mod extend;
@@ -36,7 +34,6 @@ mod position;
 mod repair;
 mod replacements;
 mod report;
-mod server_calls;
 mod trim;
 mod turns;
 mod violations;

@@ -192,14 +192,13 @@ impl Plan {
         });
         let last = messages.filter(|message| message.is_summary()).last();
         let Some(message) = last else { return self };
-        message.change(|parts| {
-            let summaries = parts.content.iter_mut().filter_map(|block| {
-                if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
-            });
-            if let Some(summary) = summaries.last() {
-                summary.text = text;
-            }
+        let blocks = message.make_mut().content.iter_mut();
+        let summaries = blocks.filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
         });
+        if let Some(summary) = summaries.last() {
+            summary.text = text;
+        }
         self
     }
 

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     position::Position,
-    turns::{Mention, Turn, Turns},
+    turns::{Mention, Turn, turns},
     violations::violations,
 };
-use crate::message::{ContentBlock, Message, MessageParts, Role, Text, ToolResult};
+use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
 
 /// What stands as the result of a call whose own result is not in the thread.
 pub(crate) const NO_RESULT: &str = "No result was recorded for this call.";
@@ -103,9 +103,9 @@ fn mend(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
     let cleaned = clean(messages, &mut repairs);
     let (origins, messages): (Vec<usize>, Vec<Message>) = cleaned.into_iter().unzip();
     let mut pairing = Pairing::new(&messages, &origins);
-    let mut turns = Turns::of(&messages);
-    while let Some((turn, next)) = turns.step() {
-        turn.into_iter().for_each(|turn| pairing.visit(turn, next));
+    let mut turns = turns(&messages).peekable();
+    while let Some(turn) = turns.next() {
+        pairing.visit(&turn, turns.peek());
     }
     let edits = pairing.finish(&mut repairs);
     let repaired = edits.carry_out(&messages, &origins, &mut repairs);
@@ -180,12 +180,10 @@ fn drop_blocks(
     repairs: &mut Vec<Repair>,
 ) {
     let mut reasons = reasons.iter();
-    message.change(|parts| {
-        parts.content.retain(|block| {
-            let reason = reasons.next().copied().flatten();
-            repairs.extend(reason.map(|reason| dropped(index, block, reason)));
-            reason.is_none()
-        });
+    message.make_mut().content.retain(|block| {
+        let reason = reasons.next().copied().flatten();
+        repairs.extend(reason.map(|reason| dropped(index, block, reason)));
+        reason.is_none()
     });
 }
 
@@ -380,18 +378,17 @@ impl Edits {
         if renames.peek().is_none() && drops.peek().is_none() {
             return;
         }
-        message.change(|MessageParts { content, .. }| {
-            for (at, id) in renames {
-                if let Some(block) = content.get_mut(at.block) {
-                    *block = renamed(block, id);
-                }
+        let content = &mut message.make_mut().content;
+        for (at, id) in renames {
+            if let Some(block) = content.get_mut(at.block) {
+                *block = renamed(block, id);
             }
-            let mut block = 0;
-            content.retain(|_| {
-                let stays = drops.next_if(|at| at.block == block).is_none();
-                block += 1;
-                stays
-            });
+        }
+        let mut block = 0;
+        content.retain(|_| {
+            let stays = drops.next_if(|at| at.block == block).is_none();
+            block += 1;
+            stays
         });
     }
 }
@@ -402,10 +399,9 @@ fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
         return;
     }
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-    message.change(|MessageParts { content, .. }| {
-        let leading = content.iter().take_while(|block| is_result(block)).count();
-        content.splice(leading..leading, results);
-    });
+    let content = &mut message.make_mut().content;
+    let leading = content.iter().take_while(|block| is_result(block)).count();
+    content.splice(leading..leading, results);
 }
 
 fn renamed(block: &ContentBlock, id: &Text) -> ContentBlock {
@@ -450,16 +446,69 @@ impl fmt::Display for Repair {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::{collection::vec, prelude::*, sample::select};
 
     use super::*;
-    use crate::compact::drawn;
+    use crate::message::{
+        Json, ServerToolResult, ServerToolUse, SystemReminder, Thinking, ToolUse,
+    };
+
+    fn block() -> impl Strategy<Value = ContentBlock> {
+        let made = |(kind, id): (u8, &'static str)| match kind {
+            0 | 1 => ToolUse::new(id, "read", Json::default()).into(),
+            2 | 3 => ToolResult::text(id, "done").into(),
+            4 => ServerToolUse::new(id, "search", Json::default()).into(),
+            5 => ServerToolResult::new(id, "found", Json::default()).into(),
+            6 => Thinking::new("Hm.", None).into(),
+            7 => SystemReminder::new("Be brief.").into(),
+            8 => ContentBlock::text(" "),
+            _ => ContentBlock::text("Well."),
+        };
+        (0_u8..12, select(vec!["a", "b"])).prop_map(made)
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let roles = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
+        (roles, vec(block(), 0..4)).prop_map(|(role, content)| Message::new(role, content))
+    }
+
+    /// Calls of an assistant and the results that answer them, at times in two messages each.
+    fn round() -> impl Strategy<Value = Vec<Message>> {
+        let shape = (select(vec![vec!["a"], vec!["b"], vec!["a", "b"], vec!["b", "a"]]), 0_u8..8);
+        shape.prop_map(|(ids, shape)| {
+            let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
+            let result = |id: &&str| ContentBlock::from(ToolResult::text(*id, "done"));
+            let message = |role, blocks: Vec<ContentBlock>| Message::new(role, blocks);
+            let said = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
+                if apart {
+                    blocks.into_iter().map(|block| message(role, vec![block])).collect()
+                } else {
+                    vec![message(role, blocks)]
+                }
+            };
+            let mut calls = said(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
+            let results = ids.iter().rev().map(result).collect();
+            calls.extend(said(Role::User, results, shape & 2 == 2));
+            calls.extend((shape & 4 == 4).then(|| Message::assistant("It is done.")));
+            calls
+        })
+    }
+
+    /// A thread of few messages.
+    fn thread() -> impl Strategy<Value = Vec<Message>> {
+        let piece = prop_oneof![
+            3 => message().prop_map(|message| vec![message]),
+            2 => round(),
+            1 => Just(vec![Message::user("And now?")]),
+        ];
+        vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
 
         #[test]
-        fn mending_finds_something_exactly_where_something_is_wrong(thread in drawn::thread()) {
+        fn mending_finds_something_exactly_where_something_is_wrong(thread in thread()) {
             let (mended, repairs) = mend(thread.clone());
             let is_same = mended.len() == thread.len()
                 && mended.iter().zip(&thread).all(|((_, mended), message)| mended.ptr_eq(message));

@@ -14,7 +14,7 @@ use super::{
     insert::Insert,
     plan::{Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Sketch, Text, TextBlock, ToolResult, ahead};
+use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
 
 /// What of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,8 +136,7 @@ impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
         let messages = self.messages.get(range.clone()).unwrap_or_default();
-        let least = self.options.min_bytes;
-        for (index, message) in range.zip(ahead(messages, |known| may_be_long(known, least))) {
+        for (index, message) in range.zip(messages) {
             self.take_up(index, message);
         }
     }
@@ -145,12 +144,6 @@ impl Sweep<'_> {
     fn take_up(&mut self, index: usize, message: &Message) {
         let Some(message) = self.trimmed(index, message) else { return };
         let insert = Insert::Message { message };
-        if self.splices.is_empty() {
-            // From here on nearly every message that may be long has a splice.
-            let least = self.options.min_bytes;
-            let rest = self.messages.iter().skip(index).map(Message::sketch);
-            self.splices.reserve(rest.filter(|known| may_be_long(*known, least)).count());
-        }
         self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
     }
 
@@ -171,7 +164,7 @@ impl Sweep<'_> {
     /// Returns the message with its results trimmed, if that changes it.
     fn trimmed(&mut self, index: usize, message: &Message) -> Option<Message> {
         let stays = index >= self.recent || self.except == Some(index);
-        if stays || !may_be_long(message.sketch(), self.options.min_bytes) {
+        if stays {
             return None;
         }
         let content = changed(&message.content, |block| {
@@ -200,13 +193,6 @@ impl Sweep<'_> {
             extra: result.extra.clone(),
         })
     }
-}
-
-/// Whether a message may hold a result with a text of so many bytes, as far as its handle knows.
-fn may_be_long(known: Sketch, bytes: usize) -> bool {
-    // A text is as long as all of the message at most.
-    let is_short = known.bytes().is_some_and(|all| all < bytes as u64);
-    !is_short && (known.has_results() || !known.is_plain())
 }
 
 /// Returns the blocks with some of them changed, if any is. Only those that stay are cloned: a

@@ -4,8 +4,7 @@ use std::{collections::HashSet, ops::Range};
 
 use super::{
     event_log::EventLog,
-    pieces::{Maker, Piece},
-    state::Standing,
+    state::{Entry, Maker, Standing},
 };
 use crate::{
     compact::{Insert, Splice},
@@ -47,24 +46,24 @@ impl EventLog {
             seen: HashSet::new(),
             asked: HashSet::new(),
             open: Vec::new(),
-            runs: Vec::new(),
+            numbers: Vec::new(),
         };
         walk.open_all(top, standing.get(top)?);
         while let Some(splice) = walk.open.pop() {
             walk.enter(splice);
         }
-        Some(self.places(walk.runs))
+        Some(self.places(walk.numbers))
     }
 
-    /// The places in the log of messages by the order in which they came.
-    fn places(&self, mut runs: Vec<Range<usize>>) -> Vec<Range<u64>> {
-        runs.sort_by_key(|run| run.start);
+    /// The events of messages, by their numbers.
+    fn places(&self, mut numbers: Vec<usize>) -> Vec<Range<u64>> {
+        numbers.sort_unstable();
         let arrivals = &self.state().arrivals;
         let mut places: Vec<Range<u64>> = Vec::new();
-        for seq in runs.into_iter().filter_map(|run| arrivals.get(run)).flatten() {
+        for seq in numbers.into_iter().filter_map(|number| arrivals.get(number)) {
             match places.last_mut() {
                 Some(last) if last.end == *seq => last.end += 1,
-                // A message that was divided may have gone in two pieces.
+                // A message that was divided may have gone twice.
                 Some(last) if last.end > *seq => {}
                 Some(_) | None => places.push(*seq..*seq + 1),
             }
@@ -83,7 +82,8 @@ struct Walk<'a> {
     /// The splices of which a new message was met, so that those before are looked for once.
     asked: HashSet<At>,
     open: Vec<At>,
-    runs: Vec<Range<usize>>,
+    /// The appended messages that were met, by number.
+    numbers: Vec<usize>,
 }
 
 impl Walk<'_> {
@@ -110,27 +110,17 @@ impl Walk<'_> {
         };
         let kept: HashSet<usize> = planned.insert.iter().filter_map(kept).collect();
         let Some(swap) = standing.swaps.get(splice) else { return };
-        let mut place = planned.at.start;
-        for piece in swap.comes.iter() {
-            self.cover(piece, place, &kept);
-            place += piece.len();
+        // A message of which a part stays is not covered.
+        let went = swap.comes.iter().zip(planned.at.start..);
+        for (entry, _) in went.filter(|(_, place)| !kept.contains(place)) {
+            self.cover(entry);
         }
     }
 
-    /// Covers a piece that went from this place, but for the messages of which a part stays.
-    fn cover(&mut self, piece: &Piece, place: usize, kept: &HashSet<usize>) {
-        let stays = |offset: usize| kept.contains(&(place + offset));
-        match piece {
-            Piece::Made(_) if stays(0) => {}
-            Piece::Made(made) => match made.source {
-                Maker::Arrival(number) => self.runs.push(number..number + 1),
-                Maker::Compaction { standing, splice } => self.open_group(standing, splice),
-            },
-            Piece::Run(run) if kept.is_empty() => self.runs.push(run.clone()),
-            Piece::Run(run) => {
-                let gone = run.clone().enumerate().filter(|(offset, _)| !stays(*offset));
-                self.runs.extend(gone.map(|(_, number)| number..number + 1));
-            }
+    fn cover(&mut self, entry: &Entry) {
+        match entry.source {
+            Maker::Arrival(number) => self.numbers.push(number),
+            Maker::Compaction { standing, splice } => self.open_group(standing, splice),
         }
     }
 

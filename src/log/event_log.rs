@@ -10,11 +10,9 @@ use crate::message::{CompactionId, Text, ThreadId, Timestamp};
 /// Everything that happened to a thread. It only grows, so whatever a compaction took out of the
 /// thread is still here, and a compaction can be [undone](Self::undo).
 ///
-/// What the thread comes to is kept up with every event, as runs of messages that compactions left
-/// together. Appending takes constant time whatever the length of the log, but for the logarithm
-/// of how many such runs there are; a compaction takes that for each splice of its plan, and
-/// [`replay`](Self::replay) the time of the thread that is left. Order is the order of the log;
-/// times are only told, and may go backwards as clocks do.
+/// The thread that it comes to is kept up to date with every event. Appending takes constant time
+/// whatever the length of the log; a compaction and [`replay`](Self::replay) take the time of the
+/// live thread. Order is the order of the log; times may go backwards as clocks do.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -132,11 +130,8 @@ impl EventLog {
     /// [`AppendError`] for what would not replay: a cut or a compaction of another thread than the
     /// present one, a compaction under a number that is in the log already, the undoing of any
     /// compaction but the latest that stands, an event that was not understood.
-    pub fn append(&mut self, at: Timestamp, mut event: Event) -> Result<&LoggedEvent, AppendError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
         self.check(&event)?;
-        if let Event::MessageAppended(message) = &mut event {
-            message.settle();
-        }
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
 
@@ -155,7 +150,7 @@ impl EventLog {
     ///
     /// As [`append`](Self::append).
     pub fn check(&self, event: &Event) -> Result<(), AppendError> {
-        self.state.check(&self.events, event)
+        self.state.check(event)
     }
 
     /// Appends an event that another writer of the same log has stored already. Whether it fits is
@@ -279,7 +274,7 @@ impl EventLog {
 
     /// Puts the next event behind the others, and returns it there.
     pub(super) fn push(&mut self, event: LoggedEvent) -> Option<&LoggedEvent> {
-        self.state.take(&self.events, &event);
+        self.state.take(&event);
         self.events.push(event);
         self.events.last()
     }
@@ -313,43 +308,5 @@ impl<'a> IntoIterator for &'a EventLog {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        compact::{Insert, Plan, Splice},
-        message::{CompactionReason, Message},
-    };
-
-    /// A log of so many messages that is compacted to its last ten every thousand.
-    fn log(count: usize) -> EventLog {
-        let mut log = EventLog::new("main".parse().unwrap());
-        for number in 1..=count {
-            log.append(Timestamp(0), Event::MessageAppended(Message::user("x"))).unwrap();
-            if number % 1_000 == 0 {
-                let len = log.state.thread.len();
-                let insert = Insert::Message { message: Message::user("so far") }.into();
-                let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
-                let (id, reason) = (log.next_compaction(), CompactionReason::default());
-                let record = CompactionRecord::new(id, reason, "s", plan);
-                log.append(Timestamp(0), Event::Compacted(Box::new(record))).unwrap();
-            }
-        }
-        log
-    }
-
-    #[test]
-    fn the_pieces_that_plans_move_do_not_grow_with_the_log() {
-        for count in [10_000, 100_000] {
-            let log = log(count);
-            assert_eq!(log.state.thread.iter().count(), 2);
-            let moved = log.state.standing.iter().flat_map(|standing| &standing.swaps);
-            let moved: usize = moved.map(|swap| swap.comes.iter().count()).sum();
-            // A run the first time, then a summary and a run.
-            assert_eq!(moved, 2 * (count / 1_000) - 1);
-        }
     }
 }

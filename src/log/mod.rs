@@ -86,7 +86,6 @@ mod form;
 mod lines;
 mod log_id;
 mod originals;
-mod pieces;
 mod places;
 mod projection;
 mod refusal;
@@ -98,9 +97,7 @@ mod thread;
 mod undo;
 mod usage;
 
-pub use budget::{
-    BudgetError, BudgetLimits, BudgetStatus, BudgetWarning, Recommendations, TokenBudget,
-};
+pub use budget::{BudgetStatus, Recommendations, TokenBudget};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,

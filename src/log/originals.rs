@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use super::{
-    event_log::EventLog,
-    taken::{arrivals, joined},
-};
+use super::{event_log::EventLog, state::Entry, taken::joined};
 use crate::message::Message;
 
 impl EventLog {
@@ -38,8 +35,7 @@ impl EventLog {
 
     /// The numbers of these messages, as ascending ranges that do not adjoin.
     pub(crate) fn said(&self) -> Vec<Range<usize>> {
-        let stands = self.state().thread.iter();
-        let stands = stands.filter_map(|piece| arrivals(piece, piece.len()));
+        let stands = self.state().thread.iter().filter_map(Entry::arrival);
         joined(stands.chain(self.gone()).collect())
     }
 }

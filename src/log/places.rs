@@ -31,11 +31,6 @@ impl Places {
         self.0.entry(id).and_modify(add).or_insert(Markers::One(position));
     }
 
-    /// Takes room for so many more names.
-    pub(super) fn reserve(&mut self, names: usize) {
-        self.0.reserve(names);
-    }
-
     /// Whether there is a marker of this name.
     pub(super) fn holds(&self, id: CheckpointId) -> bool {
         self.0.contains_key(&id)

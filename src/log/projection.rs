@@ -7,11 +7,12 @@
 //! that cannot be read is an error: nothing is silently missing.
 
 use super::{
+    event::Event,
     event_log::EventLog,
-    pieces::{Maker, Piece, Pieces},
     refusal::{ReplayError, Skipped},
+    state::Maker,
 };
-use crate::message::{CompactionId, Message, Timestamp, add_handles};
+use crate::message::{CompactionId, Message, Timestamp};
 
 /// The thread that a log comes to, and where its messages come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,10 +95,12 @@ impl EventLog {
     /// [`ReplayError::Unreadable`] for a message that cannot be read.
     pub fn projection(&self) -> Result<Projection, ReplayError> {
         let messages = self.replay()?;
-        let source = |maker: Maker| self.source(maker);
-        let makers = self.state().thread.iter().flat_map(makers);
-        let skipped = self.state().skipped.clone();
-        Ok(Projection { messages, sources: makers.filter_map(source).collect(), skipped })
+        let sources = self.state().thread.iter().filter_map(|entry| self.source(entry.source));
+        Ok(Projection {
+            messages,
+            sources: sources.collect(),
+            skipped: self.state().skipped.clone(),
+        })
     }
 
     /// Returns the thread that the log comes to. No text is copied.
@@ -120,27 +123,14 @@ impl EventLog {
     pub fn replay(&self) -> Result<Vec<Message>, ReplayError> {
         match self.state().unreadable {
             Some(seq) => Err(ReplayError::Unreadable { seq }),
-            None => Ok(self.messages(&self.state().thread, |message| message)),
+            None => Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect()),
         }
     }
 
-    /// The messages in these pieces, each made into what holds it.
-    pub(super) fn messages<T>(&self, pieces: &Pieces, make: impl Fn(Message) -> T) -> Vec<T> {
-        let mut messages = Vec::with_capacity(pieces.len());
-        for piece in pieces.iter() {
-            match piece {
-                Piece::Made(made) => messages.push(make(made.message.clone())),
-                Piece::Run(run) => {
-                    let arrived = run.clone().filter_map(|number| self.arrival(number));
-                    add_handles(&mut messages, arrived, &make);
-                }
-            }
-        }
-        messages
-    }
-
+    /// A message by its number among all that were ever appended.
     pub(crate) fn arrival(&self, number: usize) -> Option<&Message> {
-        self.state().arrival(self.events(), number)
+        let event = self.event(*self.state().arrivals.get(number)?)?;
+        if let Event::MessageAppended(message) = &event.event { Some(message) } else { None }
     }
 
     fn source(&self, maker: Maker) -> Option<Source> {
@@ -151,13 +141,5 @@ impl EventLog {
                 Source::Compaction { seq: standing.seq, id: standing.id }
             }
         })
-    }
-}
-
-/// Where the messages of a piece come from.
-fn makers(piece: &Piece) -> Box<dyn Iterator<Item = Maker> + '_> {
-    match piece {
-        Piece::Made(made) => Box::new(std::iter::once(made.source)),
-        Piece::Run(run) => Box::new(run.clone().map(Maker::Arrival)),
     }
 }

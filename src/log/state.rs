@@ -1,20 +1,16 @@
-//! What a log comes to, kept up with every event: the thread as pieces, and what stands.
+//! The state of a log after each event: the live thread, and the compactions that stand.
 //!
-//! One event is taken at a time, in constant time or in that of its plan. What does not fit is
-//! left out and noted, because a stored log may be anything; what may be appended is asked
-//! beforehand and is strict.
+//! An event takes constant time, a compaction and its undo the time of the live thread, which the
+//! context window bounds. A stored log may hold anything, so an event that does not fit is skipped
+//! and noted; [`State::check`] is strict, because it judges events before they are appended.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 
 use serde::Deserialize;
 
 use super::{
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, Truncated, UnreadEvent},
     form,
-    pieces::{Made, Maker, Piece, Pieces, Swap},
     refusal::{AppendError, SkipReason, Skipped, UndoError},
 };
 use crate::{
@@ -22,13 +18,13 @@ use crate::{
     message::{CompactionId, Message, NestingError, check_nesting},
 };
 
-/// What a log comes to.
+/// The state of a log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// The places in the log of all messages that ever came.
+    /// The event of each message that was ever appended.
     pub(super) arrivals: Vec<u64>,
-    /// The messages that are there now.
-    pub(super) thread: Pieces,
+    /// The live thread.
+    pub(super) thread: Vec<Entry>,
     /// The compactions that are carried out and not undone, in order.
     pub(super) standing: Vec<Standing>,
     /// Every compaction: where it is in the log, and what became of it.
@@ -39,6 +35,39 @@ pub(super) struct State {
     highest: Option<CompactionId>,
     host_prompt: Option<u64>,
     user_prompt: Option<u64>,
+}
+
+/// A message of the thread, by handle.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) message: Message,
+    pub(super) source: Maker,
+}
+
+impl Entry {
+    /// The number of the appended message that this is the whole or a part of.
+    pub(super) fn arrival(&self) -> Option<usize> {
+        match self.source {
+            Maker::Arrival(number) => Some(number),
+            Maker::Compaction { .. } => None,
+        }
+    }
+}
+
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Maker {
+    /// The whole or a part of an appended message, by its number among all of them.
+    Arrival(usize),
+    /// A compaction: its index among those that stand, and the index of its splice.
+    Compaction { standing: usize, splice: usize },
+}
+
+/// Some messages go, others come.
+#[derive(Clone, Debug)]
+pub(super) struct Swap {
+    pub(super) at: Range<usize>,
+    pub(super) comes: Vec<Entry>,
 }
 
 /// What became of a compaction.
@@ -57,17 +86,16 @@ pub(super) struct Standing {
     pub(super) seq: u64,
     /// How many messages it left.
     pub(super) after: usize,
-    /// What it put where, in places of the thread that it left, and what had been there.
+    /// What takes it back: what it put in, in positions of the thread that it left, and what had been
+    /// there.
     pub(super) swaps: Vec<Swap>,
-    /// Messages that came since with reasoning, as places of the thread while this stands on top.
-    signed: VecDeque<usize>,
     /// How few of the messages that it left stayed, where some were dropped from the end.
     pub(super) cut: Option<usize>,
 }
 
 impl State {
     /// Returns whether an event may be appended.
-    pub(super) fn check(&self, log: &[LoggedEvent], event: &Event) -> Result<(), AppendError> {
+    pub(super) fn check(&self, event: &Event) -> Result<(), AppendError> {
         match event {
             Event::LocalNotice(_)
             | Event::RuleChanged(_)
@@ -88,7 +116,7 @@ impl State {
                 self.check_readable()?;
                 self.check_new(record.id)?;
                 check_inserts(record)?;
-                Ok(self.check_plan(log, record)?)
+                Ok(self.check_plan(record)?)
             }
             Event::CompactionUndone(undone) => {
                 self.check_undo(undone.id)?;
@@ -136,7 +164,7 @@ impl State {
     }
 
     /// Takes the next event. What does not fit is noted and changes nothing else.
-    pub(super) fn take(&mut self, log: &[LoggedEvent], next: &LoggedEvent) {
+    pub(super) fn take(&mut self, next: &LoggedEvent) {
         let seq = next.seq;
         match &next.event {
             Event::MessageAppended(message) => self.arrive(seq, message),
@@ -145,14 +173,14 @@ impl State {
                 PromptAuthor::User => self.user_prompt = Some(seq),
             },
             Event::Truncated(truncated) => self.truncate(*truncated),
-            Event::Compacted(record) => self.compact(log, seq, record),
+            Event::Compacted(record) => self.compact(seq, record),
             Event::CompactionFailed(failure) => {
                 if self.check_new(failure.id).is_ok() {
                     self.enter(failure.id, seq, Fate::Failed);
                 }
             }
             Event::CompactionUndone(undone) => match self.check_undo(undone.id) {
-                Ok(_) => self.undo(log),
+                Ok(_) => self.undo(),
                 Err(error) => self.skip(seq, SkipReason::Undo(error)),
             },
             Event::Malformed(unread) => self.take_malformed(seq, unread),
@@ -168,44 +196,18 @@ impl State {
         if self.compactions.contains_key(&id) { Err(AppendError::IdUsed { id }) } else { Ok(()) }
     }
 
-    fn check_plan(&self, log: &[LoggedEvent], record: &CompactionRecord) -> Result<(), StalePlan> {
-        record.plan.check_with(self.thread.len(), |index| self.message(log, index))
+    fn check_plan(&self, record: &CompactionRecord) -> Result<(), StalePlan> {
+        record.plan.check_with(self.thread.len(), |index| self.message(index))
     }
 
-    /// A message that is there now.
-    pub(super) fn message<'a>(&'a self, log: &'a [LoggedEvent], at: usize) -> Option<&'a Message> {
-        match self.thread.get(at)? {
-            (Piece::Made(made), _) => Some(&made.message),
-            (Piece::Run(run), offset) => self.arrival(log, run.start + offset),
-        }
-    }
-
-    /// One of the messages that came.
-    pub(super) fn arrival<'a>(&self, log: &'a [LoggedEvent], number: usize) -> Option<&'a Message> {
-        let seq = usize::try_from(*self.arrivals.get(number)?).ok()?;
-        if let Event::MessageAppended(message) = &log.get(seq)?.event {
-            Some(message)
-        } else {
-            None
-        }
-    }
-
-    fn maker(&self, at: usize) -> Option<Maker> {
-        match self.thread.get(at)? {
-            (Piece::Made(made), _) => Some(made.source),
-            (Piece::Run(run), offset) => Some(Maker::Arrival(run.start + offset)),
-        }
+    fn message(&self, at: usize) -> Option<&Message> {
+        Some(&self.thread.get(at)?.message)
     }
 
     fn arrive(&mut self, seq: u64, message: &Message) {
-        let signed = message.is_signed();
-        let place = self.thread.len();
-        if let Some(top) = self.standing.last_mut().filter(|_| signed) {
-            top.signed.push_back(place);
-        }
-        let number = self.arrivals.len();
+        let source = Maker::Arrival(self.arrivals.len());
         self.arrivals.push(seq);
-        self.thread.push(Piece::Run(number..number + 1));
+        self.thread.push(Entry { message: message.clone(), source });
     }
 
     /// Drops messages from the end: as many as went then, where the thread was another one.
@@ -217,85 +219,61 @@ impl State {
             if len < top.after {
                 top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
             }
-            let stay = top.signed.partition_point(|place| *place < len);
-            top.signed.truncate(stay);
         }
     }
 
-    fn compact(&mut self, log: &[LoggedEvent], seq: u64, record: &CompactionRecord) {
+    fn compact(&mut self, seq: u64, record: &CompactionRecord) {
         if self.check_new(record.id).is_err() {
             return self.skip(seq, SkipReason::IdUsed { id: record.id });
         }
-        if let Err(error) = self.check_plan(log, record) {
+        if let Err(error) = self.check_plan(record) {
             self.enter(record.id, seq, Fate::Skipped);
             return self.skip(seq, SkipReason::Plan(error));
         }
-        let there = self.swaps(log, record);
-        let (mut gone, mut come) = (0, 0);
-        let places = there.iter().map(|swap| {
-            let start = swap.at.start.saturating_sub(gone).saturating_add(come);
-            (gone, come) = (gone + swap.at.len(), come + swap.comes.len());
-            start..start + swap.comes.len()
-        });
-        let places: Vec<Range<usize>> = places.collect();
-        let went = self.thread.swap(there);
-        let back = places.into_iter().zip(went).map(|(at, comes)| Swap { at, comes }).collect();
-        let (id, after) = (record.id, self.thread.len());
-        self.enter(id, seq, Fate::Stands);
-        let standing = Standing { id, seq, after, swaps: back, signed: VecDeque::new(), cut: None };
-        self.standing.push(standing);
-    }
-
-    /// What a plan that fits puts in place of what, as pieces.
-    fn swaps(&self, log: &[LoggedEvent], record: &CompactionRecord) -> Vec<Swap> {
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
-        let swap = |(number, splice): (usize, &Splice)| {
+        let swaps = splices.map(|(number, splice)| {
             let source = Maker::Compaction { standing, splice: number };
-            Swap { at: splice.at.clone(), comes: self.made(log, splice, source) }
-        };
-        splices.map(swap).collect()
+            Swap { at: splice.at.clone(), comes: self.made(splice, source) }
+        });
+        let swaps = carry_out(swaps.collect(), &mut self.thread);
+        self.enter(record.id, seq, Fate::Stands);
+        let (id, after) = (record.id, self.thread.len());
+        self.standing.push(Standing { id, seq, after, swaps, cut: None });
     }
 
     /// The messages that come in a splice, each with its source.
-    fn made(&self, log: &[LoggedEvent], splice: &Splice, new: Maker) -> Pieces {
-        let messages = splice.build(|index| self.message(log, index));
+    fn made(&self, splice: &Splice, new: Maker) -> Vec<Entry> {
+        let messages = splice.build(|index| self.message(index));
         let sources = splice.insert.iter().map(|insert| match insert {
             Insert::Message { .. } => new,
-            Insert::Part { message, .. } => self.maker(*message).unwrap_or(new),
+            Insert::Part { message, .. } => self.thread.get(*message).map_or(new, |it| it.source),
         });
-        let made = messages.zip(sources);
-        made.map(|(message, source)| Piece::Made(Made { message, source })).collect()
+        messages.zip(sources).map(|(message, source)| Entry { message, source }).collect()
     }
 
     /// Takes the latest compaction back.
-    fn undo(&mut self, log: &[LoggedEvent]) {
+    fn undo(&mut self) {
         let Some(top) = self.standing.pop() else { return };
-        let marked = self.marked(log, &top);
-        if let Some(below) = self.standing.last_mut().filter(|_| top.swaps.is_empty()) {
-            // Nothing moved, and what would be marked is left to the next one that is undone.
-            hand_down(top.signed, &mut below.signed);
-        }
-        let mut swaps = top.swaps;
-        for (at, made) in marked {
-            let comes = Pieces::from_iter([Piece::Made(made)]);
-            swaps.push(Swap { at: at..at + 1, comes });
-        }
-        self.thread.swap(swaps);
+        let marked = self.marked(&top);
+        let swaps = top.swaps.into_iter().chain(marked).collect();
+        carry_out(swaps, &mut self.thread);
         if let Some((_, fate)) = self.compactions.get_mut(&top.id) {
             *fate = Fate::Undone;
         }
     }
 
-    /// The messages that came since a compaction and whose reasoning was signed for what it left,
-    /// marked, with their places: what stands before them is rewritten when it is undone.
-    pub(super) fn marked(&self, log: &[LoggedEvent], top: &Standing) -> Vec<(usize, Made)> {
-        let signed = Some(&top.signed).filter(|_| !top.swaps.is_empty());
-        let mark = |place: &usize| {
-            let message = self.message(log, *place)?.clone().rewritten();
-            Some((*place, Made { message, source: self.maker(*place)? }))
-        };
-        signed.into_iter().flatten().filter_map(mark).collect()
+    /// The swaps that mark the messages appended since a compaction whose reasoning was signed for what
+    /// it left: undoing it rewrites what stands before them. One that changed nothing rewrites nothing.
+    pub(super) fn marked(&self, top: &Standing) -> Vec<Swap> {
+        let since = if top.swaps.is_empty() { self.thread.len() } else { top.after };
+        let signed = self.thread.iter().enumerate().skip(since);
+        let signed = signed.filter(|(_, entry)| entry.message.is_signed());
+        let swaps = signed.map(|(at, entry)| {
+            let message = entry.message.clone().rewritten();
+            Swap { at: at..at + 1, comes: vec![Entry { message, ..*entry }] }
+        });
+        swaps.collect()
     }
 
     fn take_malformed(&mut self, seq: u64, unread: &UnreadEvent) {
@@ -331,16 +309,23 @@ fn check_inserts(record: &CompactionRecord) -> Result<(), NestingError> {
     })
 }
 
-/// Puts places behind the others, in the time of the fewer: they may be handed down often.
-fn hand_down(mut places: VecDeque<usize>, below: &mut VecDeque<usize>) {
-    if places.len() <= below.len() {
-        below.append(&mut places);
-        return;
+/// Carries swaps out, which are in order and in range. Returns those that take them back.
+fn carry_out(swaps: Vec<Swap>, thread: &mut Vec<Entry>) -> Vec<Swap> {
+    // Taken apart from the back and put together again: splicing in place would move the rest of the
+    // thread once a swap.
+    let mut parts = Vec::with_capacity(swaps.len());
+    for Swap { at, comes } in swaps.into_iter().rev() {
+        let kept = thread.split_off(at.end);
+        parts.push((comes, thread.split_off(at.start), kept));
     }
-    for place in below.drain(..).rev() {
-        places.push_front(place);
+    let mut back = Vec::with_capacity(parts.len());
+    for (comes, went, mut kept) in parts.into_iter().rev() {
+        let start = thread.len();
+        thread.extend(comes);
+        back.push(Swap { at: start..thread.len(), comes: went });
+        thread.append(&mut kept);
     }
-    *below = places;
+    back
 }
 
 /// The number in a record that cannot be read.

@@ -2,12 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{
-    event::Event,
-    event_log::EventLog,
-    pieces::{Maker, Piece},
-    refusal::ReplayError,
-};
+use super::{event::Event, event_log::EventLog, refusal::ReplayError};
 use crate::{
     compact::{Insert, Splice},
     message::{ContentBlock, Message, Timestamp},
@@ -74,8 +69,8 @@ impl EventLog {
         self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)
     }
 
-    /// The numbers of the messages that went, wholly or in part, as ranges in no order.
-    pub(super) fn gone(&self) -> Vec<Range<usize>> {
+    /// The numbers of the messages that went, wholly or in part, in no order.
+    pub(super) fn gone(&self) -> Vec<usize> {
         let mut gone = Vec::new();
         // The first place of the thread that was dropped from the end since.
         let mut limit: Option<usize> = None;
@@ -85,12 +80,10 @@ impl EventLog {
             let splices = record.map_or(&[][..], |record| record.plan.splices());
             for (splice, swap) in splices.iter().zip(&standing.swaps) {
                 let places = Places::of(splice, swap.at.start);
-                let mut place = splice.at.start;
-                for piece in swap.comes.iter() {
-                    let len = piece.len();
-                    let kept = limit.map_or(len, |limit| places.count_before(limit, place, len));
-                    gone.extend(arrivals(piece, kept));
-                    place += len;
+                for (entry, place) in swap.comes.iter().zip(splice.at.start..) {
+                    if limit.is_none_or(|limit| places.after(place) < limit) {
+                        gone.extend(entry.arrival());
+                    }
                 }
             }
             limit = limit.map(|limit| before(splices, limit));
@@ -98,15 +91,12 @@ impl EventLog {
         gone
     }
 
-    /// The parts of messages that stand, by the number of the message. A message that stands whole
-    /// as it came is in no swap.
+    /// What stands of each appended message, by its number.
     fn standing_parts(&self) -> HashMap<usize, Vec<&Message>> {
         let mut parts: HashMap<usize, Vec<&Message>> = HashMap::new();
-        for piece in self.state().thread.iter() {
-            if let Piece::Made(made) = piece
-                && let Maker::Arrival(number) = made.source
-            {
-                parts.entry(number).or_default().push(&made.message);
+        for entry in &self.state().thread {
+            if let Some(number) = entry.arrival() {
+                parts.entry(number).or_default().push(&entry.message);
             }
         }
         parts
@@ -124,26 +114,15 @@ impl EventLog {
     }
 }
 
-/// The first messages of a piece, if they came as they are or as a whole that it is a part of.
-pub(super) fn arrivals(piece: &Piece, count: usize) -> Option<Range<usize>> {
-    let run = match piece {
-        Piece::Run(run) => run.start..run.end.min(run.start + count),
-        Piece::Made(made) => match made.source {
-            Maker::Arrival(number) => number..number + count,
-            Maker::Compaction { .. } => return None,
-        },
-    };
-    (!run.is_empty()).then_some(run)
-}
-
-/// The same numbers as ascending ranges that do not adjoin.
-pub(super) fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+/// Numbers as ascending ranges that do not adjoin.
+pub(super) fn joined(mut numbers: Vec<usize>) -> Vec<Range<usize>> {
+    numbers.sort_unstable();
     let mut joined: Vec<Range<usize>> = Vec::new();
-    for range in ranges {
+    for number in numbers {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            Some(_) | None => joined.push(range),
+            Some(last) if number < last.end => {}
+            Some(last) if number == last.end => last.end += 1,
+            Some(_) | None => joined.push(number..number + 1),
         }
     }
     joined
@@ -180,17 +159,6 @@ impl Places {
             Insert::Part { message, .. } => Some((*message, index)),
         };
         Self { start, parts: splice.insert.iter().enumerate().filter_map(part).collect() }
-    }
-
-    /// How many of the messages from this place on went to a place before the limit.
-    fn count_before(&self, limit: usize, place: usize, len: usize) -> usize {
-        // Places do not fall, so a search finds what a look at each would.
-        let (mut low, mut high) = (0, len);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.after(place + middle) < limit { low = middle + 1 } else { high = middle }
-        }
-        low
     }
 
     /// The place of a message that went. It does not fall where places rise: parts are in order.

@@ -193,8 +193,7 @@ impl Thread {
     /// # Panics
     ///
     /// Only if the counter does. The thread is as before then.
-    pub fn push(&mut self, mut message: Message) {
-        message.settle();
+    pub fn push(&mut self, message: Message) {
         // Counted before anything changes: a counter that panics leaves the thread as it was.
         let tokens = self.counter.message(&message);
         self.follow(self.messages.len(), &message, tokens);
@@ -204,14 +203,12 @@ impl Thread {
 
     /// Notes which calls are open behind messages that come.
     fn open(&mut self, messages: &[Message]) {
-        let answer = messages.iter().rposition(|message| message.speaker() != Role::Assistant);
+        let answer = messages.iter().rposition(|message| message.role != Role::Assistant);
         if answer.is_some() {
             self.open_calls.clear();
         }
         let since = messages.iter().skip(answer.map_or(0, |last| last + 1));
-        for message in since.filter(|message| message.sketch().has_calls()) {
-            self.open_calls.extend(message.tool_uses().map(|call| call.id.clone()));
-        }
+        self.open_calls.extend(since.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
     /// Follows an append, but for the calls that are open behind it.
@@ -237,7 +234,7 @@ impl Thread {
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
         let id = ids.draw(|id| self.checkpoints.holds(id));
-        message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+        message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
     }
@@ -405,28 +402,14 @@ impl Default for Thread {
 
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
-        let mut marked = 0;
-        let settled = messages.into_iter().map(|mut message| {
-            message.settle();
-            marked += message.checkpoints().count();
-            message
-        });
-        // All of them first, and counted, for both may panic: the index must never know less or
-        // more than there is.
-        let settled: Vec<Message> = settled.collect();
-        let tokens = counted(&settled, self.counter.as_ref());
-        let held = self.messages.len();
-        self.sums.reserve(settled.len());
-        self.checkpoints.reserve(marked);
-        for ((message, index), tokens) in settled.iter().zip(held..).zip(tokens) {
+        // Iterator and counter belong to the host and may panic: both are done before the index changes.
+        let messages: Vec<Message> = messages.into_iter().collect();
+        let tokens = counted(&messages, self.counter.as_ref());
+        for ((message, index), tokens) in messages.iter().zip(self.messages.len()..).zip(tokens) {
             self.follow(index, message, tokens);
         }
-        self.open(&settled);
-        if held == 0 {
-            self.messages = settled.into();
-        } else {
-            self.messages.make_mut().extend(settled);
-        }
+        self.open(&messages);
+        self.messages.make_mut().extend(messages);
     }
 }
 
@@ -459,7 +442,7 @@ pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message
         if message.content.last().and_then(id_of).is_none() {
             let id = ids.draw(|id| taken.contains(&id));
             taken.insert(id);
-            message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+            message.make_mut().content.push(ContentBlock::checkpoint(id));
         }
     }
     messages

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     compact::{Insert, Plan, Splice},
-    message::{CompactionId, Message, Timestamp},
+    message::{CompactionId, Timestamp},
 };
 
 impl EventLog {
@@ -71,16 +71,12 @@ impl EventLog {
     /// As [`undo`](Self::undo).
     pub fn undo_plan(&self, id: CompactionId) -> Result<Plan, UndoError> {
         let standing = self.state().check_undo(id)?;
-        let insert = |message: Message| Insert::Message { message };
-        let back = standing.swaps.iter().map(|swap| Splice {
-            at: swap.at.clone(),
-            insert: self.messages(&swap.comes, insert).into(),
+        let marked = self.state().marked(standing);
+        let splices = standing.swaps.iter().chain(&marked).map(|swap| {
+            let back = swap.comes.iter().map(|entry| entry.message.clone());
+            let insert = back.map(|message| Insert::Message { message }).collect();
+            Splice { at: swap.at.clone(), insert }
         });
-        let marked = self
-            .state()
-            .marked(self.events(), standing)
-            .into_iter()
-            .map(|(at, made)| Splice { at: at..at + 1, insert: insert(made.message).into() });
-        Ok(Plan::from_splices(self.state().thread.len(), back.chain(marked).collect()))
+        Ok(Plan::from_splices(self.state().thread.len(), splices.collect()))
     }
 }

@@ -266,9 +266,7 @@ impl ContextUsage {
 
 /// The size of the context behind an answer, where its provider said it.
 pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
-    let known = message.sketch();
-    let reports = known.has_usage() && known.role() == Role::Assistant;
-    let usage = if reports { message.usage.filter(|usage| !usage.is_zero()) } else { None };
+    let usage = message.usage.filter(|usage| message.role == Role::Assistant && !usage.is_zero());
     usage.map(|usage| usage.context_tokens())
 }
 

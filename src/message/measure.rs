@@ -19,16 +19,6 @@ pub(super) fn bytes(blocks: &[ContentBlock]) -> u64 {
     blocks.iter().map(block_bytes).fold(0, u64::saturating_add)
 }
 
-/// Returns the tokens of a message of these blocks at [`BYTES_PER_TOKEN`].
-pub(super) fn tokens(blocks: &[ContentBlock]) -> u64 {
-    blocks.iter().map(estimate).fold(MESSAGE_TOKENS, u64::saturating_add)
-}
-
-fn estimate(block: &ContentBlock) -> u64 {
-    let text = |text: &str| (text.len() as u64).div_ceil(BYTES_PER_TOKEN);
-    block_tokens(block, text, estimate, |source| media_tokens(source, text))
-}
-
 /// Returns the tokens of a block, by what counts its texts, the blocks of a result, and what a
 /// document holds. Signatures count nothing: providers turn them back into the reasoning that they
 /// sign.

@@ -1,21 +1,19 @@
 //! A message: a cheap handle on its parts.
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use super::{
     checkpoint::CheckpointId,
     content::{ContentBlock, Summary, ToolResult},
     measure,
     parts::{MessageParts, Role},
-    sketch::Sketch,
     text::Text,
     tool::ToolUse,
 };
 
 /// One message of a thread: cheap to clone, read like a struct.
 ///
-/// The handle is one reference count, one mark, and a note of how large the parts are and what kinds
-/// of blocks are in them, so that whole threads are walked without a look at each message.
+/// The handle is one reference count and one mark.
 /// [`make_mut`](Self::make_mut) copies the parts on write; the texts in the blocks are shared either
 /// way.
 ///
@@ -27,24 +25,15 @@ use super::{
 /// assert_eq!(copy.role, Role::User);
 /// assert!(copy.ptr_eq(&message));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     parts: Arc<MessageParts>,
-    // What is known of the parts; nothing while they may have been changed. A `Sketch` field by
-    // field: as one value it leaves no room for the mark, and packed, walks over handles wait for it
-    // to be copied (17 ns a message instead of 3).
-    calls: u64,
-    bytes: u32,
-    tokens: u32,
-    stamp: u32,
-    marks: u16,
-    blocks: u8,
     /// Whether something before this message was rewritten after the model wrote it, while its
     /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
     /// codec of that provider leaves the reasoning out.
     ///
-    /// It belongs to the place where the message stands and not to what it says, so it is a mark of
-    /// the handle: an edit marks everything behind it, and all of that stays shared.
+    /// The mark belongs to the handle and not to the parts: an edit marks the messages after it
+    /// without copying them.
     pub prefix_rewritten: bool,
 }
 
@@ -127,86 +116,29 @@ impl Message {
     /// assert!(!marked.ptr_eq(&said) && said.content.len() == 1);
     /// ```
     pub fn make_mut(&mut self) -> &mut MessageParts {
-        self.marks = Sketch::STALE;
         Arc::make_mut(&mut self.parts)
     }
 
-    /// Changes the parts, as [`make_mut`](Self::make_mut), and notes what they are then.
-    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut MessageParts) -> T) -> T {
-        let changed = change(Arc::make_mut(&mut self.parts));
-        self.note(Sketch::of(&self.parts));
-        changed
-    }
-
-    /// Notes what the parts are, if they may have been changed.
-    pub(crate) fn settle(&mut self) {
-        if !self.noted().is_known() {
-            self.note(Sketch::of(&self.parts));
-        }
-    }
-
-    /// What is known of the parts. Takes constant time, or a look at all blocks where the parts may
-    /// have been changed since somebody looked.
-    #[inline]
-    pub(crate) fn sketch(&self) -> Sketch {
-        let known = self.noted();
-        if known.is_known() { known } else { Sketch::of(&self.parts) }
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_settled(&self) -> bool {
-        self.noted().is_known()
-    }
-
-    #[inline]
-    fn noted(&self) -> Sketch {
-        let Self { calls, bytes, tokens, stamp, marks, blocks, .. } = *self;
-        Sketch { calls, bytes, tokens, stamp, marks, blocks }
-    }
-
-    fn note(&mut self, known: Sketch) {
-        let Sketch { calls, bytes, tokens, stamp, marks, blocks } = known;
-        (self.calls, self.bytes, self.tokens) = (calls, bytes, tokens);
-        (self.stamp, self.marks, self.blocks) = (stamp, marks, blocks);
-    }
-
-    /// Who speaks, without a look at the parts if they are known.
-    #[inline]
-    pub(crate) fn speaker(&self) -> Role {
-        let known = self.noted();
-        if known.is_known() { known.role() } else { self.role }
-    }
-
-    /// Its checkpoints, each with the number of blocks up to and with its marker. Where it only ends
-    /// with one, as messages do that a session stamped, no block is looked at.
+    /// Its checkpoints, each with the number of blocks up to and including its marker.
     pub(crate) fn checkpoints(&self) -> impl Iterator<Item = (CheckpointId, usize)> {
-        let known = self.sketch();
-        let stamp = known.stamp();
-        let search = known.has_checkpoints() && stamp.is_none();
-        let blocks = if search { self.content.as_slice() } else { &[] };
-        let found = blocks.iter().zip(1..).filter_map(|(block, end)| {
+        self.content.iter().zip(1..).filter_map(|(block, end)| {
             if let ContentBlock::Checkpoint(marker) = block { Some((marker.id, end)) } else { None }
-        });
-        stamp.into_iter().chain(found)
+        })
     }
 
-    /// Whether it holds reasoning that was signed for what stood before it.
-    #[inline]
+    /// Whether it holds reasoning, readable or encrypted.
+    pub(crate) fn has_reasoning(&self) -> bool {
+        self.content.iter().any(ContentBlock::is_reasoning)
+    }
+
+    /// Whether it holds reasoning that is still valid for the messages before it.
     pub(crate) fn is_signed(&self) -> bool {
-        let known = self.sketch();
-        known.role() == Role::Assistant && !self.prefix_rewritten && known.has_reasoning()
+        self.role == Role::Assistant && !self.prefix_rewritten && self.has_reasoning()
     }
 
     /// The bytes of the text in it.
-    #[inline]
     pub(crate) fn text_bytes(&self) -> u64 {
-        self.sketch().bytes().unwrap_or_else(|| measure::bytes(&self.content))
-    }
-
-    /// Its tokens, where nothing better is known than [`BYTES_PER_TOKEN`](measure::BYTES_PER_TOKEN).
-    #[inline]
-    pub(crate) fn estimated_tokens(&self) -> u64 {
-        self.sketch().tokens().unwrap_or_else(|| measure::tokens(&self.content))
+        measure::bytes(&self.content)
     }
 
     /// Returns the message with other blocks, and everything else as it is.
@@ -264,7 +196,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn untyped(mut self) -> Self {
-        self.change(|parts| parts.untyped = true);
+        self.make_mut().untyped = true;
         self
     }
 
@@ -281,11 +213,6 @@ impl Message {
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.parts, &other.parts) && self.prefix_rewritten == other.prefix_rewritten
-    }
-
-    /// How many handles share the parts.
-    pub(super) fn references(&self) -> usize {
-        Arc::strong_count(&self.parts)
     }
 
     /// The calls that the host answers, in order.
@@ -352,7 +279,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn is_typed(&self) -> bool {
-        self.sketch().is_typed()
+        self.typed_blocks().next().is_some()
     }
 }
 
@@ -366,27 +293,7 @@ impl Deref for Message {
 
 impl From<MessageParts> for Message {
     fn from(parts: MessageParts) -> Self {
-        let known = Sketch::of(&parts);
-        let Sketch { calls, bytes, tokens, stamp, marks, blocks } = known;
-        let (parts, prefix_rewritten) = (Arc::new(parts), false);
-        Self { parts, calls, bytes, tokens, stamp, marks, blocks, prefix_rewritten }
-    }
-}
-
-impl PartialEq for Message {
-    fn eq(&self, other: &Self) -> bool {
-        self.prefix_rewritten == other.prefix_rewritten && self.parts == other.parts
-    }
-}
-
-impl Eq for Message {}
-
-impl fmt::Debug for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Message")
-            .field("parts", &self.parts)
-            .field("prefix_rewritten", &self.prefix_rewritten)
-            .finish()
+        Self { parts: Arc::new(parts), prefix_rewritten: false }
     }
 }
 

@@ -29,7 +29,6 @@
 //! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
-mod ahead;
 mod batch;
 mod checkpoint;
 mod compaction;
@@ -52,7 +51,6 @@ pub(crate) mod redact;
 mod redact_json;
 mod request;
 mod shared;
-mod sketch;
 pub(crate) mod steps;
 mod stored;
 mod text;
@@ -62,7 +60,6 @@ mod usage;
 mod window;
 mod word;
 
-pub(crate) use ahead::{add_handles, ahead};
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
 pub use compaction::{CompactionId, CompactionReason};
@@ -83,7 +80,6 @@ pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
-pub(crate) use sketch::Sketch;
 pub use text::Text;
 pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};

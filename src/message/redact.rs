@@ -143,16 +143,15 @@ impl<'r> Redaction<'r> {
     pub(crate) fn message(&mut self, message: &Message) -> Message {
         let blocks = message.content.iter().map(|block| self.block(block)).collect();
         let mut redacted = message.with_content(blocks);
-        redacted.change(|parts| {
-            parts.extra = self.extra(&parts.extra);
-            if let Some(StopReason::Other(reason)) = &parts.stop_reason {
-                parts.stop_reason = Some(StopReason::Other(self.text(reason)));
-            }
-            if let Some(origin) = &mut parts.origin {
-                origin.provider = self.text(&origin.provider);
-                origin.model = origin.model.as_ref().map(|model| self.text(model));
-            }
-        });
+        let parts = redacted.make_mut();
+        parts.extra = self.extra(&parts.extra);
+        if let Some(StopReason::Other(reason)) = &parts.stop_reason {
+            parts.stop_reason = Some(StopReason::Other(self.text(reason)));
+        }
+        if let Some(origin) = &mut parts.origin {
+            origin.provider = self.text(&origin.provider);
+            origin.model = origin.model.as_ref().map(|model| self.text(model));
+        }
         redacted
     }
 

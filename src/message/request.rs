@@ -171,10 +171,8 @@ impl Turn {
     /// ```
     #[must_use]
     pub fn new(mut message: Message, stop_reason: StopReason, usage: Option<Usage>) -> Self {
-        message.change(|parts| {
-            parts.stop_reason = Some(stop_reason.clone());
-            parts.usage = usage;
-        });
+        let parts = message.make_mut();
+        (parts.stop_reason, parts.usage) = (Some(stop_reason.clone()), usage);
         Self { message, usage, stop_reason }
     }
 

@@ -74,7 +74,7 @@ pub(crate) use marks::on_one_line;
 pub use options::RenderOptions;
 pub use rendered::Rendered;
 
-use crate::message::{Message, ahead};
+use crate::message::Message;
 use markdown::Markdown;
 
 /// Returns the messages as Markdown, with the place of every message. No messages, no text.
@@ -110,7 +110,7 @@ pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
 pub fn render_into(messages: &[Message], options: &RenderOptions, rendered: &mut Rendered) {
     let mut markdown = Markdown::new(options);
     rendered.clear();
-    for message in ahead(messages, |_| true) {
+    for message in messages {
         // Writing to a string cannot fail.
         let _ = markdown.message(message, rendered.next_message());
     }
@@ -136,5 +136,5 @@ pub fn write_to(
     out: &mut impl fmt::Write,
 ) -> fmt::Result {
     let mut markdown = Markdown::new(options);
-    ahead(messages, |_| true).try_for_each(|message| markdown.message(message, out))
+    messages.iter().try_for_each(|message| markdown.message(message, out))
 }

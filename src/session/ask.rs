@@ -62,7 +62,7 @@ impl Session {
     /// ```
     pub fn send_message(&mut self, mut message: Message) -> Events<'_> {
         if message.role != Role::User {
-            message.change(|parts| parts.role = Role::User);
+            message.make_mut().role = Role::User;
         }
         self.events(Asked::Message(message))
     }

@@ -3,19 +3,22 @@
 //! Models answer with nothing, with white space, with one id for two calls; persons send nothing
 //! too. In the thread that would make every request from then on illegal.
 
+use std::slice;
+
 use crate::{
     compact::legality::{self, repair_numbered},
     log::Thread,
-    message::{Message, Role},
+    message::{ContentBlock, Message, Role, Text},
 };
 
 /// Returns a message as it may stand behind these, without blocks if nothing of it may. One that is
 /// in order is the same handle.
 pub(super) fn lawful(thread: &Thread, message: Message) -> Message {
-    // Almost every message: a look at it is enough, where listing the round took 3,000 instructions.
-    let before = thread.messages().last().map(|message| message.role);
+    // Almost every message begins a turn and answers nothing, so nothing before it matters.
+    let begins_turn = thread.messages().last().is_none_or(|before| before.role != message.role);
     let answers = message.role != Role::Assistant && !thread.open_calls().is_empty();
-    if !answers && legality::begins_turn(before, &message) {
+    let alone = slice::from_ref(&message);
+    if begins_turn && !answers && legality::violations(alone).is_empty() {
         return message;
     }
     mended(thread.messages(), message)
@@ -28,10 +31,9 @@ fn mended(thread: &[Message], message: Message) -> Message {
     let start = before.iter().rposition(|message| message.role != Role::Assistant);
     let start = start.map_or(0, |last| last + 1);
     // A provider may answer a call of its own turns later.
-    let start = legality::earliest_answered(thread, &message).map_or(start, |call| call.min(start));
+    let start = earliest_answered(thread, &message).map_or(start, |call| call.min(start));
     let round = thread.get(start..).unwrap_or_default();
-    let mut joined = round.to_vec();
-    joined.push(message.clone());
+    let joined = [round, slice::from_ref(&message)].concat();
     if legality::violations(&joined).is_empty() {
         return message;
     }
@@ -41,12 +43,26 @@ fn mended(thread: &[Message], message: Message) -> Message {
     last.map_or_else(|| Message::new(role, Vec::new()), |(_, message)| message)
 }
 
+/// Returns the earliest message with a call of the provider that this message answers.
+fn earliest_answered(thread: &[Message], message: &Message) -> Option<usize> {
+    let answers = message.content.iter().filter_map(|block| {
+        if let ContentBlock::ServerToolResult(answer) = block { Some(answer) } else { None }
+    });
+    answers.filter_map(|answer| latest_call(thread, &answer.tool_use_id)).min()
+}
+
+/// Returns the last message in which the provider calls a tool of its own with this id.
+fn latest_call(thread: &[Message], id: &Text) -> Option<usize> {
+    thread.iter().rposition(|message| {
+        let mut blocks = message.content.iter();
+        blocks.any(|block| matches!(block, ContentBlock::ServerToolUse(call) if call.id == *id))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{
-        ContentBlock, Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse,
-    };
+    use crate::message::{Json, ServerToolResult, ServerToolUse, Thinking, ToolResult, ToolUse};
 
     fn call(id: &str) -> ContentBlock {
         ToolUse::new(id, "read", Json::parse("{}").unwrap()).into()

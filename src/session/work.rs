@@ -386,7 +386,7 @@ impl Session {
     /// The answer as it may stand in the thread, whatever role it came with.
     fn mended(&self, mut turn: Turn) -> Turn {
         if turn.message.role != Role::Assistant {
-            turn.message.change(|parts| parts.role = Role::Assistant);
+            turn.message.make_mut().role = Role::Assistant;
         }
         turn.message = lawful(self.agent.thread(), turn.message);
         turn
@@ -396,7 +396,7 @@ impl Session {
         if let Some(text) = &self.settings.reminder {
             self.unreminded = 0;
             let reminder = SystemReminder::new(text.clone());
-            message.change(|parts| parts.content.push(reminder.into()));
+            message.make_mut().content.push(reminder.into());
         }
         message
     }
@@ -424,7 +424,7 @@ impl Session {
     pub(super) fn stamped(&mut self, mut message: Message) -> Message {
         let thread = self.agent.thread();
         let id = self.ids.draw(|id| thread.checkpoint(id).is_some());
-        message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+        message.make_mut().content.push(ContentBlock::checkpoint(id));
         message
     }
 

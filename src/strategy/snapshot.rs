@@ -286,9 +286,9 @@ impl Snapshot {
         let loop_from = legality::open_loop(&self.messages).unwrap_or(self.messages.len());
         let bare = self.messages.iter().enumerate().map(|(index, message)| {
             let mut message = message.clone();
-            let known = message.sketch();
-            if known.has_reasoning() && index < loop_from && known.role() == Role::Assistant {
-                message.change(|parts| parts.content.retain(|block| !block.is_reasoning()));
+            let strips = index < loop_from && message.role == Role::Assistant;
+            if strips && message.has_reasoning() {
+                message.make_mut().content.retain(|block| !block.is_reasoning());
             }
             message
         });

@@ -21,7 +21,7 @@ impl Snapshot {
             return plan;
         };
         let number = brief.compaction.map_or(u64::MAX, |id| id.0);
-        let seed = [number, self.messages().len() as u64, u64::from(last.packed())];
+        let seed = [number, self.messages().len() as u64, last.number()];
         let mut names = Names {
             thread: self.messages(),
             ids: CheckpointIds::new(seed.into_iter().fold(0, mixed)),
@@ -32,7 +32,7 @@ impl Snapshot {
             if message.role == Role::User && message.is_summary() && !ends_with_checkpoint(message)
             {
                 let id = names.draw();
-                message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+                message.make_mut().content.push(ContentBlock::checkpoint(id));
             }
         })
     }
@@ -94,11 +94,9 @@ impl Names<'_> {
                 continue;
             }
             let other = self.draw();
-            message.change(|parts| {
-                if let Some(block) = parts.content.get_mut(end.saturating_sub(1)) {
-                    *block = ContentBlock::checkpoint(other);
-                }
-            });
+            if let Some(block) = message.make_mut().content.get_mut(end.saturating_sub(1)) {
+                *block = ContentBlock::checkpoint(other);
+            }
         }
     }
 }

@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_message_that_is_kept_keeps_its_checkpoint() {
         let mut asked = Message::user("Where is the parser?");
-        asked.change(|parts| parts.content.push(SystemReminder::new("Be brief.").into()));
+        asked.make_mut().content.push(SystemReminder::new("Be brief.").into());
         let answers = (0..4).map(|number| Message::assistant(format!("I look for it: {number}")));
         let thread: Vec<Message> = std::iter::once(asked).chain(answers).collect();
         let thread = log::stamp(thread, &mut CheckpointIds::new(1));

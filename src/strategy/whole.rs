@@ -33,7 +33,6 @@ pub(super) fn messages<'m>(
                 *block = summary.into();
             }
         }
-        message.settle();
         message
     })
 }

@@ -1,6 +1,6 @@
 //! Estimates from the bytes of a text, which cost nothing.
 
-use super::counter::{self, TokenCounter};
+use super::counter::TokenCounter;
 use crate::message::{
     ContentBlock, Message,
     measure::{self, BYTES_PER_TOKEN},
@@ -58,12 +58,6 @@ impl Default for ByteEstimate {
 impl TokenCounter for ByteEstimate {
     fn text(&self, text: &str) -> u64 {
         (text.len() as u64).div_ceil(self.bytes_per_token)
-    }
-
-    fn message(&self, message: &Message) -> u64 {
-        // At this rate the handle knows.
-        let is_known = self.bytes_per_token == BYTES_PER_TOKEN;
-        if is_known { message.estimated_tokens() } else { counter::summed(self, message) }
     }
 }
 

@@ -163,9 +163,8 @@ pub(super) fn legal<'r>(
             called(block, of_servers).is_some_and(|name| renamed.0.contains_key(name))
         };
         if message.content.iter().any(is_renamed) {
-            message.change(|parts| {
-                parts.content.iter_mut().for_each(|block| renamed.rename(block, of_servers));
-            });
+            let blocks = message.make_mut().content.iter_mut();
+            blocks.for_each(|block| renamed.rename(block, of_servers));
         }
     }
     let mut request = request.clone();

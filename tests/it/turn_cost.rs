@@ -134,9 +134,9 @@ fn a_request_that_a_stream_holds_is_gone_before_the_answer_is_appended() {
 fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
     let counts = SIZES.map(|count| cost(count, With::default(), Keeps::UntilTheNext));
     assert!(counts.iter().all(|cost| cost.vector_moved), "{counts:?}");
-    // A few words for each message, whatever it says. What is counted is the same.
+    // A handle has 16 bytes, and the copy has room for an eighth more. What is counted is the same.
     let grown = counts[1].bytes.saturating_sub(counts[0].bytes);
-    assert!(grown < 100_000 * 48, "{counts:?}");
+    assert!(grown < 100_000 * 24, "{counts:?}");
     assert_eq!(counts[0].allocations, counts[1].allocations);
     assert_eq!(counts[0].bytes_counted, counts[1].bytes_counted);
 }

@@ -169,10 +169,9 @@ fn round() -> impl Strategy<Value = Step> {
 /// Puts a block into the last message.
 fn add(messages: &mut [Message], block: ContentBlock, first: bool) {
     if let Some(message) = messages.last_mut() {
-        message.change(|MessageParts { content, .. }| {
-            let at = if first { 0 } else { content.len() };
-            content.insert(at, block);
-        });
+        let content = &mut message.make_mut().content;
+        let at = if first { 0 } else { content.len() };
+        content.insert(at, block);
     }
 }
 
@@ -191,7 +190,7 @@ fn join(steps: Vec<Step>, mut ids: Option<CheckpointIds>) -> Vec<Message> {
             if let Some(ids) = ids.as_mut().filter(|_| stamped && message.role == Role::User) {
                 let id = ids.draw(|id| drawn.contains(&id));
                 drawn.insert(id);
-                message.change(|parts| parts.content.push(ContentBlock::checkpoint(id)));
+                message.make_mut().content.push(ContentBlock::checkpoint(id));
             }
             thread.push(message);
         }

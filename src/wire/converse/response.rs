@@ -34,10 +34,9 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     }
     let usage = fields.get("usage").and_then(read_usage);
     let stop_reason = stop_reason(fields.take_text("stopReason"));
-    message.change(|parts| {
-        parts.origin = Some(Origin::new(NAME, None));
-        parts.extra = answer(&fields, parts.extra.fields());
-    });
+    let parts = message.make_mut();
+    parts.origin = Some(Origin::new(NAME, None));
+    parts.extra = answer(&fields, parts.extra.fields());
     Ok(Turn::new(message, stop_reason, usage))
 }
 

@@ -32,7 +32,6 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
         reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
     }
     // Results that join a message change it again and again: it is settled once.
-    reader.thread.iter_mut().for_each(Message::settle);
     Ok(params::read(fields, reader.system, reader.thread))
 }
 

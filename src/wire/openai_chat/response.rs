@@ -39,7 +39,7 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
     let reason = choice.get("finish_reason").and_then(text);
     let mut message =
         decode::assistant(message, Some(id.into()), vec![beside(&fields, choice)], path)?;
-    message.change(|parts| parts.origin = Some(Origin::new(CODEC, model)));
+    message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);
     Ok(Turn::new(message, stop_reason, usage))
 }

@@ -89,8 +89,7 @@ proptest! {
 
 #[test]
 fn a_thread_compacted_and_put_back_ever_again_stays_quick() {
-    // Thousands of pieces, all of them taken out and put back thousands of times: were any of it
-    // moved one by one, this would take minutes.
+    // Thousands of messages, all of them taken out and put back thousands of times.
     let count = 20_000;
     let mut log = log_of(&[]);
     (0..count).for_each(|number| say(&mut log, &number.to_string()));
@@ -130,60 +129,6 @@ fn a_log_of_any_length_is_read_in_one_pass() {
     );
 }
 
-/// What a mixed counter gives, as trees that are balanced by it draw their weights.
-fn weight(count: u64) -> u64 {
-    let drawn = count.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (drawn ^ (drawn >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
-#[test]
-fn no_order_of_tiny_plans_makes_the_tree_deep() {
-    // Whoever writes a log knows every number that a build draws, and may put each message where
-    // the tree gets deepest. A tree as deep as this would overflow the stack.
-    let count = 60_000_u64;
-    let mut weights: Vec<u64> = (1..=count).map(weight).collect();
-    weights.sort_unstable();
-    let mut before: Fenwick = Fenwick::new(weights.len());
-    let mut log = log_of(&[]);
-    for number in 0..count {
-        let rank = weights.binary_search(&weight(number + 1)).unwrap();
-        let place = before.put(rank);
-        let plan =
-            threadfold::Plan::from_splices(number as usize, vec![splice(place..place, &["x"])]);
-        let id = CompactionId(number);
-        let record = threadfold::log::CompactionRecord::new(id, Default::default(), "s", plan);
-        let event = Event::Compacted(Box::new(record));
-        log.append_logged(LoggedEvent { seq: number, at: Timestamp(0), event }).unwrap();
-    }
-    assert_eq!(log.projection().unwrap().skipped, []);
-    assert_eq!(log.replay().unwrap().len() as u64, count);
-}
-
-/// Counts how many came before of lower rank.
-struct Fenwick(Vec<usize>);
-
-impl Fenwick {
-    fn new(len: usize) -> Self {
-        Self(vec![0; len + 1])
-    }
-
-    fn put(&mut self, rank: usize) -> usize {
-        let (mut lower, mut at) = (0, rank);
-        while at > 0 {
-            lower += self.0[at];
-            at &= at - 1;
-        }
-        at = rank + 1;
-        while at < self.0.len() {
-            self.0[at] += 1;
-            at += at & at.wrapping_neg();
-        }
-        lower
-    }
-}
-
 #[test]
 fn a_summary_of_many_messages_behind_many_cuts_covers_them_in_one_pass() {
     // Each of the messages stands for what all of the cuts took: told apart, that is a product.
@@ -216,8 +161,8 @@ fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
 }
 
 #[test]
-fn places_of_reasoning_are_handed_down_in_the_time_of_the_fewer() {
-    // Were the heap moved from each compaction to the one below, this would take a minute.
+fn reasoning_is_looked_for_once_where_compactions_changed_nothing() {
+    // Were all of them looked at for each compaction, this would take a minute.
     let count = 30_000;
     let thought = threadfold::message::Thinking::new("hm", None);
     let answer = Message::new(threadfold::Role::Assistant, vec![thought.into()]);
