@@ -52,6 +52,8 @@ pub(super) struct Listener {
     pub(super) over: HashSet<CompactionId>,
     /// The words of the last refusal.
     pub(super) refusal: String,
+    /// Tokens of the message that the stream was asked for. What was queued before it comes first.
+    asked: u64,
     /// Tokens of what was typed last.
     newest: u64,
     /// Requests since the turn began.
@@ -85,6 +87,7 @@ impl Listener {
             open: None,
             over: HashSet::new(),
             refusal: String::new(),
+            asked: 0,
             newest: 0,
             requests: 0,
             summaries: 0,
@@ -102,7 +105,8 @@ impl Listener {
     ) -> Result<Heard, Fault> {
         let patience = (!calm && self.numbers.once_in(8)).then(|| self.numbers.steep(600));
         let abort_at = (!calm && self.numbers.once_in(15)).then(|| self.numbers.steep(200));
-        self.newest = ByteEstimate::TRIGGER.message(typed);
+        self.asked = ByteEstimate::TRIGGER.message(typed);
+        self.newest = self.asked;
         let (mut events, mut heard, mut count) = (pin!(events), Heard::Done, 0);
         (self.requests, self.summaries) = (0, 0);
         self.model.begin();
@@ -188,6 +192,8 @@ impl Listener {
                 self.newest = ByteEstimate::TRIGGER.message(&Message::user(text));
                 self.model.begin();
             }
+            // What comes next is the message itself, or is announced as queued.
+            Ok(SessionEvent::TurnEnded { .. }) => self.newest = self.asked,
             Ok(SessionEvent::Aborted) => {
                 self.tally.aborted += 1;
                 return Ok(Heard::Aborted);

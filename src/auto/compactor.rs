@@ -43,8 +43,8 @@ enum NextRequest {
     /// It has not gone out. So many compactions were tried because it did not fit, and so many
     /// because the provider refused it.
     Due { forced: u32, refused: u32 },
-    /// It went out after that, and nothing was heard of it yet.
-    Sent { forced: u32, refused: u32 },
+    /// It went out after that with so many tokens by the estimate, and nothing was heard of it yet.
+    Sent { forced: u32, refused: u32, tokens: u64 },
 }
 
 /// What the machine is told.
@@ -247,7 +247,7 @@ impl AutoCompactor {
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
-        self.learned.answered(&pressure);
+        self.answered(&pressure);
         let thought = pressure.window;
         let pressure = self.learned.known(pressure);
         let (forced, refused) = match self.request {
@@ -256,21 +256,25 @@ impl AutoCompactor {
             NextRequest::Due { forced, refused } => (forced, refused),
         };
         let reason = |usual| if switched { CompactionReason::ModelSwitch } else { usual };
+        let sent = NextRequest::Sent { forced, refused, tokens: pressure.estimate() };
         let Some(limit) = self.policy.room(&pressure) else {
-            self.request = NextRequest::Sent { forced, refused };
+            self.request = sent;
             let announced = std::mem::replace(&mut self.announced, true);
             return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
         };
         let fits = pressure.tokens() <= limit;
         if fits || self.doubts(now, &pressure, limit, (forced, refused), thought) {
-            self.request = NextRequest::Sent { forced, refused };
+            self.request = sent;
             let reason = reason(CompactionReason::Threshold);
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
-        // Below a limit that is doubtful nothing can come, but anything smaller may fit.
-        let smaller = pressure.tokens().saturating_sub(1);
-        let limit = if self.is_doubtful(&pressure, limit, thought) { smaller } else { limit };
+        // Where nothing comes below a limit that only refusals taught, anything smaller may fit.
+        let believed = self.believed(&pressure, thought);
+        let smaller = pressure.tokens().saturating_sub(1).min(believed);
+        let is_guess = forced > 0 && limit < believed;
+        let is_doubtful = is_guess || self.is_doubtful(&pressure, limit, thought);
+        let limit = if is_doubtful { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
@@ -314,10 +318,20 @@ impl AutoCompactor {
     }
 
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
-        self.learned.answered(&pressure);
+        self.answered(&pressure);
         let pressure = self.learned.known(pressure);
         self.request = NextRequest::Due { forced: 0, refused: 0 };
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
+    }
+
+    /// The thread grew since the last request went out, so that was answered.
+    fn answered(&mut self, pressure: &Pressure) {
+        self.learned.answered(pressure);
+        if let NextRequest::Sent { tokens, .. } = self.request
+            && pressure.estimate() > tokens
+        {
+            self.learned.held(tokens.saturating_add(self.policy.reserve(pressure)));
+        }
     }
 
     /// The provider refused the request. What it stated is learnt; where it stated nothing, the size
@@ -338,7 +352,7 @@ impl AutoCompactor {
         let room = self.policy.room(&pressure);
         let room = room.filter(|room| !self.is_doubtful(&pressure, *room, thought));
         let limit = room.map_or(too_long, |room| room.min(too_long));
-        let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused }) =
+        let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
             self.request;
         self.request = NextRequest::Due { forced, refused: refused.saturating_add(1) };
         let mut output = self.hard(&pressure, limit, refused, CompactionReason::Overflow);
@@ -729,6 +743,42 @@ mod tests {
         let output = auto.handle(Timestamp(2), refusal(unknown, None));
         assert_eq!(output, Some(Output::Compact { reason, target, limit }));
         assert_eq!(auto.window(None), Some(ContextWindow::new(59_999)));
+    }
+
+    #[test]
+    fn where_a_try_fails_below_a_size_that_was_refused_anything_smaller_will_do() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = |thread| Pressure { window: None, thread, ..reported(0) };
+        auto.handle(Timestamp(0), refusal(pressure(900), None));
+        auto.handle(Timestamp(1), Input::TurnEnded(pressure(900)));
+        let reason = CompactionReason::Overflow;
+        for most in [899, 8_999] {
+            let output = auto.handle(Timestamp(2), Input::BeforeContinue(pressure(9_000)));
+            let (target, limit) = (Some(449), Some(most));
+            assert_eq!(output, Some(Output::Compact { reason: reason.clone(), target, limit }));
+            auto.handle(Timestamp(2), Input::Failed { reason: reason.clone() });
+        }
+        assert_eq!(auto.handle(Timestamp(3), Input::BeforeContinue(pressure(9_000))), None);
+    }
+
+    #[test]
+    fn sizes_that_were_refused_are_forgotten_once_a_longer_request_was_answered() {
+        let mut auto = machine(AutoPolicy::default());
+        let pressure = |thread| Pressure { window: None, newest: thread, thread, ..reported(0) };
+        let window = |auto: &AutoCompactor| auto.window(None).map(ContextWindow::tokens);
+        for size in [9_000, 900] {
+            auto.handle(Timestamp(0), refusal(pressure(size), None));
+            auto.handle(Timestamp(1), Input::TurnEnded(pressure(size)));
+            assert_eq!(window(&auto), Some(size - 1));
+        }
+        // It goes out, because nothing makes it smaller, and then nothing comes of it.
+        assert_eq!(auto.handle(Timestamp(2), Input::BeforeContinue(pressure(1_000))), None);
+        auto.handle(Timestamp(3), Input::TurnEnded(pressure(1_000)));
+        assert_eq!(window(&auto), Some(899));
+        // It goes out again, and is answered.
+        assert_eq!(auto.handle(Timestamp(4), Input::BeforeContinue(pressure(1_000))), None);
+        auto.handle(Timestamp(5), Input::TurnEnded(pressure(1_001)));
+        assert_eq!(window(&auto), Some(8_999), "what was longer still holds");
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! What a session learns from refusals about a window.
 
+use std::collections::BTreeSet;
+
 use super::pressure::Pressure;
 use crate::message::ContextWindow;
 
 /// What refusals of one model showed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Learned {
-    limit: Limit,
+    /// The most tokens that fit, as a refusal stated.
+    stated: Option<u64>,
+    /// The sizes that were refused where nobody knows the window, less one.
+    refused: BTreeSet<u64>,
     /// Tokens that the provider reserves for the answer, where it said.
     output: Option<u64>,
     /// The window that the host thinks the model has; another one is another model.
@@ -15,21 +20,10 @@ pub(super) struct Learned {
     counted: Option<u64>,
 }
 
-/// The most tokens that fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Limit {
-    #[default]
-    Unknown,
-    /// A refusal stated it.
-    Stated(u64),
-    /// One less than the smallest size that was refused, where nobody knows the window.
-    Refused(u64),
-}
-
 impl Learned {
     /// The window: what the host thinks, or what was learnt where that is less.
     pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
-        let limit = self.limit.tokens().filter(|_| self.of == thought).map(ContextWindow::new);
+        let limit = self.limit().filter(|_| self.of == thought).map(ContextWindow::new);
         let thought = thought.filter(|window| window.tokens() > 0);
         [thought, limit].into_iter().flatten().min()
     }
@@ -50,42 +44,34 @@ impl Learned {
         at_most: u64,
     ) {
         if self.of != pressure.window {
-            self.limit = Limit::Unknown;
+            (self.stated, self.refused) = (None, BTreeSet::new());
         }
-        let least = |limit: u64| {
-            let known = [pressure.window.map(ContextWindow::tokens), self.limit.tokens()];
-            known.into_iter().flatten().fold(limit, u64::min)
-        };
-        match (stated.filter(|limit| *limit > 0), self.limit) {
-            (Some(limit), _) => self.limit = Limit::Stated(least(limit)),
-            (None, Limit::Unknown | Limit::Refused(_)) if pressure.window.is_none() => {
-                self.limit = Limit::Refused(least(at_most));
-            }
-            (None, Limit::Unknown | Limit::Refused(_) | Limit::Stated(_)) => {}
+        if let Some(limit) = stated.filter(|limit| *limit > 0) {
+            let known = [pressure.window.map(ContextWindow::tokens), self.stated];
+            self.stated = known.into_iter().flatten().chain([limit]).min();
+        } else if self.stated.is_none() && pressure.window.is_none() {
+            self.refused.insert(at_most);
         }
         self.output = output.filter(|output| *output > 0).or(self.output);
         (self.of, self.counted) = (pressure.window, pressure.reported);
     }
 
-    /// Forgets a stated limit that the provider's own count of an answered request contradicts. A size
-    /// that was refused stays: counts may be wrong, and the refusal was not.
+    /// Forgets a stated limit that the provider's own count of an answered request contradicts. Such
+    /// counts may be wrong, so sizes that were refused stay until a longer request was
+    /// [answered](Self::held).
     pub(super) fn answered(&mut self, pressure: &Pressure) {
         let is_new = pressure.reported != self.counted;
         let answered = self.known(*pressure).reported.filter(|_| is_new);
-        if let (Limit::Stated(limit), Some(answered)) = (self.limit, answered)
-            && answered > limit
-        {
-            self.limit = Limit::Unknown;
-        }
+        self.stated = self.stated.filter(|limit| answered.is_none_or(|tokens| tokens <= *limit));
     }
-}
 
-impl Limit {
-    fn tokens(self) -> Option<u64> {
-        match self {
-            Self::Unknown => None,
-            Self::Stated(limit) | Self::Refused(limit) => Some(limit),
-        }
+    /// Forgets the sizes that were refused and are smaller than this one, which was not.
+    pub(super) fn held(&mut self, tokens: u64) {
+        self.refused.retain(|limit| *limit >= tokens);
+    }
+
+    fn limit(&self) -> Option<u64> {
+        [self.stated, self.refused.first().copied()].into_iter().flatten().min()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::{message::ContextWindow, tokens::Calibrated};
 
-/// A count that is larger than the window and so many times the estimate is wrong: not even a text
-/// whose every byte is a token is estimated that low.
+/// A count that no known window holds and so many times the estimate is wrong: not even a text whose
+/// every byte is a token is estimated that low.
 const MAX_OFF: u64 = 4;
 
 /// How full the context is, in tokens: what a provider counted, and what is estimated.
@@ -14,8 +14,8 @@ pub struct Pressure {
     /// What fits, where it is known: zero is as good as unknown. Without it nothing is too long.
     pub window: Option<ContextWindow>,
     /// Prompt and answer of the last call, as the provider counted them; `None` if it said nothing
-    /// since the thread was last rewritten. A count that is larger than the window and more than
-    /// four times the estimate is taken for none: the answer came, so its request was shorter.
+    /// since the thread was last rewritten. A count of more than four times the estimate is taken for
+    /// none unless the window holds it: the answer came, so its request was shorter.
     pub reported: Option<u64>,
     /// Estimate of what came into the thread after that call.
     pub since: u64,
@@ -58,8 +58,9 @@ impl Pressure {
     pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
         let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
-        match self.reported.zip(self.window) {
-            Some((reported, window)) if reported > window.tokens() && off(reported) => {
+        let window = self.window.map_or(0, ContextWindow::tokens);
+        match self.reported {
+            Some(reported) if reported > window && off(reported) => {
                 Self { reported: None, since: 0, ..self }
             }
             Some(_) | None => self,

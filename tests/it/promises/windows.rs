@@ -1,14 +1,17 @@
 //! A window that nobody named: the host hears of it, and the first refusal teaches the session.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use threadfold::{
-    Message,
-    message::{ModelError, ModelErrorKind},
+    ContextWindow, Message,
+    auto::{AutoCompactor, AutoPolicy, Input, Pressure},
+    message::{ModelError, ModelErrorKind, Timestamp},
     session::{SessionError, SessionEvent},
     wire::classify_error,
 };
 
 use super::provider::{Provider, lines, notices, reasons, untold};
-use crate::support::bench::events;
+use crate::support::bench::{events, say};
 
 /// What the window of the provider holds, in truth.
 const WINDOW: u64 = 50_000;
@@ -56,4 +59,33 @@ fn a_host_that_named_the_window_hears_nothing_of_it() {
     let mut session = provider.session(Some(WINDOW), |builder| builder);
     let told = events(&mut session, "Hi.");
     assert_eq!(notices(&told), Vec::<String>::new());
+}
+
+/// A provider that refuses its first request, which fits, and from then on only what is too long.
+fn wrong_once() -> Provider {
+    let is_wrong = AtomicBool::new(true);
+    let refuse = move |size| {
+        let size = if is_wrong.swap(false, Ordering::Relaxed) { u64::MAX } else { size };
+        too_long(size)
+    };
+    Provider::new(|_, _| Message::assistant("Fine.")).refusing(refuse).without_usage()
+}
+
+#[test]
+fn a_wrong_refusal_is_forgotten_once_a_longer_request_was_answered() {
+    let provider = wrong_once();
+    let mut session = provider.session(None, |builder| builder.system(lines(300)));
+    assert!(say(&mut session, "Go on with part 1.").is_err());
+    assert!(session.window().is_some());
+    assert_eq!(say(&mut session, "Go on with part 2.").unwrap().text, "Fine.");
+    assert_eq!(session.window(), None);
+}
+
+#[test]
+fn a_count_that_cannot_be_right_teaches_nothing_of_the_size_that_was_refused() {
+    let mut auto = AutoCompactor::new(AutoPolicy::default()).unwrap();
+    let pressure = Pressure { reported: Some(u64::MAX), thread: 1_000, ..Pressure::default() };
+    let refusal = Input::Overflowed { pressure, limit: None, output: None };
+    auto.handle(Timestamp(0), refusal);
+    assert_eq!(auto.window(None), Some(ContextWindow::new(999)));
 }
