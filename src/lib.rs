@@ -76,6 +76,7 @@ pub mod ledger;
 pub mod log;
 pub mod message;
 pub mod model;
+mod prose;
 pub mod recall;
 pub mod render;
 pub mod retention;
