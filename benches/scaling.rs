@@ -326,23 +326,22 @@ fn bodies(messages: &[Message], repetitions: usize) -> Vec<Row> {
     rows
 }
 
-/// A file of 500 bytes a message, of which one line in two hundred is edited.
+/// A file of 500 bytes a message, of which one command edits one line in two hundred.
 fn edits(count: usize, repetitions: usize) -> Row {
     let lines = 0..count * 10;
     let line = |number: usize| {
         let word = if number.is_multiple_of(200) { "MARK" } else { "line" };
         format!("{word} {number:08} of a file that is being edited\n")
     };
-    let text: String = lines.clone().map(line).collect();
-    let edits = lines.step_by(200).map(|_| "select_next /MARK/ replace \"edited\"\n");
-    let script = format!("file /file\nselect bof\n{}", edits.collect::<String>());
+    let text: String = lines.map(line).collect();
+    let script = "file /file select_multiple /MARK/ replace \"edited\"";
     let workspace = || {
         let mut workspace = Workspace::new();
         workspace.insert("/file", text.as_str()).expect("a path");
         workspace
     };
     row("an edit script", repetitions, workspace, |mut workspace| {
-        let report = Script::parse(&script).expect("a script").run(&mut workspace);
+        let report = Script::parse(script).expect("a script").run(&mut workspace);
         assert!(report.is_ok(), "{report}");
         workspace
     })

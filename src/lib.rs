@@ -79,6 +79,7 @@ pub mod ledger;
 pub mod log;
 pub mod message;
 pub mod model;
+mod prose;
 pub mod recall;
 pub mod render;
 pub mod retention;

@@ -27,8 +27,9 @@ pub struct Limits {
     pub all_regexes_bytes: usize,
     /// The matches that one command may find.
     pub matches: usize,
-    /// The bytes that the searches of one run may read or copy together.
+    /// The bytes that the searches and edits of one run may read or copy together.
     ///
+    /// An edit copies the file from its first range on. A search for whole lines copies the file.
     /// What counts for a match is what may have been read before it was known as one. For a
     /// regular expression whose matches have no bounded length that is usually the rest of what is
     /// searched, or of the line, even if the match is short. Half a gigabyte takes about a second.

@@ -40,10 +40,10 @@
 //!
 //! # How a run works
 //!
-//! A file under edit is a list of chunks, so that an edit costs what it touches and not the file.
-//! Edits of many ranges are one sweep. Line numbers mean the file as it was loaded; the sum of all
-//! edits since says where a place is now. Patterns are searched for in the chunks where they lie; the
-//! text around a span is always in view, so `^`, `$` and `\b` mean what they say.
+//! A file under edit is one text. A command changes all of its ranges in one copy of that text; what
+//! the copies and searches of a run read together is limited. Line numbers mean the file as it was
+//! loaded; the sum of all edits since says where a place is now. A search within a span sees the text
+//! around it, so `^`, `$` and `\b` mean what they say.
 //!
 //! # The pieces
 //!
@@ -55,8 +55,8 @@
 //! | `translate`, `regex`, `pattern_error`, `lines_pattern` | patterns |
 //! | `workspace`, `path`, `registers` | [`Workspace`]: files and registers |
 //! | `run`, `run_error` | carrying out a script, [`RunError`] |
-//! | `select`, `search`, `window`, `mutate` | selecting and changing text |
-//! | `document`, `rope`, `line_filter`, `original`, `shifts` | a file under edit |
+//! | `select`, `search`, `mutate` | selecting and changing text |
+//! | `document`, `original`, `shifts` | a file under edit |
 //! | `report`, `report_text`, `outline` | [`Report`], as data and as text |
 //! | `limits` | [`Limits`] |
 //! | [`tool`] | the tools `edl` and `get_file` for an agent |
@@ -64,7 +64,6 @@
 mod command;
 mod document;
 mod limits;
-mod line_filter;
 mod lines_pattern;
 mod mutate;
 mod original;
@@ -78,7 +77,6 @@ mod regex;
 mod registers;
 mod report;
 mod report_text;
-mod rope;
 mod run;
 mod run_error;
 mod scan;
@@ -88,7 +86,6 @@ mod select;
 mod shifts;
 pub mod tool;
 mod translate;
-mod window;
 mod words;
 mod workspace;
 

@@ -2,8 +2,8 @@
 
 use super::{
     document::{Document, Meter, Selected},
-    rope::Edit,
     run_error::RunError,
+    shifts::Edit,
 };
 
 /// On which side of a range to insert.
@@ -86,8 +86,7 @@ pub(crate) fn delete(
 
 /// Whole lines at the end of a file may lack their line feed; what follows them needs one first.
 fn needs_line_feed(document: &Document<'_>, range: &Selected) -> bool {
-    let last = range.end.saturating_sub(1).max(range.start);
-    range.is_lines && document.rope.slice(last..range.end) != "\n"
+    range.is_lines && !document.slice(range.start..range.end).ends_with('\n')
 }
 
 #[cfg(test)]
@@ -109,6 +108,6 @@ mod tests {
         assert_eq!(selected, Ok(vec![at(0, 2), at(6, 7)]));
         let selected = insert(&mut document, &[at(0, 2), at(6, 7)], Side::Before, ">", &mut meter);
         assert_eq!(selected, Ok(vec![at(1, 3), at(8, 9)]));
-        assert_eq!(document.rope.into_text(), ">x\nz\ny\n>x\nz\n");
+        assert_eq!(document.into_text(), ">x\nz\ny\n>x\nz\n");
     }
 }

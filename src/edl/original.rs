@@ -7,7 +7,6 @@ use std::ops::Range;
 pub(crate) struct Original<'a> {
     text: &'a str,
     line_starts: Vec<usize>,
-    is_ascii: bool,
 }
 
 /// What ends a line.
@@ -17,18 +16,11 @@ pub(crate) enum LineEnding {
     CarriageReturnLineFeed,
 }
 
-/// A column past the end of its line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PastLine {
-    /// The characters in the line.
-    pub(crate) columns: usize,
-}
-
 impl<'a> Original<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let after_feeds = text.match_indices('\n').map(|(at, _)| at + 1);
         let line_starts = std::iter::once(0).chain(after_feeds).collect();
-        Self { text, line_starts, is_ascii: text.is_ascii() }
+        Self { text, line_starts }
     }
 
     /// How many lines there are. What follows the last line feed is a line, if an empty one.
@@ -45,20 +37,14 @@ impl<'a> Original<'a> {
         Some(start..end - usize::from(returns))
     }
 
-    /// Returns the offset of a column, counted in characters from 0, within a line's range.
-    pub(crate) fn column(&self, line: &Range<usize>, column: usize) -> Result<usize, PastLine> {
-        if self.is_ascii {
-            let within = column <= line.len();
-            return if within {
-                Ok(line.start + column)
-            } else {
-                Err(PastLine { columns: line.len() })
-            };
-        }
-        let text = self.text.get(line.clone()).unwrap_or_default();
+    /// Returns the offset of a column, counted in characters from 0, within a line's range. The
+    /// error is how many columns the line has.
+    pub(crate) fn column(&self, line: &Range<usize>, column: usize) -> Result<usize, usize> {
+        let text = self.text.get(line.clone());
+        debug_assert!(text.is_some(), "{line:?} is no line of the text");
+        let text = text.unwrap_or_default();
         let mut borders = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-        let found = borders.nth(column).map(|at| line.start + at);
-        found.ok_or_else(|| PastLine { columns: text.chars().count() })
+        borders.nth(column).map(|at| line.start + at).ok_or_else(|| text.chars().count())
     }
 }
 
@@ -107,7 +93,7 @@ mod tests {
             let line = original.line(1).expect("a first line");
             let columns = text.lines().next().map_or(0, |line| line.chars().count());
             assert_eq!(original.column(&line, columns), Ok(end));
-            assert_eq!(original.column(&line, columns + 1), Err(PastLine { columns }));
+            assert_eq!(original.column(&line, columns + 1), Err(columns));
         }
     }
 

@@ -1,13 +1,10 @@
 //! What is selected, for a report: where each range is, and its text without the middle.
 
-use std::ops::Range;
-
 use super::{
     document::{Document, Selected},
     original::count_lines,
     path::FilePath,
     report::{LineColumn, SelectedRange, Selection},
-    rope::Rope,
     words::count,
 };
 
@@ -26,12 +23,10 @@ pub(crate) fn selection(
     document: &Document<'_>,
     selected: &[Selected],
 ) -> Selection {
-    let mut places =
-        Places { rope: &document.rope, offset: 0, place: LineColumn { line: 1, column: 0 } };
     let ranges = selected.iter().take(RANGES).map(|range| SelectedRange {
-        start: places.place(range.start),
-        end: places.place(range.end),
-        text: abridged(&document.rope, range.start..range.end),
+        start: place(document, range.start),
+        end: place(document, range.end),
+        text: abridged(document.slice(range.start..range.end)),
     });
     Selection { path: path.clone(), ranges: ranges.collect(), count: selected.len() }
 }
@@ -43,52 +38,28 @@ pub(crate) fn extent(document: &Document<'_>, selected: &[Selected]) -> String {
     if bytes > COUNTED_BYTES || selected.len() > COUNTED_BYTES / 64 {
         return format!("{ranges}, {}", count(bytes, "byte"));
     }
-    let lines = |range: &Selected| count_lines(&document.rope.slice(range.start..range.end));
-    format!("{ranges}, {}", count(selected.iter().map(lines).sum(), "line"))
+    let texts = selected.iter().map(|range| document.slice(range.start..range.end));
+    format!("{ranges}, {}", count(texts.map(count_lines).sum(), "line"))
 }
 
-/// Turns ascending offsets into places while walking the text once.
-struct Places<'r> {
-    rope: &'r Rope<'r>,
-    offset: usize,
-    place: LineColumn,
+fn place(document: &Document<'_>, offset: usize) -> LineColumn {
+    let before = document.slice(0..offset);
+    let (lines, last) = before.rsplit_once('\n').map_or((0, before), |(lines, last)| {
+        let feeds = lines.matches('\n').count();
+        (feeds + 1, last)
+    });
+    LineColumn { line: lines + 1, column: last.chars().count() }
 }
 
-impl Places<'_> {
-    fn place(&mut self, offset: usize) -> LineColumn {
-        for chunk in self.rope.chunks_from(self.offset) {
-            let from = self.offset.saturating_sub(chunk.start);
-            let to = offset.saturating_sub(chunk.start).min(chunk.text.len());
-            let part = chunk.text.get(from..to).unwrap_or_default();
-            if let Some((before, last)) = part.rsplit_once('\n') {
-                self.place.line += 1 + before.matches('\n').count();
-                self.place.column = last.chars().count();
-            } else {
-                self.place.column += part.chars().count();
-            }
-            self.offset += part.len();
-            if chunk.end() >= offset {
-                break;
-            }
-        }
-        self.place
+fn abridged(text: &str) -> String {
+    if text.chars().nth(WHOLE_CHARACTERS).is_none() {
+        return text.to_owned();
     }
-}
-
-fn abridged(rope: &Rope<'_>, range: Range<usize>) -> String {
-    // A character has at most four bytes, so these pieces hold enough of them.
-    let head_end = rope.boundary_before(range.end.min(range.start + 4 * WHOLE_CHARACTERS));
-    let head = rope.slice(range.start..head_end);
-    if head_end == range.end && head.chars().count() <= WHOLE_CHARACTERS {
-        return head.into_owned();
-    }
-    let tail_start = range.end.saturating_sub(4 * END_CHARACTERS).max(range.start);
-    let tail = rope.slice(rope.boundary_before(tail_start)..range.end);
-    let shown_head: String = head.chars().take(END_CHARACTERS).collect();
-    let tail_characters = tail.chars().count();
-    let shown_tail: String =
-        tail.chars().skip(tail_characters.saturating_sub(END_CHARACTERS)).collect();
-    format!("{shown_head}\n…\n{shown_tail}")
+    let head_end = text.char_indices().nth(END_CHARACTERS);
+    let tail_start = text.char_indices().nth_back(END_CHARACTERS - 1);
+    let head = head_end.and_then(|(at, _)| text.get(..at)).unwrap_or(text);
+    let tail = tail_start.and_then(|(at, _)| text.get(at..)).unwrap_or(text);
+    format!("{head}\n…\n{tail}")
 }
 
 #[cfg(test)]
@@ -117,10 +88,10 @@ mod tests {
     #[test]
     fn a_long_text_loses_its_middle() {
         let text = format!("{}{}", "ä".repeat(800), "b".repeat(800));
-        let shown = abridged(&Rope::new(&text), 0..text.len());
+        let shown = abridged(&text);
         assert_eq!(shown, format!("{}\n…\n{}", "ä".repeat(397), "b".repeat(397)));
         let turned = format!("{}{}", "b".repeat(800), "😀".repeat(800));
-        let shown = abridged(&Rope::new(&turned), 0..turned.len());
+        let shown = abridged(&turned);
         assert_eq!(shown, format!("{}\n…\n{}", "b".repeat(397), "😀".repeat(397)));
     }
 
@@ -128,8 +99,8 @@ mod tests {
     fn a_text_of_so_many_characters_stays_whole() {
         for character in ["x", "ä", "😀"] {
             let (most, more) = (character.repeat(800), character.repeat(801));
-            assert_eq!(abridged(&Rope::new(&more), 0..most.len()), most);
-            assert!(abridged(&Rope::new(&more), 0..more.len()).contains('…'), "{character}");
+            assert_eq!(abridged(&most), most);
+            assert!(abridged(&more).contains('…'), "{character}");
         }
     }
 
@@ -150,13 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_found_far_behind_each_other() {
+    fn places_are_found_far_into_a_text() {
         let long = "é\n".repeat(20_000);
         let document = Document::load(&long);
-        let mut places =
-            Places { rope: &document.rope, offset: 0, place: LineColumn { line: 1, column: 0 } };
         for (offset, line, column) in [(2, 1, 1), (30_000, 10_001, 0), (59_999, 20_000, 1)] {
-            assert_eq!(places.place(offset), LineColumn { line, column });
+            assert_eq!(place(&document, offset), LineColumn { line, column });
         }
     }
 }

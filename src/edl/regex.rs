@@ -21,11 +21,10 @@ pub(crate) struct Regex {
     source: String,
     flags: String,
     sticky: bool,
-    reach: Reach,
     reach_beyond: Reach,
 }
 
-/// How much text from its first byte on can decide a match.
+/// How much text after a match can decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// At most this many bytes.
@@ -51,7 +50,6 @@ impl Regex {
             .crlf(true);
         let parsed = syntax::parse_with(&translation.source, &config)
             .map_err(|error| (0, RegexError::Syntax { message: last_line(&error.to_string()) }))?;
-        let longest = parsed.properties().maximum_len();
         let limits = Engine::config()
             .nfa_size_limit(Some(limit))
             .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
@@ -62,14 +60,10 @@ impl Regex {
                 (0, too_large.unwrap_or(RegexError::Syntax { message }))
             })?;
         // An assertion looks at one character on either side, and a character has up to four bytes.
-        let reach = match longest {
-            Some(bytes) => Reach::Bytes(bytes.saturating_add(4)),
-            None if translation.within_line => Reach::Line,
-            None => Reach::Text,
-        };
-        let (source, flags) = (source.to_owned(), flags.to_owned());
-        // If the only repetition without bound comes last, as in `\n\n+`, the expression matches after
-        // every round of it. Less is read in vain than what comes before it and its first rounds.
+        let longest = parsed.properties().maximum_len().map(|bytes| bytes.saturating_add(4));
+        // If the only repetition without bound comes last, as in `\n\n+`, the expression matches
+        // after every round of it. Less is read in vain than what comes before it and its first
+        // rounds.
         let whole = std::slice::from_ref(&parsed);
         let parts = if parsed.kind().subs().len() > 1 { parsed.kind().subs() } else { whole };
         let beyond = parts.split_last().and_then(|(last, before)| {
@@ -81,17 +75,13 @@ impl Regex {
                 Some(sum.saturating_add(part.properties().maximum_len()?))
             })
         });
-        let reach_beyond = beyond.map_or(reach, Reach::Bytes);
-        Ok(Self { engine, source, sticky: flags.contains('y'), flags, reach, reach_beyond })
-    }
-
-    /// Whether a match must begin where the search does.
-    pub(crate) fn is_sticky(&self) -> bool {
-        self.sticky
-    }
-
-    pub(crate) fn reach(&self) -> Reach {
-        self.reach
+        let reach_beyond = match longest.or(beyond) {
+            Some(bytes) => Reach::Bytes(bytes),
+            None if translation.within_line => Reach::Line,
+            None => Reach::Text,
+        };
+        let (source, flags) = (source.to_owned(), flags.to_owned());
+        Ok(Self { engine, source, sticky: flags.contains('y'), flags, reach_beyond })
     }
 
     /// How much text beyond a match may be read before it is known as one.
@@ -194,9 +184,10 @@ mod tests {
 
     #[test]
     fn the_reach_is_as_short_as_can_be_known() {
-        assert_eq!(regex("ab{2}", "").reach(), Reach::Bytes(7));
-        assert_eq!(regex("^a.*$", "m").reach(), Reach::Line);
-        assert_eq!(regex(r"a\s*", "").reach(), Reach::Text);
+        assert_eq!(regex("ab{2}", "").reach_beyond(), Reach::Bytes(7));
+        assert_eq!(regex("ab{2,}", "").reach_beyond(), Reach::Bytes(8));
+        assert_eq!(regex("^a.*$", "m").reach_beyond(), Reach::Line);
+        assert_eq!(regex(r"a\s*b", "").reach_beyond(), Reach::Text);
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
                     (None, true) => Document::new(),
                     (Some(file), false) => Document::load(file.text()),
                 };
-                self.meter.open_bytes += document.loaded_bytes();
+                self.meter.open_bytes += document.text().len();
                 vacant.insert(document)
             }
         };
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
         for (path, document) in self.documents {
             let (created, counts) = (document.is_new, document.counts);
             if created || counts.is_edited() {
-                let text = document.rope.into_text();
+                let text = document.into_text();
                 let (path, bytes) = (path.clone(), text.len());
                 changes.push(FileChange { path, created, counts, bytes, before: None });
                 texts.push(text);
@@ -291,7 +291,7 @@ fn mutate(
             let [range] = selected else {
                 return Err(RunError::SeveralSelected { command: "cut", found: selected.len() });
             };
-            let text = document.rope.slice(range.start..range.end).into_owned();
+            let text = document.slice(range.start..range.end).to_owned();
             registers.set(register, text)?;
             mutate::delete(document, selected, meter)
         }

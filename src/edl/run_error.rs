@@ -104,8 +104,8 @@ pub enum RunError {
         /// The limit.
         limit: usize,
     },
-    /// The run has searched too much text.
-    #[error("the run has searched more than {limit} bytes")]
+    /// The run has searched and copied too much text.
+    #[error("the run has searched and copied more than {limit} bytes")]
     SearchTooLong {
         /// The limit.
         limit: u64,

@@ -9,21 +9,20 @@ use super::{
     document::{Document, Meter, Selected},
     limits::Limits,
     run_error::RunError,
-    search::Search,
-    window::{Finder, Match},
+    search::{Match, Search},
 };
 
 /// Returns what a selection command selects.
 pub(crate) fn select(
-    document: &mut Document<'_>,
+    document: &Document<'_>,
     selected: &[Selected],
     command: &Select,
     meter: &mut Meter<'_>,
 ) -> Result<Vec<Selected>, RunError> {
     let areas = areas(document, selected, command.selector)?;
-    let mut found = match Finder::of(&command.pattern) {
-        Some(finder) => search(document, &areas, command, finder, meter)?,
-        None => vec![locate(document, &areas, command)?],
+    let mut found = match Search::new(document.text(), &command.pattern) {
+        Some(search) => matches(search, &areas, command, meter)?,
+        None => vec![locate(document, &areas, command, meter)?],
     };
     let Some((first, last)) = found.first().copied().zip(found.last().copied()) else {
         return Err(RunError::NoMatch {
@@ -96,7 +95,7 @@ fn areas(
             Err(RunError::SeveralSelected { command, found: selected.len() })
         }
     };
-    let end = document.rope.len();
+    let end = document.text().len();
     Ok(match selector {
         Selector::Select | Selector::SelectMultiple => std::iter::once(0..end).collect(),
         Selector::Narrow | Selector::NarrowMultiple => {
@@ -131,17 +130,15 @@ impl Wanted {
     }
 }
 
-fn search(
-    document: &Document<'_>,
+fn matches(
+    mut search: Search<'_>,
     areas: &[Range<usize>],
     command: &Select,
-    finder: Finder<'_>,
     meter: &mut Meter<'_>,
 ) -> Result<Vec<Selected>, RunError> {
-    if matches!(finder, Finder::Lines(lines) if lines.text().is_empty()) {
+    if matches!(&command.pattern, Pattern::Lines(lines) if lines.is_empty()) {
         return Err(RunError::EmptyPattern);
     }
-    let mut search = Search::new(&document.rope, finder);
     let budget = meter.limits.searched_bytes.saturating_sub(meter.searched_bytes);
     let found = collect(&mut search, areas, command, meter.limits, budget);
     // What was searched in vain is used up as well.
@@ -205,14 +202,17 @@ fn take(
 }
 
 fn locate(
-    document: &mut Document<'_>,
+    document: &Document<'_>,
     areas: &[Range<usize>],
     command: &Select,
+    meter: &mut Meter<'_>,
 ) -> Result<Selected, RunError> {
     let pattern = || command.pattern.to_string();
     let range = match &command.pattern {
-        Pattern::Position(position) => document.locate(*position)?,
-        Pattern::Range(from, to) => document.locate(*from)?.start..document.locate(*to)?.end,
+        Pattern::Position(position) => document.locate(*position, meter)?,
+        Pattern::Range(from, to) => {
+            document.locate(*from, meter)?.start..document.locate(*to, meter)?.end
+        }
         Pattern::Regex(_) | Pattern::Lines(_) => return Err(RunError::EmptyPattern),
     };
     if range.end < range.start {
@@ -240,9 +240,9 @@ mod tests {
     fn located(selector: Selector, selected: &[Selected]) -> Result<Vec<Selected>, RunError> {
         let limits = Limits::default();
         let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 0 };
-        let mut document = Document::load("ab\ncd\nef");
+        let document = Document::load("ab\ncd\nef");
         let pattern = Pattern::Position(Position::Line(2));
-        select(&mut document, selected, &Select { selector, pattern }, &mut meter)
+        select(&document, selected, &Select { selector, pattern }, &mut meter)
     }
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             let regex = Regex::new("b", "", 1 << 20).expect("a pattern");
             let pattern = Pattern::Regex(regex.into());
             let command = Select { selector: Selector::Select, pattern };
-            let found = select(&mut Document::load("abc"), &[], &command, &mut meter);
+            let found = select(&Document::load("abc"), &[], &command, &mut meter);
             (found, meter.searched_bytes)
         };
         let (_, all) = searched(u64::MAX);

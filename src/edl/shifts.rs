@@ -1,46 +1,23 @@
-//! Where the places of a loaded text are now.
+//! Edits of a text, and where the places of the loaded text are after them.
 //!
 //! Line numbers in a script mean the lines of the file as it was loaded, whatever the script has
-//! done to it since. Every edit moves the places behind it and buries those within what it
+//! done to it since. Every edit moves the places after it and removes those within what it
 //! replaced. Instead of a log that each lookup walks through, this keeps the sum of all edits: a
-//! list of runs of places that moved together. New edits are summed up in a short list of their
-//! own and folded into the long one now and then, so neither edits nor lookups grow with the
-//! number of edits before them.
+//! list of runs of places that moved together.
 
-use super::rope::Edit;
-
-/// How long the list of recent runs may grow before it is folded into the other.
-const RECENT_RUNS: usize = 256;
+/// A range of a text and what to put in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edit<'t> {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) text: &'t str,
+}
 
 /// A map from places of the loaded text to places of the current one.
+///
+/// The runs are in order. A place outside all of them is gone.
 #[derive(Clone, Debug)]
-pub(crate) struct Shifts {
-    settled: Runs,
-    recent: Runs,
-}
-
-impl Shifts {
-    /// Starts with no edits to a text of this length.
-    pub(crate) fn new(len: usize) -> Self {
-        Self { settled: Runs::identity(len), recent: Runs::identity(usize::MAX) }
-    }
-
-    /// Takes in edits that are made at once. They are in order and do not overlap.
-    pub(crate) fn edit(&mut self, edits: &[Edit<'_>]) {
-        self.recent = self.recent.then(&Runs::of(edits));
-        if self.recent.0.len() > RECENT_RUNS {
-            self.settled = self.settled.then(&self.recent);
-            self.recent = Runs::identity(usize::MAX);
-        }
-    }
-
-    /// Returns where a place is now, or `None` if it lay within a text that was replaced.
-    ///
-    /// The edges of a replaced text are not within it. What was inserted at a place comes after it.
-    pub(crate) fn now(&self, place: usize) -> Option<usize> {
-        self.recent.image(self.settled.image(place)?)
-    }
-}
+pub(crate) struct Shifts(Vec<Run>);
 
 /// Places `from..=to` that moved together, and where the first of them went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,67 +27,60 @@ struct Run {
     image: usize,
 }
 
-/// Runs in order. Places outside all of them are gone. Images never decrease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Runs(Vec<Run>);
-
-impl Runs {
-    fn identity(to: usize) -> Self {
-        Self(vec![Run { from: 0, to, image: 0 }])
+impl Shifts {
+    /// Starts with no edits to a text of this length.
+    pub(crate) fn new(len: usize) -> Self {
+        Self(vec![Run { from: 0, to: len, image: 0 }])
     }
 
-    fn of(edits: &[Edit<'_>]) -> Self {
-        let mut runs = Vec::with_capacity(edits.len() + 1);
-        let (mut from, mut image) = (0, 0);
-        for edit in edits {
-            if from <= edit.start {
-                runs.push(Run { from, to: edit.start, image });
-                image += edit.start - from;
-                from = edit.start;
-            }
-            // A place where something is inserted stays before it; the next place moves.
-            let step = usize::from(edit.start == edit.end);
-            image = image + edit.text.len() + step - (from - edit.start);
-            from = edit.end + step;
-        }
-        runs.push(Run { from, to: usize::MAX, image });
-        Self(runs)
-    }
-
-    fn image(&self, place: usize) -> Option<usize> {
-        let after = self.0.partition_point(|run| run.from <= place);
-        let run = self.0.get(after.checked_sub(1)?)?;
-        (place <= run.to).then(|| run.image + (place - run.from))
-    }
-
-    /// The map that does this one first and `next` after it, in one walk over both.
-    fn then(&self, next: &Self) -> Self {
-        let mut joined = Vec::with_capacity(self.0.len() + next.0.len());
+    /// Takes in edits that are made at once. They are in order and do not overlap.
+    pub(crate) fn edit(&mut self, edits: &[Edit<'_>]) {
+        let next = moved_by(edits);
+        let mut joined = Vec::with_capacity(self.0.len() + next.len());
         let mut first = 0;
         for run in &self.0 {
-            let last_image = run.image.saturating_add(run.to - run.from);
-            first += next
-                .0
-                .get(first..)
-                .unwrap_or_default()
-                .iter()
-                .take_while(|it| it.to < run.image)
-                .count();
-            for other in next.0.get(first..).unwrap_or_default() {
-                if other.from > last_image {
-                    break;
-                }
+            let last_image = run.image + (run.to - run.from);
+            first += next.iter().skip(first).take_while(|it| it.to < run.image).count();
+            for other in next.iter().skip(first).take_while(|it| it.from <= last_image) {
                 let low = other.from.max(run.image);
                 let high = other.to.min(last_image);
                 joined.push(Run {
                     from: run.from + (low - run.image),
-                    to: run.from.saturating_add(high - run.image),
+                    to: run.from + (high - run.image),
                     image: other.image + (low - other.from),
                 });
             }
         }
-        Self(joined)
+        self.0 = joined;
     }
+
+    /// Returns where a place is now, or `None` if it lay within a text that was replaced.
+    ///
+    /// The edges of a replaced text are not within it. What was inserted at a place comes after it.
+    pub(crate) fn now(&self, place: usize) -> Option<usize> {
+        let after = self.0.partition_point(|run| run.from <= place);
+        let run = self.0.get(after.checked_sub(1)?)?;
+        (place <= run.to).then(|| run.image + (place - run.from))
+    }
+}
+
+/// The places that edits leave, and where they move them.
+fn moved_by(edits: &[Edit<'_>]) -> Vec<Run> {
+    let mut runs = Vec::with_capacity(edits.len() + 1);
+    let (mut from, mut image) = (0, 0);
+    for edit in edits {
+        if from <= edit.start {
+            runs.push(Run { from, to: edit.start, image });
+            image += edit.start - from;
+            from = edit.start;
+        }
+        // A place where something is inserted stays before it; the next place moves.
+        let step = usize::from(edit.start == edit.end);
+        image = image + edit.text.len() + step - (from - edit.start);
+        from = edit.end + step;
+    }
+    runs.push(Run { from, to: usize::MAX, image });
+    runs
 }
 
 #[cfg(test)]
@@ -149,16 +119,6 @@ mod tests {
         }
         for place in 0..8 {
             assert_eq!(at_once.now(place), one_by_one.now(place), "{place}");
-        }
-    }
-
-    #[test]
-    fn recent_runs_are_folded_when_there_are_too_many() {
-        for (count, recent, settled) in [(1, 2, 1), (255, 256, 1), (256, 1, 257), (999, 1, 1_000)] {
-            let edits: Vec<_> = (0..count).map(|at| edit(at * 3, at * 3 + 1, "ab")).collect();
-            let mut shifts = Shifts::new(5_000);
-            shifts.edit(&edits);
-            assert_eq!((shifts.recent.0.len(), shifts.settled.0.len()), (recent, settled));
         }
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     message::Message,
-    retention::demand::{paragraphs, sentences},
+    prose::{paragraphs, sentences},
 };
 
 /// The standing rules of a thread. See the [module](super) for what is one.

@@ -1,12 +1,15 @@
 //! What is missing, as a short text to stand beside a summary.
 
 use super::{
-    class::FactClass,
     fact::Fact,
     report::{Recall, Retention},
-    section::title,
 };
-use crate::{message::Text, render::on_one_line, tokens::TokenCounter};
+use crate::{
+    message::Text,
+    prose::{FactClass, title},
+    render::on_one_line,
+    tokens::TokenCounter,
+};
 
 /// A text that gives back what a compaction lost.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{
-    gather::Gathered, options::AuditOptions, passage::fingerprint, report::Retention,
-    search::Search,
-};
-use crate::message::Message;
+use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
+use crate::{message::Message, prose::fingerprint};
 
 /// Returns what a compaction lost: the facts in the messages of `before` that are not in `after`,
 /// and which of them nothing in `after` says any more.

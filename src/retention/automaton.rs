@@ -4,8 +4,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::token::{Token, canonical, tokens};
-use crate::message::steps;
+use crate::{
+    message::steps,
+    prose::{Token, canonical, tokens},
+};
 
 /// Finds phrases in texts.
 #[derive(Debug)]

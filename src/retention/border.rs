@@ -1,6 +1,6 @@
 //! Whether what was found is a whole, and not a piece of something else.
 
-use super::{class::FactClass, token::is_word};
+use crate::prose::{FactClass, is_word};
 
 /// Whether the text between these offsets is a whole thing of its class: `12 ms` is not in
 /// `112 ms`, nor `1.2` in `1.2.3`, nor `cargo test` in `cargo test --all`.

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::class::FactClass;
-use crate::message::Text;
+use crate::{
+    message::Text,
+    prose::{FactClass, Speaker},
+};
 
 /// Something in a thread that can be found again by its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,30 +26,6 @@ pub struct Fact {
     /// The indices of the messages that say it, ascending: of more than 64, the first 63 and the
     /// last.
     pub positions: Vec<usize>,
-}
-
-/// Who says something, those who count most last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Speaker {
-    /// A tool or a document; and the model where it writes files.
-    Tool,
-    /// The model, and the host.
-    Assistant,
-    /// The user.
-    User,
-}
-
-impl Speaker {
-    /// What a word of this speaker counts.
-    fn factor(self) -> u32 {
-        match self {
-            Self::Tool => 1,
-            Self::Assistant => 3,
-            Self::User => 8,
-        }
-    }
 }
 
 impl Fact {

@@ -16,7 +16,7 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Puts these spellings together. They are keys: see [`super::path::key`].
+    /// Puts these spellings together. They are keys, as `prose::key` gives them.
     pub(super) fn new(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let mut keys: Vec<&str> = keys.into_iter().collect();
         keys.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));

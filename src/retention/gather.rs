@@ -1,27 +1,12 @@
 //! The facts of messages, each once, with who said it and where.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-};
+use std::collections::{BTreeMap, HashMap};
 
-use super::{
-    chunk::Trust,
-    class::FactClass,
-    command, demand,
-    fact::{Fact, Speaker},
-    failure, link, number,
-    options::AuditOptions,
-    passage::{Kind, passages},
-    path,
-    positions::Positions,
-    quote,
-    scan::one_line,
-    section,
-    task::tasks,
-    words::words,
+use super::{fact::Fact, options::AuditOptions, positions::Positions};
+use crate::{
+    message::Message,
+    prose::{FactClass, Span, Speaker, key, one_line, passages, spans},
 };
-use crate::message::{Message, steps};
 
 /// What was found, by class and by what is compared.
 #[derive(Clone, Debug, Default)]
@@ -48,34 +33,7 @@ impl Gathered {
     /// Reads a message.
     pub(super) fn read(&mut self, index: usize, message: &Message, options: &AuditOptions) {
         passages(message, &mut |speaker, kind, text| {
-            let mut note = |class: FactClass, text: &str| {
-                let looks = class == FactClass::Command && command::only_looks(text);
-                let speaker = if looks { Speaker::Tool } else { speaker };
-                self.note(index, speaker, class, text, options);
-            };
-            match kind {
-                Kind::Said => said(speaker, text, &mut note),
-                Kind::Output => output(text, &mut note),
-                Kind::Value => words(text, Trust::Prose, &mut note),
-                Kind::Path => path::named(text, &mut note),
-                Kind::Command => {
-                    command::given(text, &mut note);
-                    words(text, Trust::Little, &mut note);
-                }
-                Kind::Summary => {
-                    said(Speaker::Assistant, text, &mut note);
-                    for rule in section::constraints(text) {
-                        self.note(index, Speaker::User, FactClass::Constraint, rule, options);
-                    }
-                }
-                Kind::Task { done } => self.note_task(index, speaker, text, done, options),
-                Kind::Mark => {}
-            }
-            if matches!(kind, Kind::Said | Kind::Output | Kind::Summary) {
-                for task in tasks(text) {
-                    self.note_task(index, speaker, task.text, task.done, options);
-                }
-            }
+            spans(speaker, kind, text, &mut |span| self.note(index, &span, options));
         });
     }
 
@@ -138,29 +96,12 @@ impl Gathered {
         }
     }
 
-    fn note_task(
-        &mut self,
-        index: usize,
-        speaker: Speaker,
-        text: &str,
-        done: bool,
-        options: &AuditOptions,
-    ) {
-        if done {
-            self.done.insert(key(FactClass::Task, text).into_owned(), index);
-        } else {
-            self.note(index, speaker, FactClass::Task, text, options);
+    fn note(&mut self, index: usize, span: &Span<'_>, options: &AuditOptions) {
+        let Span { class, text, speaker, is_done } = *span;
+        if is_done {
+            self.done.insert(key(class, text).into_owned(), index);
+            return;
         }
-    }
-
-    fn note(
-        &mut self,
-        index: usize,
-        speaker: Speaker,
-        class: FactClass,
-        text: &str,
-        options: &AuditOptions,
-    ) {
         if text.len() > options.max_fact_bytes {
             self.too_long = self.too_long.saturating_add(1);
             return;
@@ -178,66 +119,6 @@ impl Gathered {
             let mention = Mention { text, speaker, positions: Positions::of(index) };
             of_class.insert(key.into_owned(), mention);
             self.facts += 1;
-        }
-    }
-}
-
-fn said(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    words(text, Trust::Prose, note);
-    number::numbers(text, note);
-    command::commands(text, note);
-    failure::failures(text, note);
-    quote::quotes(text, note);
-    checkpoints(text, note);
-    if speaker == Speaker::User {
-        demand::demands(text, note);
-    }
-}
-
-/// Quoted texts are left out: in code and data everything is quoted.
-fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    words(text, Trust::Little, note);
-    number::numbers(text, note);
-    failure::failures(text, note);
-}
-
-/// `checkpoint a1b2c3`, `<checkpoint:a1b2c3>`.
-fn checkpoints(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    const WORD: &str = "heckpoint";
-    // `contains` is many times faster than `match_indices`.
-    let named = steps::through(text).contains(WORD).then_some(text);
-    for (at, word) in named.iter().flat_map(|text| text.match_indices(WORD)) {
-        let rest = text.get(at + word.len()..).unwrap_or_default();
-        let name = rest.trim_start_matches([' ', ':', '`', '"']);
-        let name = name.get(..6).filter(|_| rest.len() - name.len() < 4);
-        let ends = |c: char| !c.is_alphanumeric();
-        let whole = rest.len() - rest.trim_start_matches([' ', ':', '`', '"']).len() + 6;
-        let next = rest.get(whole..).and_then(|rest| rest.chars().next());
-        let told = name.filter(|name| name.bytes().any(|b| b.is_ascii_digit()));
-        if let Some(name) = told.filter(|name| {
-            name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-                && next.is_none_or(ends)
-        }) {
-            note(FactClass::Checkpoint, name);
-        }
-    }
-}
-
-/// A fact as it is compared with others of its class.
-pub(super) fn key(class: FactClass, text: &str) -> Cow<'_, str> {
-    match class {
-        FactClass::Path => path::key(text),
-        FactClass::Url => link::key(text).into(),
-        FactClass::Version => text.trim_start_matches(['v', 'V']).into(),
-        FactClass::Number if text.contains(char::is_whitespace) => {
-            text.split_whitespace().collect()
-        }
-        FactClass::Number => text.into(),
-        FactClass::Identifier | FactClass::Quote | FactClass::Checkpoint | FactClass::Command => {
-            one_line(text)
-        }
-        FactClass::Constraint | FactClass::Task | FactClass::Error | FactClass::Hash => {
-            one_line(text).to_lowercase().replace('\u{2019}', "'").into()
         }
     }
 }

@@ -5,14 +5,8 @@ use std::collections::HashSet;
 use super::{
     automaton::{Automaton, ROOT},
     border::is_whole,
-    chunk::Trust,
-    class::FactClass,
-    gather::key,
-    passage::Kind,
-    path,
-    token::tokens,
-    words::words,
 };
+use crate::prose::{FactClass, Kind, Trust, key, named_path, tokens, words};
 
 /// The paths and addresses of a thread, as they are compared.
 #[derive(Debug, Default)]
@@ -38,7 +32,7 @@ impl Spelled {
             }
         };
         if kind == Kind::Path {
-            path::named(text, &mut note);
+            named_path(text, &mut note);
         }
         words(text, Trust::Full, &mut note);
     }

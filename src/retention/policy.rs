@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     addendum::{Addendum, addendum_up_to},
-    class::FactClass,
     facts::Facts,
     options::AuditOptions,
     report::Retention,
 };
 use crate::{
     message::{Message, Text},
+    prose::FactClass,
     tokens::TokenCounter,
 };
 

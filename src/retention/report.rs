@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use super::{class::FactClass, fact::Fact};
+use super::fact::Fact;
+use crate::prose::FactClass;
 
 /// So many of the missing facts are named in a report.
 const NAMED: usize = 12;

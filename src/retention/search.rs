@@ -7,17 +7,18 @@ use std::{
 };
 
 use super::{
-    class::FactClass,
-    fact::{Fact, Speaker},
+    fact::Fact,
     files::Files,
     gather::{Gathered, Mention},
     index::{Phrases, Spelled},
     options::AuditOptions,
-    passage::passages,
     positions::Positions,
     report::{Recall, Retention},
 };
-use crate::message::{Message, Role, Summary};
+use crate::{
+    message::{Message, Role, Summary},
+    prose::{FactClass, Speaker, passages},
+};
 
 /// Reads what stands, each text once, and says what of the facts was in it so far.
 #[derive(Debug)]

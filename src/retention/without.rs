@@ -1,6 +1,7 @@
 //! Facts without what is no longer asked for.
 
-use super::{class::FactClass, facts::Facts};
+use super::facts::Facts;
+use crate::prose::FactClass;
 
 impl Facts {
     /// Leaves out what the user demanded in these words, because it was taken back.

@@ -79,7 +79,7 @@ fn floor(module: &[String]) -> Option<u8> {
     let Some(room) = module.first() else { return Some(5) };
     Some(match room.as_str() {
         "message" => 0,
-        "compact" | "render" | "tokens" | "edl" | "wire" | "retention" | "ledger" => 1,
+        "compact" | "render" | "tokens" | "edl" | "wire" | "prose" | "retention" | "ledger" => 1,
         "log" | "recall" | "strategy" | "auto" | "turn" | "compaction" => 2,
         "model" | "store" => 3,
         "session" | "drive" | "testing" => 4,

@@ -15,7 +15,7 @@ const PRODUCTS: [&str; 23] = [
 ];
 
 /// Tells of the name that a piece of a word is, if it is one.
-pub(super) fn symbol(
+pub(crate) fn symbol(
     chunk: &Chunk<'_>,
     trust: Trust,
     note: &mut dyn FnMut(FactClass, &str),

@@ -53,7 +53,7 @@ const WISHES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"];
 /// They lie in one text that is used again for the next sentence. With a text for each word, the
 /// prose of users was read at 3 MB a second instead of at 20.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     line: String,
     /// Where each ends.
     ends: Vec<usize>,
@@ -61,7 +61,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Reads a sentence.
-    pub(super) fn read(&mut self, sentence: &str) {
+    pub(crate) fn read(&mut self, sentence: &str) {
         self.line.clear();
         self.ends.clear();
         self.line.push(' ');
@@ -81,7 +81,7 @@ impl Words {
     }
 
     /// Whether there is more than a word or two, and some of them demand something.
-    pub(super) fn demand(&self) -> bool {
+    pub(crate) fn demand(&self) -> bool {
         self.ends.len() > 2 && (says(self) || phrased(self))
     }
 

@@ -9,43 +9,43 @@ use crate::message::steps;
 
 /// A word, as white space parts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
     /// Kinds that stand in the word. Some may not, where it has letters beyond ASCII.
-    pub(super) signs: Signs,
+    pub(crate) signs: Signs,
 }
 
 /// A set of kinds of signs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Signs(u16);
+pub(crate) struct Signs(u16);
 
 impl Signs {
-    pub(super) const LOWER: Self = Self(1);
-    pub(super) const UPPER: Self = Self(1 << 1);
-    pub(super) const DIGIT: Self = Self(1 << 2);
+    pub(crate) const LOWER: Self = Self(1);
+    pub(crate) const UPPER: Self = Self(1 << 1);
+    pub(crate) const DIGIT: Self = Self(1 << 2);
     /// A point that is not the last sign.
-    pub(super) const POINT: Self = Self(1 << 3);
+    pub(crate) const POINT: Self = Self(1 << 3);
     /// `/` or `\`.
-    pub(super) const SLASH: Self = Self(1 << 4);
+    pub(crate) const SLASH: Self = Self(1 << 4);
     /// A colon that is not the last sign.
-    pub(super) const COLON: Self = Self(1 << 5);
+    pub(crate) const COLON: Self = Self(1 << 5);
     /// A hyphen that is not the last sign.
-    pub(super) const HYPHEN: Self = Self(1 << 6);
-    pub(super) const UNDERSCORE: Self = Self(1 << 7);
-    pub(super) const BACKTICK: Self = Self(1 << 8);
+    pub(crate) const HYPHEN: Self = Self(1 << 6);
+    pub(crate) const UNDERSCORE: Self = Self(1 << 7);
+    pub(crate) const BACKTICK: Self = Self(1 << 8);
     /// Anything that does not part the pieces of a word.
-    pub(super) const BODY: Self = Self(1 << 9);
+    pub(crate) const BODY: Self = Self(1 << 9);
     /// A capital that is not the first sign.
-    pub(super) const INNER: Self = Self(1 << 10);
+    pub(crate) const INNER: Self = Self(1 << 10);
     /// Anything beyond ASCII.
-    pub(super) const WIDE: Self = Self(1 << 11);
+    pub(crate) const WIDE: Self = Self(1 << 11);
     const SPACE: Self = Self(1 << 12);
 
-    pub(super) const fn and(self, other: Self) -> Self {
+    pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub(super) const fn has_any(self, of: Self) -> bool {
+    pub(crate) const fn has_any(self, of: Self) -> bool {
         self.0 & of.0 != 0
     }
 
@@ -96,17 +96,17 @@ const fn parts(byte: u8) -> bool {
 }
 
 /// Whether a sign of ASCII parts a word into pieces.
-pub(super) fn is_border(byte: u8) -> bool {
+pub(crate) fn is_border(byte: u8) -> bool {
     !Signs::of(byte).has_any(Signs::BODY.and(Signs::SPACE))
 }
 
 /// Returns the words of a text, in order.
-pub(super) fn words(text: &str) -> Words<'_> {
+pub(crate) fn words(text: &str) -> Words<'_> {
     Words { text, at: 0, wide: "".split_whitespace(), signs: Signs::default() }
 }
 
 #[derive(Debug)]
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     text: &'a str,
     at: usize,
     /// What is left of a word that other white space than that of ASCII may part.
@@ -161,7 +161,7 @@ fn but_ending(text: &str, signs: Signs) -> Signs {
 }
 
 /// Returns a text with one space for all white space between its words.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let mut before = b' ';
     let plain = steps::through(text).bytes().all(|byte| {
         let last = std::mem::replace(&mut before, byte);
@@ -181,18 +181,18 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a byte pair stands in a text.
-pub(super) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
+pub(crate) fn has_pair(text: &str, pair: [u8; 2]) -> bool {
     text.as_bytes().windows(2).any(|two| two == pair)
 }
 
 /// Whether a word is in a list, which is sorted.
-pub(super) fn is_listed(list: &[&str], word: &str) -> bool {
+pub(crate) fn is_listed(list: &[&str], word: &str) -> bool {
     list.binary_search(&word).is_ok()
 }
 
 /// Whether a word is in a list of words in lower case, which is sorted, whatever the case of its
 /// letters.
-pub(super) fn is_listed_in_any_case(list: &[&str], word: &str) -> bool {
+pub(crate) fn is_listed_in_any_case(list: &[&str], word: &str) -> bool {
     let compare =
         |listed: &&str| listed.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase()));
     list.binary_search_by(compare).is_ok()

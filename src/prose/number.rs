@@ -8,7 +8,7 @@ use super::{
 use crate::message::steps;
 
 /// Tells of the hash that a word is: a UUID, a digest, a commit.
-pub(super) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     let word = ["sha256:", "sha1:", "sha512:"]
         .iter()
         .find_map(|name| word.strip_prefix(name))
@@ -21,7 +21,7 @@ pub(super) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
 }
 
 /// The length of a UUID.
-pub(super) const UUID: usize = 36;
+pub(crate) const UUID: usize = 36;
 
 fn is_uuid(word: &str) -> bool {
     word.len() == UUID
@@ -48,7 +48,7 @@ const NAMES: [&str; 15] = [
 
 /// Tells of the version that a word is: three parts; a `v`; two parts behind a name such as
 /// `Python`.
-pub(super) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);
     let number = word.strip_prefix(['v', 'V']).unwrap_or(word);
@@ -86,7 +86,7 @@ const UNITS: [&str; 80] = [
 ];
 
 /// Tells of the numbers with a unit in a text.
-pub(super) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let bytes = text.as_bytes();
     let next = |at: usize| {
         let rest = text.get(at..)?;

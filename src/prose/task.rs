@@ -5,13 +5,13 @@ use crate::message::steps;
 
 /// What a text says of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Task<'a> {
-    pub(super) text: &'a str,
-    pub(super) done: bool,
+pub(crate) struct Task<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) done: bool,
 }
 
 /// Returns the tasks in a text: boxes of lists, and lines with `TODO` or `FIXME`.
-pub(super) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
+pub(crate) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
     let marks = MARKS.iter().any(|mark| text.contains(mark));
     let marked = move |line| if marks { marked(line) } else { None };
     steps::through(text).lines().filter_map(move |line| boxed(line.trim()).or_else(|| marked(line)))

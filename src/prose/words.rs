@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Tells of the facts among the words of a text.
-pub(super) fn words(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn words(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
     // The last word, or the last piece of it.
     let mut before = "";
     for Word { text: word, signs } in scan::words(text) {

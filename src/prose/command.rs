@@ -13,7 +13,7 @@ const LOOKS: [&str; 19] = [
 ];
 
 /// Tells of the commands in a text: the lines of fenced blocks of a shell, and lines behind `$ `.
-pub(super) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let (mut fenced, mut shell) = (false, false);
     // What ends the text that a command is given, and whether the last line goes on.
     let (mut until, mut goes_on) = ("", false);
@@ -44,7 +44,7 @@ fn here(line: &str) -> &str {
 }
 
 /// Tells of the command that a tool was given.
-pub(super) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut lines = text.lines();
     if let Some(first) = lines.find(|line| !line.trim().is_empty()) {
         of_line(first.trim(), note);
@@ -52,7 +52,7 @@ pub(super) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
 }
 
 /// Whether a command changes and proves nothing.
-pub(super) fn only_looks(command: &str) -> bool {
+pub(crate) fn only_looks(command: &str) -> bool {
     let name = command.split_whitespace().next().unwrap_or_default();
     is_listed(&LOOKS, name) && !command.contains(['>', ';']) && !command.contains("&&")
 }

@@ -8,7 +8,7 @@ use crate::message::steps;
 
 /// How far a word is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trust {
+pub(crate) enum Trust {
     /// What tools give: full of lists, code and logs.
     Little,
     /// What somebody says.
@@ -19,18 +19,18 @@ pub(super) enum Trust {
 
 /// A piece of a word between brackets, quotation marks and the like.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chunk<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Chunk<'a> {
+    pub(crate) text: &'a str,
     /// Whether `(` follows at once.
-    pub(super) opens_call: bool,
+    pub(crate) opens_call: bool,
     /// Whether it goes on behind a bracket, as `/b.ts` does in `a/[id]/b.ts`.
-    pub(super) severed: bool,
+    pub(crate) severed: bool,
     /// Whether it stands between backticks alone.
-    pub(super) ticked: bool,
+    pub(crate) ticked: bool,
 }
 
 /// Returns the pieces of a word.
-pub(super) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
+pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = word;
     let mut opener = ' ';
     // Most words are of ASCII, where bytes can be asked, which are faster told apart.
@@ -77,6 +77,6 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// Whether the text begins and ends with parts of words.
-pub(super) fn is_wordy(text: &str) -> bool {
+pub(crate) fn is_wordy(text: &str) -> bool {
     text.starts_with(is_word) && text.ends_with(is_word)
 }

@@ -72,7 +72,7 @@ impl FactClass {
     }
 
     /// Whether `Never` and `never` are the same in it.
-    pub(super) fn folds_case(self) -> bool {
+    pub(crate) fn folds_case(self) -> bool {
         match self {
             Self::Constraint | Self::Task | Self::Error | Self::Hash => true,
             Self::Path
@@ -87,7 +87,7 @@ impl FactClass {
     }
 
     /// Whether such facts abound in what tools give, where most of them matter to nobody.
-    pub(super) fn abounds(self) -> bool {
+    pub(crate) fn abounds(self) -> bool {
         matches!(self, Self::Identifier | Self::Quote | Self::Number)
     }
 }

@@ -6,14 +6,38 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::fact::Speaker;
 use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
+
+/// Who says something, those who count most last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Speaker {
+    /// A tool or a document; and the model where it writes files.
+    Tool,
+    /// The model, and the host.
+    Assistant,
+    /// The user.
+    User,
+}
+
+impl Speaker {
+    /// What a word of this speaker counts.
+    pub(crate) fn factor(self) -> u32 {
+        match self {
+            Self::Tool => 1,
+            Self::Assistant => 3,
+            Self::User => 8,
+        }
+    }
+}
 
 /// As what a text is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// In words.
     Said,
     /// What a tool gave, a document, or what the model writes into files.
@@ -33,7 +57,7 @@ pub(super) enum Kind {
 }
 
 /// Tells of every text of a message, in order, without the colours of terminals.
-pub(super) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+pub(crate) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     let speaker = match message.role {
         Role::User if message.untyped => Speaker::Tool,
         Role::User => Speaker::User,
@@ -45,7 +69,7 @@ pub(super) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &s
 }
 
 /// Returns a number that is the same for messages that say the same.
-pub(super) fn fingerprint(message: &Message) -> u64 {
+pub(crate) fn fingerprint(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.role.hash(&mut hasher);
     passages(message, &mut |_, kind, text| (kind, text).hash(&mut hasher));

@@ -16,7 +16,7 @@ const PAIRS: [(char, char); 5] = [
 const LONGEST: usize = 160;
 
 /// Tells of the quoted texts on the lines of a text, outside of fences.
-pub(super) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut fenced = false;
     for line in steps::through(text).lines() {
         let fence = line.trim_start().starts_with("```");

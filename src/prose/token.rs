@@ -7,20 +7,20 @@ use crate::message::steps;
 
 /// A word, a number or a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
     /// Where it begins.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Whether nothing stands between it and the token before.
-    pub(super) glued: bool,
+    pub(crate) glued: bool,
 }
 
 /// Returns the tokens of a text, in order.
-pub(super) fn tokens(text: &str) -> Tokens<'_> {
+pub(crate) fn tokens(text: &str) -> Tokens<'_> {
     Tokens { text, at: 0, glued: false, apart: false, before: None }
 }
 
-pub(super) struct Tokens<'a> {
+pub(crate) struct Tokens<'a> {
     text: &'a str,
     at: usize,
     glued: bool,
@@ -123,18 +123,18 @@ fn transparent_length(rest: &str, first: char) -> usize {
 }
 
 /// Whether a character quotes what stands beside it.
-pub(super) fn is_quotation_mark(c: char) -> bool {
+pub(crate) fn is_quotation_mark(c: char) -> bool {
     matches!(c, '"' | '`' | '\'' | '\u{ab}' | '\u{bb}' | '\u{2018}'..='\u{201f}')
 }
 
 /// Whether a character is part of a word. The characters of scripts without spaces stand alone.
-pub(super) fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
 }
 
 /// Returns a token as it is compared: apostrophes straight, and without case and emphasis if these
 /// do not count.
-pub(super) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
+pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
     let changes =
         |byte: u8| !byte.is_ascii() || (folds_case && (byte == b'_' || byte.is_ascii_uppercase()));
     if !token.bytes().any(changes) {

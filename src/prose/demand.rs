@@ -7,7 +7,7 @@ use crate::message::steps;
 const CODE: [&str; 9] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>"];
 
 /// Tells of the sentences of a text that demand something, each on one line.
-pub(super) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut words = Words::default();
     for paragraph in paragraphs(text) {
         for sentence in sentences(&paragraph) {
@@ -53,7 +53,7 @@ pub(crate) fn paragraphs(text: &str) -> Vec<String> {
 }
 
 /// What an item of a list says.
-pub(super) fn item(line: &str) -> Option<&str> {
+pub(crate) fn item(line: &str) -> Option<&str> {
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = (numbered.len() < line.len()).then_some(numbered);
     let numbered = numbered.and_then(|rest| rest.strip_prefix(". ").or(rest.strip_prefix(") ")));

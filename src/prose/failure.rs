@@ -21,7 +21,7 @@ const OPENINGS: [&str; 10] = [
 ];
 
 /// Tells of the failures in a text: lines, and codes wherever they stand.
-pub(super) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     for line in steps::through(text).lines() {
         let line = line
             .trim_start_matches(|c: char| {

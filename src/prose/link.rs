@@ -4,7 +4,7 @@ use super::class::FactClass;
 use crate::message::steps;
 
 /// Tells of the addresses in a word, and returns what stands before the first of them.
-pub(super) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) -> &'a str {
+pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) -> &'a str {
     let Some(at) = steps::through(word).find("://") else {
         if let Some(host) = local(word) {
             note(FactClass::Url, host);
@@ -63,7 +63,7 @@ fn local(word: &str) -> Option<&str> {
 }
 
 /// An address as it is compared: scheme and host without case, no slash at the end.
-pub(super) fn key(address: &str) -> String {
+pub(crate) fn key(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, path) = rest.split_at_checked(end).unwrap_or((rest, ""));

@@ -28,7 +28,7 @@ const PRODUCTS: [&str; 9] = [
 ];
 
 /// Tells of the path that a word is, if it is one.
-pub(super) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     let found = without_place(word);
     let is_path = is_path(found, trust);
     if is_path {
@@ -38,7 +38,7 @@ pub(super) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &st
 }
 
 /// Tells of a value that is a path by the name of its field.
-pub(super) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
+pub(crate) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let value = without_place(value.trim());
     let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
     if fits && value.contains(['/', '\\', '.']) && !value.contains("://") {
@@ -47,7 +47,7 @@ pub(super) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
 }
 
 /// `value.read` before `(`: no path, whatever its ending.
-pub(super) fn is_dotted_call(word: &str) -> bool {
+pub(crate) fn is_dotted_call(word: &str) -> bool {
     word.contains('.') && !word.contains(['/', '\\'])
 }
 
@@ -107,7 +107,7 @@ fn without_place(word: &str) -> &str {
 }
 
 /// A path as it is compared: slashes, no `./`, `@` or `/` before it.
-pub(super) fn key(path: &str) -> Cow<'_, str> {
+pub(crate) fn key(path: &str) -> Cow<'_, str> {
     if path.contains('\\') {
         Cow::Owned(bare(&path.replace('\\', "/")).to_owned())
     } else {

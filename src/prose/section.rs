@@ -3,7 +3,7 @@
 use super::class::FactClass;
 
 /// The title of the section of a class.
-pub(super) fn title(class: FactClass) -> &'static str {
+pub(crate) fn title(class: FactClass) -> &'static str {
     match class {
         FactClass::Constraint => "What the user demanded, word for word:",
         FactClass::Task => "Still to be done:",
@@ -21,7 +21,7 @@ pub(super) fn title(class: FactClass) -> &'static str {
 }
 
 /// Returns the user's words in a text that holds an addendum.
-pub(super) fn constraints(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn constraints(text: &str) -> impl Iterator<Item = &str> {
     let head = title(FactClass::Constraint);
     let mut inside = false;
     text.lines().filter_map(move |line| {
