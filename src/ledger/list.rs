@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::rules::Ledger;
-use crate::{retention::addendum::TAGS, tokens::TokenCounter};
+use crate::{retention::addendum::without_tags, tokens::TokenCounter};
 
 /// The line before the list, wherever it is put.
 pub(crate) const TITLE: &str = "Rules that hold, word for word:";
@@ -36,7 +36,8 @@ impl Ledger {
 impl fmt::Display for Ledger {
     /// Writes the rules that hold as a Markdown list, and how many the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.active().try_for_each(|rule| writeln!(f, "- {}", safe(&rule.text)))?;
+        self.active()
+            .try_for_each(|rule| writeln!(f, "- {}", without_tags(rule.text.to_string())))?;
         match self.left_out() {
             0 => Ok(()),
             count => writeln!(f, "({count}{MORE}"),
@@ -62,7 +63,8 @@ pub(crate) fn titled(
 }
 
 fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines: Vec<String> = rules.iter().map(|rule| format!("- {}\n", safe(rule))).collect();
+    let lines: Vec<String> =
+        rules.iter().map(|rule| format!("- {}\n", without_tags((*rule).to_owned()))).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);
@@ -97,15 +99,4 @@ pub(crate) fn without_titled(text: &str) -> String {
         !inside
     });
     lines.collect()
-}
-
-/// A rule on one line that neither opens nor closes a tag.
-fn safe(text: &str) -> String {
-    let mut line = text.to_owned();
-    for tag in TAGS {
-        if line.contains(tag) {
-            line = line.replace(tag, &tag.replacen('<', "< ", 1));
-        }
-    }
-    line
 }

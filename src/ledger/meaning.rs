@@ -1,6 +1,6 @@
 //! What a rule is about, as far as its words tell.
 
-use crate::message::steps;
+use crate::{message::steps, prose::spoken};
 
 /// Words that say nothing of what a rule is about.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
@@ -28,9 +28,7 @@ const REFUSALS: &str = " not instead rather over ";
 
 /// The words of a sentence, in lower case.
 pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
-    let words = steps::through(sentence)
-        .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}');
-    words.filter(|word| !word.is_empty()).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+    spoken(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
 /// What a sentence asks for, in the words that tell.

@@ -1,13 +1,13 @@
 //! Whether a sentence is a rule that holds for the rest of a thread.
 
 use super::meaning::{listed, words};
-use crate::message::steps;
+use crate::{
+    message::steps,
+    prose::{is_teller, may_demand},
+};
 
 /// Words that may stand before what a sentence asks.
 const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
-
-/// Who tells of something and demands nothing.
-const TELLERS: &str = " i we they he she it this that these those there which who what someone ";
 
 /// Words behind `don't` that ask for nothing that lasts.
 const ONCE_FORBIDDEN: &str =
@@ -51,26 +51,16 @@ const REPORTS: &str = " says said say wrote writes reads told claims claimed quo
 const ASKING: &str =
     " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
 
-/// Signs of code and markup.
-const CODE: [&str; 8] = ["};", ");", "</", "==", "=>", "&&", "();", "::<"];
-
 /// Whether a sentence is one of the user's own that may ask for something.
 pub(super) fn may_ask(sentence: &str) -> bool {
-    let opens = sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '*'));
-    let ends = sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']);
-    // Every sentence that is typed comes by here, so what costs is asked last.
-    if !opens || ends || is_code(sentence) {
+    // A sentence in quotation marks is somebody else's.
+    if sentence.starts_with('"') || !may_demand(sentence) {
         return false;
     }
     let head: Vec<String> = words(sentence).take(40).collect();
     let level =
         head.first().is_some_and(|word| listed(" error warn warning info debug trace ", word));
     !level && !is_reported(&head)
-}
-
-fn is_code(sentence: &str) -> bool {
-    let begins = |byte| matches!(byte, b'}' | b')' | b'<' | b'=' | b'&' | b'(' | b':');
-    steps::through(sentence).bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
 }
 
 /// Whether somebody else is said to have said something before the sentence asks for anything.
@@ -139,7 +129,7 @@ fn is_demanded(clause: &[String]) -> bool {
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let who = word(at - 1);
         let what = word(at + 1);
-        let told = listed(TELLERS, who) || what == "have";
+        let told = is_teller(who) || what == "have";
         let lasts = match modal.as_str() {
             "must" => !(who == "you" && what == "be"),
             "mustn't" => true,

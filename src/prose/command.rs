@@ -45,9 +45,10 @@ fn here(line: &str) -> &str {
 
 /// Tells of the command that a tool was given.
 pub(crate) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    let mut lines = text.lines();
-    if let Some(first) = lines.find(|line| !line.trim().is_empty()) {
-        of_line(first.trim(), note);
+    let first = text.trim().lines().next().unwrap_or_default();
+    let line = first.trim_end_matches('\\').trim();
+    if line.len() > 1 && opens(line) {
+        note(FactClass::Command, line);
     }
 }
 
@@ -59,10 +60,13 @@ pub(crate) fn only_looks(command: &str) -> bool {
 
 fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let line = line.trim_end_matches('\\').trim();
-    let opens = line.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c));
-    if opens && line.contains(' ') && line.len() > 4 {
+    if opens(line) && line.contains(' ') && line.len() > 4 {
         note(FactClass::Command, line);
     }
+}
+
+fn opens(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c))
 }
 
 #[cfg(test)]

@@ -4,7 +4,14 @@ use super::{class::FactClass, scan::one_line, wish::Words};
 use crate::message::steps;
 
 /// Signs of code and markup, in which words demand nothing.
-const CODE: [&str; 9] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>"];
+const CODE: [&str; 10] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>", "; }"];
+
+/// Whether a text has a sentence that demands something.
+pub(crate) fn has_demand(text: &str) -> bool {
+    let mut found = false;
+    demands(text, &mut |_, _| found = true);
+    found
+}
 
 /// Tells of the sentences of a text that demand something, each on one line.
 pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
@@ -97,11 +104,38 @@ fn abbreviates(text: &str) -> bool {
 }
 
 fn is_demand(sentence: &str, words: &mut Words) -> bool {
-    let opens =
-        sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
-    if !opens || sentence.ends_with(['?', ':', '{', ';']) {
+    if !may_demand(sentence) {
         return false;
     }
     words.read(sentence);
-    words.demand() && !CODE.iter().any(|sign| sentence.contains(sign))
+    words.demand()
+}
+
+/// Whether a sentence can demand something: it begins with a word, is no question, opens nothing
+/// that follows and is no code.
+pub(crate) fn may_demand(sentence: &str) -> bool {
+    let opens =
+        sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
+    opens && !sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']) && !is_code(sentence)
+}
+
+/// Whether a sentence has signs of code or markup.
+fn is_code(sentence: &str) -> bool {
+    let begins =
+        |byte| matches!(byte, b'}' | b')' | b'<' | b'=' | b'&' | b'(' | b':' | b'/' | b';');
+    steps::through(sentence).bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demands_are_sentences_that_demand_or_forbid() {
+        let text = "Fix the parser. Never touch the lexer! It is not slow. I don't know why. We can not say.\n```\nmust not\n```\n\
+                    - Please don't push.\nif (must) { return; }\nShould I go on?";
+        let mut found = Vec::new();
+        demands(text, &mut |_, sentence| found.push(sentence.to_owned()));
+        assert_eq!(found, ["Never touch the lexer!", "Please don't push."]);
+    }
 }

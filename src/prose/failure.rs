@@ -7,7 +7,7 @@ use super::{
 use crate::message::steps;
 
 /// How lines begin that tell of a failure.
-const OPENINGS: [&str; 10] = [
+const OPENINGS: [&str; 11] = [
     "error:",
     "error[",
     "fatal:",
@@ -15,24 +15,39 @@ const OPENINGS: [&str; 10] = [
     "fatal error:",
     "npm err!",
     "exception:",
+    "exception in thread ",
     "e   ",
     "assertion failed",
     "failed:",
 ];
 
+/// How lines of logs begin that tell of a failure, in this case alone.
+const LOUD: [&str; 3] = ["ERROR ", "FAILED ", "FAIL "];
+
 /// Tells of the failures in a text: lines, and codes wherever they stand.
 pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    for line in steps::through(text).lines() {
-        let line = line
-            .trim_start_matches(|c: char| {
-                c.is_whitespace() || matches!(c, '-' | '*' | '>' | '\u{2022}')
-            })
-            .trim_end();
-        if line.len() <= LONGEST && is_failure(line) {
-            note(FactClass::Error, line);
-        }
+    for (_, line) in failing_lines(text) {
+        note(FactClass::Error, line);
     }
     codes(text, note);
+}
+
+/// Returns a text from its first line on that tells of a failure.
+pub(crate) fn first_failure(text: &str) -> Option<&str> {
+    failing_lines(text).next().and_then(|(at, _)| text.get(at..))
+}
+
+/// The lines that tell of a failure, without the signs around them, and where each begins.
+fn failing_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut end = 0;
+    text.split_inclusive('\n').filter_map(move |whole| {
+        let line = steps::through(whole).trim_start_matches(|c: char| {
+            c.is_whitespace() || matches!(c, '-' | '*' | '>' | '\u{2022}')
+        });
+        end += whole.len();
+        let (start, line) = (end - line.len(), line.trim_end());
+        (line.len() <= LONGEST && is_failure(line)).then_some((start, line))
+    })
 }
 
 fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
@@ -72,8 +87,10 @@ fn opens(line: &str) -> bool {
         let head = line.get(..opening.len())?;
         head.eq_ignore_ascii_case(opening).then(|| line.get(opening.len()..))?
     };
+    let loud = || LOUD.iter().any(|opening| line.starts_with(opening));
     line.starts_with(['e', 'E', 'f', 'F', 'p', 'P', 'n', 'N', 'a', 'A'])
-        && OPENINGS.iter().filter_map(rest).any(|rest| rest.chars().any(char::is_alphabetic))
+        && (OPENINGS.iter().filter_map(rest).any(|rest| rest.chars().any(char::is_alphabetic))
+            || loud())
 }
 
 /// Whether a line says what only failures say, or what was raised.
@@ -121,7 +138,7 @@ fn is_raised(line: &str) -> bool {
             kind.starts_with(char::is_alphabetic) && !kind.contains(['"', '\'', '('])
         })
     };
-    line.split_whitespace().take(3).any(|word| raised(word) && line.len() > word.len() + 3)
+    line.split_whitespace().take(3).any(|word| raised(word) && line.len() > word.len() + 2)
 }
 
 /// Names of the failures of systems.
@@ -146,6 +163,17 @@ fn is_code(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_from_its_first_failure_on() {
+        let text = "running\n  error[E0502]: cannot borrow\n --> src/a.rs:1\nmore";
+        let rest = "error[E0502]: cannot borrow\n --> src/a.rs:1\nmore";
+        assert_eq!(first_failure(text), Some(rest));
+        assert_eq!(first_failure("ValueError: no\n"), Some("ValueError: no\n"));
+        assert_eq!(first_failure("a\nFAILED tests/a.py::b"), Some("FAILED tests/a.py::b"));
+        assert_eq!(first_failure("failed tests are fixed"), None);
+        assert_eq!(first_failure("no errors at all"), None);
+    }
 
     #[test]
     fn the_lists_are_sorted() {

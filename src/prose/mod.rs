@@ -34,12 +34,14 @@ pub use passage::Speaker;
 
 pub(crate) use self::{
     chunk::Trust,
-    demand::{paragraphs, sentences},
-    passage::{Kind, fingerprint, passages},
+    demand::{has_demand, may_demand, paragraphs, sentences},
+    failure::first_failure,
+    passage::{Kind, fingerprint, passages, passages_of, plain},
     path::named as named_path,
     scan::one_line,
     section::title,
     spans::{Span, key, spans},
     token::{Token, canonical, is_word, tokens},
+    wish::{is_teller, spoken},
     words::words,
 };

@@ -56,7 +56,7 @@ pub(crate) enum Kind {
     Mark,
 }
 
-/// Tells of every text of a message, in order, without the colours of terminals.
+/// Passes on every text of a message, in order, without the colours of terminals.
 pub(crate) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     let speaker = match message.role {
         Role::User if message.untyped => Speaker::Tool,
@@ -64,8 +64,17 @@ pub(crate) fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &s
         Role::System | Role::Assistant => Speaker::Assistant,
     };
     for block in &message.content {
-        of_block(speaker, block, &mut |speaker, kind, text| tell(speaker, kind, &plain(text)));
+        passages_of(speaker, block, tell);
     }
+}
+
+/// Passes on every text of a block, in order, without the colours of terminals.
+pub(crate) fn passages_of(
+    speaker: Speaker,
+    block: &ContentBlock,
+    tell: &mut dyn FnMut(Speaker, Kind, &str),
+) {
+    of_block(speaker, block, &mut |speaker, kind, text| tell(speaker, kind, &plain(text)));
 }
 
 /// Returns a number that is the same for messages that say the same.
@@ -241,7 +250,19 @@ fn of_value(field: &str, value: &Value, tell: &mut dyn FnMut(Speaker, Kind, &str
                 let done = done.iter().any(|word| state.to_ascii_lowercase().starts_with(word));
                 return tell(Speaker::Assistant, Kind::Task { done }, task);
             }
-            fields.iter().for_each(|(field, value)| of_value(field, value, tell));
+            let has_path = fields.iter().any(|(field, value)| {
+                value.as_str().is_some_and(|text| kind_of(field, text) == Kind::Path)
+            });
+            for (field, value) in fields {
+                // One word beside a path is the verb of an editor, not a command of a shell.
+                let verb = value.as_str().filter(|text| {
+                    has_path && !text.contains(' ') && kind_of(field, text) == Kind::Command
+                });
+                match verb {
+                    Some(verb) => tell(Speaker::Assistant, Kind::Value, verb),
+                    None => of_value(field, value, tell),
+                }
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -278,16 +299,18 @@ fn command_line(items: &[Value]) -> String {
     }
 }
 
-/// Returns a text without the sequences by which terminals colour it.
-fn plain(text: &str) -> Cow<'_, str> {
-    if !steps::through(text).contains('\u{1b}') {
+/// Returns a text without the sequences by which terminals colour it, and with a space for every
+/// other character that controls something and is no white space.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    let controls = |c: char| c.is_control() && !c.is_whitespace();
+    if !steps::through(text).contains(controls) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(next) = chars.next() {
         if next != '\u{1b}' {
-            out.push(next);
+            out.push(if controls(next) { ' ' } else { next });
         } else if chars.as_str().starts_with('[') {
             chars.next();
             let _ = chars.by_ref().find(char::is_ascii_alphabetic);

@@ -77,12 +77,14 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let deep = rooted && depth > usize::from(word.starts_with(['/', '.', '~']));
     let at = word.starts_with('@') && depth > 0 && trust != Trust::Little && !name.is_empty();
     let slashed = depth > 0 && trust == Trust::Full;
+    let drive = matches!(word.as_bytes(), [letter, b':', b'/' | b'\\', _, ..] if letter.is_ascii_alphabetic());
     !colon
         && (known
             || hidden
             || deep
             || at
             || slashed
+            || drive
             || (ending_fits && depth > 0 && !folder.is_empty()))
 }
 
@@ -126,6 +128,20 @@ fn bare(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_told_from_words() {
+        let found = |word| path(word, Trust::Prose, &mut |_, _| ());
+        let paths = ["src/lib.rs", "a.txt", "/usr/local/bin", "./x/y.py", "C:\\a\\b", "/a/.env"];
+        for path in paths.into_iter().chain(["Cargo.toml", "c:/a"]) {
+            assert!(found(path), "{path}");
+        }
+        let words = ["e.g", "1.5", "self.len", "/", "a/b", "application/json", "2024/05/15", "-i"];
+        let more = ["https://a.b/c.d", "s/a/b/", "and/or", "x:1.5/2.5", "end.", "w.flush", "/x/"];
+        for word in words.into_iter().chain(more).chain(["1.0.2", "c:/"]) {
+            assert!(!found(word), "{word}");
+        }
+    }
 
     #[test]
     fn the_lists_are_sorted() {

@@ -42,8 +42,23 @@ const PHRASES: [&str; 27] = [
     "leave",
 ];
 
-/// Who stands before `don't`, `never` and the like that tell of something and forbid nothing.
-const TELLERS: [&str; 9] = ["he", "i", "it", "she", "that", "they", "we", "which", "who"];
+/// Who stands before `don't`, `must` and the like that tell of something and demand nothing.
+#[rustfmt::skip]
+const TELLERS: [&str; 15] = [
+    "he", "i", "it", "she", "someone", "that", "there", "these", "they", "this", "those", "we",
+    "what", "which", "who",
+];
+
+/// Whether a word before `don't`, `must` and the like says that they demand nothing.
+pub(crate) fn is_teller(word: &str) -> bool {
+    is_listed(&TELLERS, word)
+}
+
+/// The words of a sentence, as they stand.
+pub(crate) fn spoken(sentence: &str) -> impl Iterator<Item = &str> {
+    let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
+    steps::through(sentence).split(apart).filter(|word| !word.is_empty())
+}
 
 /// What makes a telling a demand all the same.
 const WISHES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"];
@@ -65,9 +80,7 @@ impl Words {
         self.line.clear();
         self.ends.clear();
         self.line.push(' ');
-        let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
-        for word in steps::through(sentence).split(apart).filter(|word| !word.is_empty()).take(200)
-        {
+        for word in spoken(sentence).take(200) {
             if word.is_ascii() {
                 let start = self.line.len();
                 self.line.push_str(word);
@@ -123,7 +136,7 @@ fn says(words: &Words) -> bool {
         }
         let next =
             || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
-        let told = matches!(word, "don't" | "dont" | "never") && is_listed(&TELLERS, before);
+        let told = matches!(word, "don't" | "dont" | "never") && is_teller(before);
         let only = word == "only"
             && matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an");
         let opens = matches!(word, "keep" | "without" | "instead" | "leave" | "stick")
@@ -165,7 +178,7 @@ fn demands_behind(phrase: &str, before: &str, rest: &str) -> bool {
         "please" | "leave" => before.is_empty() || before.ends_with(" and"),
         "do not" => {
             let who = before.rsplit(' ').next().unwrap_or_default();
-            !is_listed(&TELLERS, who) || is_listed(&WISHES, next())
+            !is_teller(who) || is_listed(&WISHES, next())
         }
         // Who needs to do something tells what comes next.
         "i need" | "we need" => next() != "to",

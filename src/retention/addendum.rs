@@ -148,7 +148,7 @@ impl Shelf {
 
 impl Line {
     fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
-        let text = safe(&fact.text);
+        let text = without_tags(on_one_line(&fact.text));
         let cost = counter.text(&format!("- {text}\n")).max(1);
         Self { text, weight: fact.weight, cost }
     }
@@ -180,12 +180,11 @@ fn written(facts: &[(FactClass, String)]) -> String {
 }
 
 /// The tags by which kinds travel.
-pub(crate) const TAGS: [&str; 5] =
+const TAGS: [&str; 5] =
     ["</", "<conversation-summary", "<system-reminder", "<context-update", "<checkpoint:"];
 
-/// A fact on one line that neither closes nor opens a tag.
-fn safe(text: &str) -> String {
-    let mut line = on_one_line(text);
+/// Returns a line that neither closes nor opens a tag.
+pub(crate) fn without_tags(mut line: String) -> String {
     for tag in TAGS {
         if line.contains(tag) {
             line = line.replace(tag, &tag.replacen('<', "< ", 1));

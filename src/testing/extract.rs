@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde_json::Value;
-
-use crate::message::{ContentBlock, Message, Role, ToolUse, steps};
+use crate::{
+    message::{ContentBlock, Message, Role},
+    prose::{
+        FactClass, Kind, Span, Speaker, one_line, paragraphs, passages_of, sentences, spans, tokens,
+    },
+};
 
 /// What was found in a thread, each list in the order of the thread and without repetitions.
 #[derive(Debug, Default)]
@@ -25,20 +28,6 @@ pub(super) struct Facts {
     pub(super) earlier: Vec<String>,
 }
 
-const RULE_WORDS: [&str; 12] = [
-    "must",
-    "never",
-    "always",
-    "don't",
-    "do not",
-    "only",
-    "please",
-    "prefer",
-    "should",
-    "make sure",
-    "avoid",
-    "instead of",
-];
 const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "insert"];
 
 impl Facts {
@@ -68,87 +57,64 @@ struct Gathered {
 
 impl Gathered {
     fn read(&mut self, role: Role, block: &ContentBlock) {
-        if let ContentBlock::Text(block) = block {
-            match role {
-                Role::User => self.read_user(&block.text),
-                Role::Assistant => self.read_model(&block.text),
-                Role::System => {}
-            }
-        } else if let ContentBlock::ToolUse(call) = block {
-            self.read_call(call);
-        } else if let ContentBlock::ToolResult(result) = block {
-            for text in result.content.iter().filter_map(ContentBlock::as_text) {
-                self.read_output(text);
-            }
-        } else if let ContentBlock::Summary(summary) = block {
+        if let ContentBlock::Summary(summary) = block {
             self.earlier.push(summary.text.to_string());
+            return;
         }
+        let call = if let ContentBlock::ToolUse(call) = block { Some(call) } else { None };
+        let tool = call.map(|call| call.name.to_lowercase()).unwrap_or_default();
+        let writes = WRITING.iter().any(|word| tool.contains(word));
+        let speaker = if role == Role::User { Speaker::User } else { Speaker::Assistant };
+        passages_of(speaker, block, &mut |speaker, kind, text| {
+            match (speaker, kind) {
+                // What goes into a file is nothing that was said.
+                (_, Kind::Output) if call.is_some() => return,
+                (Speaker::User, Kind::Said) => self.read_request(text),
+                (Speaker::Assistant, Kind::Said) => self.read_statements(text),
+                (Speaker::User | Speaker::Assistant | Speaker::Tool, _) => {}
+            }
+            let written = writes && kind == Kind::Path;
+            spans(speaker, kind, text, &mut |span| self.note(kind, written, span));
+        });
     }
 
-    fn read_user(&mut self, text: &str) {
-        let sentences: Vec<&str> = sentences(text).collect();
-        let opening = sentences.iter().take(2).copied().collect::<Vec<_>>().join(" ");
-        self.requests.note(&opening);
-        for sentence in sentences {
-            let lower = sentence.to_lowercase();
-            if RULE_WORDS.iter().any(|word| lower.contains(word)) {
-                self.rules.note(sentence);
-            }
-        }
-        self.read_output(text);
-        self.find_paths(text, false);
+    fn read_request(&mut self, text: &str) {
+        let paragraphs = paragraphs(text);
+        let opening = paragraphs.iter().flat_map(|paragraph| sentences(paragraph)).take(2);
+        self.requests.note(&opening.collect::<Vec<_>>().join(" "));
     }
 
-    fn read_model(&mut self, text: &str) {
-        self.find_paths(text, false);
-        let mut fenced = false;
-        for line in text.lines() {
-            if line.trim_start().starts_with("```") {
-                fenced = !fenced;
-            } else if fenced {
-                self.commands.note(line.trim());
-            } else {
-                self.sentences.extend(sentences(line).map(str::to_owned));
-            }
+    fn read_statements(&mut self, text: &str) {
+        for paragraph in paragraphs(text) {
+            self.sentences.extend(sentences(&paragraph).map(str::to_owned));
         }
         for word in words(text) {
             *self.words.entry(word).or_default() += 1;
         }
     }
 
-    fn read_call(&mut self, call: &ToolUse) {
-        let writes = WRITING.iter().any(|word| call.name.to_lowercase().contains(word));
-        let input = call.input.json().ok().and_then(|json| json.to_value().ok());
-        let Some(Value::Object(fields)) = input else { return };
-        for (key, value) in &fields {
-            let Some(text) = value.as_str() else { continue };
-            if matches!(key.as_str(), "command" | "cmd") {
-                let line = text.lines().next().unwrap_or_default();
-                self.commands.note(line);
-            }
-            if text.len() < 400 {
-                self.find_paths(text, writes && key.contains("path"));
-            }
-        }
-    }
-
-    fn read_output(&mut self, text: &str) {
-        for line in steps::through(text).lines().filter(|line| line.len() < 300 && is_error(line)) {
-            self.errors.note(line.trim());
-        }
-    }
-
-    fn find_paths(&mut self, text: &str, written: bool) {
-        for word in
-            steps::through(text).split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=".contains(c))
-        {
-            let word = word.trim_end_matches(['.', ':', '!', '?']);
-            if is_path(word) {
+    fn note(&mut self, kind: Kind, written: bool, span: Span<'_>) {
+        match span.class {
+            FactClass::Constraint => self.rules.note(span.text),
+            FactClass::Command => self.commands.note(span.text),
+            // A code stands in a line that is noted.
+            FactClass::Error if span.text.contains(' ') => self.errors.note(span.text),
+            FactClass::Path if kind != Kind::Output => {
                 let order = self.files.len();
-                let entry = self.files.entry(word.to_owned()).or_insert((0, false, order));
+                let entry = self.files.entry(span.text.to_owned()).or_insert((0, false, order));
                 entry.0 += 1;
                 entry.1 |= written;
             }
+            FactClass::Error
+            | FactClass::Path
+            | FactClass::Task
+            | FactClass::Url
+            | FactClass::Identifier
+            | FactClass::Version
+            | FactClass::Hash
+            | FactClass::Number
+            | FactClass::Quote
+            | FactClass::Checkpoint => {}
         }
     }
 
@@ -178,7 +144,7 @@ struct Distinct {
 impl Distinct {
     /// Adds a text, on one line, unless it is blank or has been noted.
     fn note(&mut self, text: &str) {
-        let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = one_line(text).into_owned();
         if !text.is_empty() && self.seen.insert(text.clone()) {
             self.items.push(text);
         }
@@ -210,74 +176,15 @@ fn telling(sentences: &[String], words_of_thread: &HashMap<String, usize>) -> Ve
     scored.into_iter().map(|(_, _, sentence)| sentence.clone()).collect()
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let lines = steps::through(text).lines();
-    let lines = lines.map(|line| line.trim_start_matches(['#', '-', '*', '>', ' ']));
-    let parts = lines.flat_map(|line| line.split_inclusive(". "));
-    parts.map(str::trim).filter(|sentence| sentence.chars().any(char::is_alphabetic))
-}
-
+/// The words that may say something, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = steps::through(text).split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words = tokens(text).map(|token| token.text);
     words.filter(|word| word.chars().count() > 3).map(str::to_lowercase)
-}
-
-/// Endings of files that come up without a folder.
-const ENDINGS: [&str; 28] = [
-    "c", "cfg", "conf", "cpp", "css", "go", "h", "html", "ini", "java", "js", "json", "lock",
-    "log", "md", "patch", "py", "rb", "rs", "sh", "sql", "toml", "ts", "tsx", "txt", "xml", "yaml",
-    "yml",
-];
-
-fn is_path(word: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
-    if !(3..200).contains(&word.len()) || word.contains("//") || !word.chars().all(plain) {
-        return false;
-    }
-    let (folder, name) = word.rsplit_once('/').unwrap_or(("", word));
-    let ending = name.rsplit_once('.').map(|(stem, ending)| (!stem.is_empty(), ending));
-    let known = ending.is_some_and(|(stem, ending)| stem && ENDINGS.contains(&ending));
-    // Without an ending, only what is deep below the root can be told from a division.
-    let deep = word.starts_with('/') && !name.is_empty() && folder.matches('/').count() > 1;
-    known || deep
-}
-
-/// Whether a line speaks of failure, and is not code that could.
-fn is_error(line: &str) -> bool {
-    // Tools number the lines that they show.
-    let lower = line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit());
-    let lower = lower.to_lowercase();
-    let said = ["panicked at", "traceback (most recent", "exception:", "permission denied"];
-    let code = ["=>", "->", "{", "=0", "$", "use "].iter().any(|sign| lower.contains(sign));
-    let failed =
-        lower.contains(" failed") && !lower.contains(" 0 failed") && !lower.contains(" 0 of");
-    lower.starts_with("error") || said.iter().any(|word| lower.contains(word)) || (failed && !code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_told_from_words() {
-        for path in ["src/lib.rs", "a.txt", "/usr/local/bin", "Cargo.toml", "./x/y.py"] {
-            assert!(is_path(path), "{path}");
-        }
-        for word in [
-            "e.g",
-            "1.5",
-            "end.",
-            "self.len",
-            "w.flush",
-            "/",
-            "a/b",
-            "/x/",
-            "1.0.2",
-            "https://a.b/c.d",
-        ] {
-            assert!(!is_path(word), "{word}");
-        }
-    }
 
     #[test]
     fn rules_commands_and_errors_are_found() {

@@ -1,9 +1,6 @@
 //! Making a summary shorter without a model: whole lines, the oldest detail first.
 
-use crate::{
-    strategy::{clip::clip, digest},
-    tokens::ByteEstimate,
-};
+use crate::{prose::has_demand, strategy::clip::clip, tokens::ByteEstimate};
 
 /// One byte is one token: for clipping by bytes.
 const BYTES: ByteEstimate = ByteEstimate::new(1);
@@ -115,7 +112,7 @@ impl<'t> Section<'t> {
         if let Some(count) = noted(text) {
             self.left_out = self.left_out.saturating_add(count);
         } else if !text.trim().is_empty() {
-            let is_rule = opening(text).is_none() && digest::has_rule(text);
+            let is_rule = opening(text).is_none() && has_demand(text);
             self.units.push(Unit { text, is_rule });
         }
     }

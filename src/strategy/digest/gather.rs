@@ -2,20 +2,25 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use super::{
     facts::{Command, Facts, File, Quote},
-    read, scan,
+    read,
 };
 use crate::{
     ledger,
-    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse},
+    message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, steps},
+    prose::{
+        FactClass, Kind, Span, Speaker, first_failure, one_line, passages, passages_of, plain,
+        spans,
+    },
     strategy::whole,
 };
 
 /// How many characters of a line are kept.
 const LINE: usize = 200;
+
+/// How many characters of a rule are kept: as many bytes as an audit looks for.
+const RULE: usize = 600;
 
 /// How many lines of one kind are kept before a budget is asked for.
 const LINES: usize = 400;
@@ -60,35 +65,39 @@ impl Walk {
         let summarises = message.content.iter().any(|block| summary(block).is_some());
         let counts = usize::from(!summarises && !stays);
         self.facts.messages = self.facts.messages.saturating_add(counts);
-        let texts = || message.content.iter().filter_map(ContentBlock::as_text);
-        match message.role {
-            // What stays need not be told.
-            Role::User if message.is_typed() && !stays => self.typed(texts()),
-            Role::Assistant => texts().for_each(|text| self.said(text)),
-            Role::User | Role::System => {}
+        // What stays need not be told.
+        if message.is_typed() && !stays {
+            self.typed(message);
         }
-        for call in message.tool_uses() {
-            self.call(call);
-        }
-        for result in message.tool_results() {
-            self.result(result);
+        for block in &message.content {
+            if let ContentBlock::ToolUse(call) = block {
+                self.call(call, block);
+            } else if let ContentBlock::ToolResult(result) = block {
+                self.result(result, block);
+            } else if let ContentBlock::Text(block) = block
+                && message.role == Role::Assistant
+            {
+                self.said(&block.text);
+            }
         }
     }
 
-    fn typed<'t>(&mut self, texts: impl Iterator<Item = &'t Text>) {
+    fn typed(&mut self, message: &Message) {
+        let rules = &mut self.facts.rules.items;
+        let mut tell = |span: Span<'_>| {
+            if span.class == FactClass::Constraint {
+                rules.push(line(span.text, RULE));
+            }
+        };
+        passages(message, &mut |speaker, kind, text| spans(speaker, kind, text, &mut tell));
+        let texts = message.content.iter().filter_map(ContentBlock::as_text);
         let texts: Vec<&str> =
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-        // What begins with a tag was put together by a host, but the first message is the task.
-        let first = self.facts.request.text.is_empty();
-        let by_hand = |text: &&str| !text.starts_with('<');
-        for text in texts.iter().copied().filter(|text| first || by_hand(text)) {
-            let rules = scan::rules(text).map(|rule| scan::one_line(rule, 2 * LINE));
-            self.facts.rules.items.extend(rules);
-        }
-        if first {
+        if self.facts.request.text.is_empty() {
             self.facts.request = Quote::whole(texts.join("\n\n"));
-        } else if let Some(text) = texts.into_iter().find(by_hand) {
-            self.facts.later.items.push(scan::one_line(text, LINE));
+        } else if let Some(text) = texts.into_iter().find(|text| !text.starts_with('<')) {
+            // What begins with a tag was put together by a host, but the first message is the task.
+            self.facts.later.items.push(line(text, LINE));
         }
     }
 
@@ -97,16 +106,22 @@ impl Walk {
             return;
         }
         self.facts.state = Quote::whole(text.trim().to_owned());
-        let command = |text| Command { line: command_line(text), failed: false };
-        self.written.extend(scan::shell_blocks(text).map(command));
+        let mut tell = |span: Span<'_>| {
+            if span.class == FactClass::Command {
+                self.written.push(Command { line: line(span.text, LINE), failed: false });
+            }
+        };
+        spans(Speaker::Assistant, Kind::Said, &plain(text), &mut tell);
     }
 
-    fn call(&mut self, call: &ToolUse) {
-        let input = call.input.json().ok().and_then(|json| json.to_value().ok());
+    fn call(&mut self, call: &ToolUse, block: &ContentBlock) {
+        let tool = tool_name(&call.name);
         let before = self.facts.commands.items.len();
-        if let Some(input) = input {
-            self.value(&tool_name(&call.name), "", &input);
-        }
+        passages_of(Speaker::Assistant, block, &mut |speaker, kind, text| {
+            if kind != Kind::Output {
+                spans(speaker, kind, text, &mut |span| self.given(&tool, text, span));
+            }
+        });
         let after = self.facts.commands.items.len();
         if after > before {
             self.waiting.insert(call.id.clone(), after - 1);
@@ -116,63 +131,32 @@ impl Walk {
         }
     }
 
-    /// Walks through an input for whatever looks like a path or stands where commands do.
-    fn value(&mut self, tool: &str, field: &str, value: &Value) {
-        match value {
-            Value::Object(fields) => self.object(tool, fields),
-            Value::Array(values) => {
-                values.iter().for_each(|value| self.value(tool, field, value));
-            }
-            Value::String(text) if scan::is_path_in(field, text.trim()) => {
-                self.file(tool, text.trim());
-            }
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    fn object(&mut self, tool: &str, fields: &Map<String, Value>) {
-        let of_file = fields.iter().any(|(field, value)| {
-            value.as_str().is_some_and(|value| scan::is_path_in(field, value.trim()))
-        });
-        for (field, value) in fields {
-            let named = matches!(field.as_str(), "command" | "cmd" | "commands");
-            // What stands beside a path is the verb of an editor, not a command of a shell.
-            match command_text(value).filter(|_| named && !of_file) {
-                Some(command) => self.command(tool, command),
-                None => self.value(tool, field, value),
-            }
-        }
-    }
-
-    fn command(&mut self, tool: &str, command: &str) {
-        for path in scan::paths_in(command) {
-            self.file(tool, path);
-        }
-        let line = command_line(command);
-        if !line.is_empty() {
+    /// Takes a file or a command that a tool was given, which stands in this text.
+    fn given(&mut self, tool: &str, text: &str, span: Span<'_>) {
+        if span.class == FactClass::Path {
+            let path = line(span.text, 2 * LINE);
+            self.facts.files.items.push(File { path, tools: vec![(tool.to_owned(), 1)] });
+        } else if span.class == FactClass::Command {
+            let more = if span.text.len() < text.trim().len() { " …" } else { "" };
+            let line = line(span.text, LINE) + more;
             self.facts.commands.items.push(Command { line, failed: false });
         }
     }
 
-    fn file(&mut self, tool: &str, path: &str) {
-        let path = scan::one_line(path, 2 * LINE);
-        self.facts.files.items.push(File { path, tools: vec![(tool.to_owned(), 1)] });
-    }
-
-    fn result(&mut self, result: &ToolResult) {
-        let texts = || result.content.iter().filter_map(ContentBlock::as_text);
-        let named = texts().find_map(|text| scan::failure(text));
-        let first = texts().next().filter(|_| result.is_error);
-        let failure = named.or(first.map(|text| scan::first_lines(text, 2)));
+    fn result(&mut self, result: &ToolResult, block: &ContentBlock) {
+        let (mut failure, mut first) = (None, None);
+        passages_of(Speaker::Tool, block, &mut |_, _, text| {
+            let found = || first_failure(text).map(|rest| line(first_lines(rest, 2), LINE));
+            failure = failure.take().or_else(found);
+            first.get_or_insert_with(|| line(first_lines(text, 2), LINE));
+        });
+        let failed = failure.or(first.filter(|_| result.is_error));
         let place = self.waiting.remove(&result.tool_use_id);
         let command = place.and_then(|place| self.facts.commands.items.get_mut(place));
         if let Some(command) = command {
             command.failed = result.is_error;
         }
-        let line = failure.map(|failure| scan::one_line(failure, LINE)).unwrap_or_default();
-        if !line.is_empty() {
-            self.facts.errors.items.push(line);
-        }
+        self.facts.errors.items.extend(failed.filter(|line| !line.is_empty()));
     }
 
     fn finish(self) -> Facts {
@@ -189,19 +173,25 @@ impl Walk {
     }
 }
 
-/// The command in a value: a text, or the words of one.
-fn command_text(value: &Value) -> Option<&str> {
-    let words = value.as_array();
-    // `["bash", "-lc", "ls"]` runs its last word.
-    words.map_or(Some(value), |words| words.last())?.as_str()
+/// Returns a text on one line of at most so many characters, without backticks, which would end the
+/// quote that it stands in.
+fn line(text: &str, most: usize) -> String {
+    let shown = |c: char| if c == '`' { '\'' } else { c };
+    let plain = plain(text);
+    let words = one_line(&plain);
+    let mut line: String = words.chars().take(most).map(shown).collect();
+    if line.len() < words.len() {
+        line.truncate(line.trim_end().len());
+        line.push('…');
+    }
+    line
 }
 
-/// The first line of a command, and a sign if there are more.
-fn command_line(command: &str) -> String {
-    let command = command.trim();
-    let first = scan::first_lines(command, 1);
-    let more = if first.len() < command.len() { " …" } else { "" };
-    scan::one_line(first, LINE) + more
+/// Returns the first lines of a text that are not blank, from the first such line on.
+fn first_lines(text: &str, count: usize) -> &str {
+    let text = text.trim_start();
+    let end = text.match_indices('\n').nth(count.saturating_sub(1)).map(|(at, _)| at);
+    text.get(..steps::up_to(text, end).unwrap_or(text.len())).unwrap_or_default().trim_end()
 }
 
 /// The name of a tool, if it looks like one.
@@ -213,14 +203,120 @@ fn tool_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
     use super::*;
-    use crate::{message::steps, strategy::digest::write};
+    use crate::{
+        message::{Json, steps},
+        retention::{AuditOptions, Fact, audit},
+        strategy::digest::write,
+        tokens::ByteEstimate,
+    };
+
+    /// What somebody may say, among it what a reader could take for a fact.
+    fn said() -> impl Strategy<Value = String> {
+        let parts = select(vec![
+            "Never touch the lexer.",
+            "Always use `tabs`, please!",
+            "You must keep \u{201c}both\u{201d} names.",
+            "We don't know why.",
+            "- Please don't push to main",
+            "if (must) { return; }",
+            "See src/a.rs:12, docs/guide.md and C:\\a\\b.txt.",
+            "It is in `./src/a.rs`, a/b and application/json.",
+            "error[E0502]: cannot borrow `x`",
+            "FAILED tests/a.py::b",
+            "ValueError: no such drawer",
+            "\u{1b}[31mError: it broke\u{1b}[0m",
+            "panicked at src/b.rs:3",
+            "cargo test --all",
+            "make",
+            "cat src/c.rs | head",
+            "a\u{7}b \u{fc}ber \u{6f22}\u{5b57}",
+            "```bash\ncargo build --release\n```",
+        ]);
+        let ends = select(vec![" ", "\n", "\n\n", ". "]);
+        let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "\\PC{0,40}"];
+        vec((part, ends), 1..6).prop_map(|parts| {
+            parts.into_iter().flat_map(|(part, end)| [part, end.into()]).collect()
+        })
+    }
+
+    /// A user who asks, a call with a command and a path, its result, and what the model says.
+    fn thread() -> impl Strategy<Value = Vec<Message>> {
+        let round = (said(), said(), said(), said(), any::<bool>());
+        let round = round.prop_map(|(asked, command, output, answer, is_error)| {
+            let input = serde_json::json!({ "command": command, "file_path": "src/d/e f.rs" });
+            let call = ToolUse::new("t1", "Bash", Json::from(input));
+            let mut result = ToolResult::text("t1", output);
+            result.is_error = is_error;
+            vec![
+                Message::user(format!("Well. {asked}")),
+                Message::new(Role::Assistant, vec![call.into()]),
+                Message::new(Role::User, vec![result.into()]),
+                Message::assistant(format!("So. {answer}")),
+            ]
+        });
+        vec(round, 1..4).prop_map(|rounds| rounds.concat())
+    }
+
+    fn lists(facts: &Facts, fact: &Fact) -> bool {
+        let shown = line(&fact.text, usize::MAX);
+        match fact.class {
+            FactClass::Constraint => facts.rules.items.contains(&shown),
+            FactClass::Path => facts.files.items.iter().any(|file| file.path == shown),
+            FactClass::Command => {
+                let is_it = |it: &Command| it.line.trim_end_matches(" …") == shown;
+                facts.commands.items.iter().any(is_it)
+            }
+            FactClass::Error => facts.errors.items.iter().any(|line| line.starts_with(&shown)),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_digest_lists_no_audit_misses(thread in thread()) {
+            let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
+            let facts = gather(&thread, |_| false);
+            let text = write::write(&facts, u64::MAX, &ByteEstimate::new(1)).expect("room for all");
+            let digest = Message::summary(Role::User, Summary::new(text.as_str()));
+            let lost = audit(&thread, &[digest], &options).missing;
+            for fact in &lost {
+                prop_assert!(!lists(&facts, fact), "{fact:?} of:\n{text}");
+                prop_assert!(fact.class != FactClass::Constraint, "{fact:?} of:\n{text}");
+            }
+            // And it lists nothing that an audit would not look for.
+            let all = audit(&thread, &[], &options).missing;
+            let is_fact = |class: FactClass, listed: &str| {
+                let listed = listed.trim_end_matches(" …");
+                let texts = all.iter().filter(|fact| fact.class == class).map(|fact| &fact.text);
+                texts.map(|text| line(text, usize::MAX)).any(|text| text.ends_with(listed))
+            };
+            for rule in &facts.rules.items {
+                prop_assert!(is_fact(FactClass::Constraint, rule), "{rule}");
+            }
+            for file in &facts.files.items {
+                let name = file.path.trim_start_matches(['.', '/']);
+                prop_assert!(is_fact(FactClass::Path, name), "{name}");
+            }
+            for command in &facts.commands.items {
+                prop_assert!(is_fact(FactClass::Command, &command.line), "{}", command.line);
+            }
+        }
+    }
 
     /// The facts of a summary that a model wrote as a digest is written, and of one more message.
     fn of_digest(body: &str) -> Facts {
         let text = format!("{}\n\n{body}", write::opening(usize::MAX, true));
         let digest = Message::summary(Role::User, Summary::new(text));
         gather(&[digest, Message::assistant("Done.")], |_| false)
+    }
+
+    #[test]
+    fn a_text_on_one_line_holds_no_control_and_no_backtick() {
+        assert_eq!(line(" a\n\u{1b}[1;31mred\u{1b}[0m\t`b`\u{7}", 80), "a red 'b'");
+        assert_eq!(line("漢字 漢字", 4), "漢字 漢…");
     }
 
     #[test]

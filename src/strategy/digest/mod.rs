@@ -7,7 +7,6 @@
 mod facts;
 mod gather;
 mod read;
-mod scan;
 mod strategy;
 mod write;
 
@@ -19,9 +18,4 @@ use crate::{message::Message, tokens::ByteEstimate};
 /// first line.
 pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     write::write(&gather::gather(messages, |_| false), most as u64, &ByteEstimate::new(1))
-}
-
-/// Whether a text has a sentence that demands or forbids something.
-pub(super) fn has_rule(text: &str) -> bool {
-    scan::rules(text).next().is_some()
 }
