@@ -1,4 +1,4 @@
-//! The two common kinds of attempt, each in one line.
+//! The two common kinds of attempt: one without a model call, one with a single call.
 
 use std::{fmt, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::{
     },
 };
 
-/// Returns an attempt that needs no model: it has its plan, or the reason why there is none.
+/// Returns an attempt that calls no model: it ends at once with the plan or with the error.
 ///
 /// ```
 /// use threadfold::strategy::{Step, StrategyError, attempt};
@@ -23,8 +23,8 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Returns an attempt that asks a model once and makes its plan of the answer. A call that fails
-/// is the end of the attempt.
+/// Returns an attempt that calls a model once and builds its plan from the answer. A failed call
+/// ends the attempt.
 ///
 /// ```
 /// use threadfold::{Message, Request, strategy::{ModelRole, Step, StrategyError, attempt}};
@@ -45,8 +45,8 @@ where
     Box::new(Asking::Waiting { model, request: Box::new(request), forbid: false, plan })
 }
 
-/// The same, but that a model which calls a tool is asked once more, with calls forbidden. That is
-/// not done at first because Anthropic keeps its cache of messages for one choice of tools.
+/// Like [`ask`], but a model that calls a tool is asked once more with tool calls forbidden. They
+/// are allowed at first because Anthropic's prompt cache is keyed by the choice of tools.
 pub(super) fn ask_without_calls<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
@@ -55,7 +55,7 @@ where
     Box::new(Asking::Waiting { model, request: Box::new(request), forbid: true, plan })
 }
 
-/// Returns the summary in an answer: its texts, joined.
+/// Returns the summary in an answer: its text blocks, joined by blank lines.
 ///
 /// ```
 /// use threadfold::{Message, message::{StopReason, Turn}, strategy::attempt};
@@ -67,8 +67,8 @@ where
 ///
 /// # Errors
 ///
-/// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the model stopped for another
-/// reason than being done, [`StrategyError::BlankSummary`].
+/// [`StrategyError::CalledTool`], [`StrategyError::Incomplete`] if the answer was cut off or
+/// refused, [`StrategyError::BlankSummary`].
 pub fn summary_of(turn: &Turn) -> Result<Text, StrategyError> {
     let stop_reason = turn.stop_reason.clone();
     if let Some(call) = turn.message.tool_uses().next() {
@@ -108,12 +108,11 @@ impl Attempt for Ended {
 
 type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 
-/// An attempt of one call, or of two.
+/// An attempt of one call, or of two if the first answer calls a tool.
 enum Asking {
-    /// For its answer. The closure is there until the answer is; `forbid` is whether a call of a
-    /// tool is answered by forbidding them.
+    /// Waits for an answer. `forbid` is `true` while a tool call may still be answered with a
+    /// second request that forbids them; `plan` is taken when the answer arrives.
     Waiting { model: ModelRole, request: Box<Request>, forbid: bool, plan: Option<MakePlan> },
-    /// No longer.
     Done(Ended),
 }
 
@@ -149,7 +148,8 @@ impl fmt::Debug for Asking {
 }
 
 impl StrategyError {
-    /// A model that is not configured is what the strategy needs; anything else went wrong there.
+    /// Returns [`StrategyError::NeedsModel`] if no model is configured, else
+    /// [`StrategyError::Model`].
     ///
     /// ```
     /// use threadfold::message::{ModelError, ModelErrorKind};

@@ -1,23 +1,23 @@
-//! A breaker: who failed several times in a row pauses before the next try.
+//! A circuit breaker: pauses attempts after several failures in a row.
 //!
-//! A strategy is a value and remembers nothing, so the count of failures is the host's to keep. The
-//! breaker is that count, with the time as an argument: it opens after so many failures in a row,
-//! allows one trial after a pause, and closes when a trial goes well. Every trial that fails
+//! A strategy keeps no state between attempts, so the host counts failures. The breaker is that
+//! counter, with the time as an argument. It opens after [`BreakerOptions::max_failures`] failures
+//! in a row, allows one trial after a pause, and closes when a trial succeeds. Every failed trial
 //! doubles the pause.
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::Timestamp;
 
-/// When a [`Breaker`] opens, and for how long.
+/// When a [`Breaker`] opens, and for how long it stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerOptions {
-    /// After how many failures in a row it opens. Zero counts as one.
+    /// Number of failures in a row that open it. Zero counts as one.
     pub max_failures: u32,
-    /// How long it stays open the first time, in milliseconds.
+    /// First pause, in milliseconds.
     pub pause_ms: u64,
-    /// How long it stays open at most, in milliseconds.
+    /// Longest pause, in milliseconds.
     pub max_pause_ms: u64,
 }
 
@@ -27,7 +27,7 @@ impl Default for BreakerOptions {
     }
 }
 
-/// Counts failures in a row, and says whether another try is worth it.
+/// Counts failures in a row and reports whether another attempt is allowed.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, strategy::Breaker};
@@ -47,18 +47,18 @@ impl Default for BreakerOptions {
 pub struct Breaker {
     options: BreakerOptions,
     failures: u32,
-    /// When the last failure came that opened it or kept it open.
+    /// Time of the last failure that opened it or kept it open.
     opened_at: Option<Timestamp>,
 }
 
-/// There were too many failures in a row, and the pause is not over.
+/// The breaker is open: there were too many failures in a row and the pause is not over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("paused after {failures} failures in a row, until {until}")]
 #[non_exhaustive]
 pub struct BreakerOpen {
-    /// How many failures there were.
+    /// Number of failures in a row.
     pub failures: u32,
-    /// When the next try is allowed.
+    /// When the next attempt is allowed.
     pub until: Timestamp,
 }
 
@@ -69,13 +69,13 @@ impl Breaker {
         Self { options, ..Self::default() }
     }
 
-    /// How many failures there were since the last success.
+    /// Number of failures since the last success.
     #[must_use]
     pub fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// Whether a try is allowed now: the breaker is closed, or its pause is over.
+    /// Whether an attempt is allowed now: the breaker is closed, or its pause is over.
     ///
     /// ```
     /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
@@ -91,7 +91,7 @@ impl Breaker {
         self.check(now).is_ok()
     }
 
-    /// As [`allows`](Self::allows), with the reason.
+    /// Like [`allows`](Self::allows), but returns the reason.
     ///
     /// ```
     /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
@@ -106,18 +106,18 @@ impl Breaker {
     ///
     /// # Errors
     ///
-    /// [`BreakerOpen`], with the time at which the pause ends.
+    /// [`BreakerOpen`], with the end of the pause.
     pub fn check(&self, now: Timestamp) -> Result<(), BreakerOpen> {
         let Some(opened_at) = self.opened_at else { return Ok(()) };
         let until = Timestamp(opened_at.0.saturating_add(self.pause_ms()));
-        // A clock that was set back must not keep it open for years.
+        // If the clock was set back, the pause would otherwise last until it catches up.
         if now >= until || now < opened_at {
             return Ok(());
         }
         Err(BreakerOpen { failures: self.failures, until })
     }
 
-    /// A try went well: the breaker closes and forgets all failures.
+    /// Records a success: closes the breaker and resets the count.
     ///
     /// ```
     /// use threadfold::{message::Timestamp, strategy::Breaker};
@@ -131,7 +131,7 @@ impl Breaker {
         *self = Self::new(self.options);
     }
 
-    /// A try failed.
+    /// Records a failure at this time.
     ///
     /// ```
     /// use threadfold::{message::Timestamp, strategy::{Breaker, BreakerOptions}};
@@ -154,7 +154,7 @@ impl Breaker {
         self.options.max_failures.max(1)
     }
 
-    /// The pause doubles with every failure beyond those that opened the breaker.
+    /// The pause, doubled for every failure after those that opened the breaker.
     fn pause_ms(&self) -> u64 {
         let trials = self.failures.saturating_sub(self.max_failures());
         let factor = 2_u64.checked_pow(trials).unwrap_or(u64::MAX);
@@ -170,7 +170,7 @@ mod tests {
     fn pauses_grow_up_to_the_longest_and_a_success_ends_them() {
         let options = BreakerOptions { max_failures: 2, pause_ms: 10, max_pause_ms: 35 };
         let mut breaker = Breaker::new(options);
-        // What happens, when, and until when the breaker is open then.
+        // The event, its time, and the end of the pause if the breaker is open afterwards.
         let rows = [
             ("fails", 0, None),
             ("fails", 5, Some(15)),

@@ -1,29 +1,29 @@
-//! What a strategy is told beside the thread.
+//! The inputs of a strategy besides the thread.
 
 use crate::{
     message::{CompactionId, CompactionReason, Message, Redactor, Timestamp},
     retention::RetentionPolicy,
 };
 
-/// What a strategy is told beside the thread.
+/// The inputs of a strategy besides the thread: why it compacts, its target and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Brief {
-    /// The number that the compaction will have, where a log numbers them. Summaries carry it.
+    /// Id of the compaction, if a log numbers them. Summaries carry it.
     pub compaction: Option<CompactionId>,
-    /// Why the thread is compacted, and what the person who asked wants kept in mind.
+    /// Why the thread is compacted, with the focus that the user asked for.
     pub reason: CompactionReason,
-    /// What the user typed and is sent next, after the compaction.
+    /// The user message that is sent right after the compaction.
     pub next_prompt: Option<Message>,
-    /// The most tokens that the thread may have afterwards.
+    /// Upper limit for the tokens of the compacted thread.
     pub target: Option<u64>,
-    /// How much of what was ever said has to stand afterwards, where that is looked at.
+    /// How much of the conversation's facts the compacted thread must keep, if that is audited.
     pub retention: Option<RetentionPolicy>,
-    /// The time of the attempt.
+    /// Time of the attempt.
     pub now: Timestamp,
 }
 
 impl Brief {
-    /// Returns the brief without what the redactor takes out of the focus and the next prompt.
+    /// Returns the brief with its focus and next prompt redacted.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -50,8 +50,8 @@ impl Brief {
         }
     }
 
-    /// How many tokens of the target a strategy leaves for what its summary will be found to lack:
-    /// as many as the policy allows, but no more than a quarter.
+    /// Tokens of the target that a strategy leaves free for the addendum of missing facts: as many
+    /// as the policy allows, at most a quarter of the target.
     pub(super) fn reserve(&self) -> u64 {
         let most = self.target.map_or(0, |target| target / 4);
         self.retention.as_ref().map_or(0, |policy| policy.addendum_tokens.min(most))

@@ -1,13 +1,13 @@
-//! One text that fits: what is too long loses its middle, and says so.
+//! Shortens a text to a token limit by omitting its middle.
 
 use crate::tokens::TokenCounter;
 
-/// The most tokens of what a person says beside the thread: the focus, the next prompt. It
-/// comes with every request, so what was pasted into it must not make these too long.
+/// Token limit for each text beside the thread: the focus and the next prompt. Every request
+/// repeats them, so a long paste must not inflate all requests.
 pub(super) const ASIDE_TOKENS: u64 = 2_000;
 
-/// Returns the text with at most so many tokens: its head, its tail, and between them how much was
-/// left out. The line that says so is there however little there may be.
+/// Returns the text with at most `most` tokens: its head, a line with the number of omitted bytes,
+/// its tail. The line is present even if it alone exceeds the limit.
 pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
     let size = counter.text(text);
     if size <= most {
@@ -28,7 +28,7 @@ pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String 
     }
 }
 
-/// The last place not after an offset where a text may be cut.
+/// The last character border at or before an offset.
 fn border_before(text: &str, offset: usize) -> usize {
     (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A strategy as a setting: its name, and options that differ from the defaults.
+//! A strategy as a setting: its name, and the options that differ from its defaults.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 /// A strategy by name, with the options that differ from its defaults.
 ///
-/// In serde it is the name alone, or an object with the name as its only key and the options as
-/// its value, so that it reads well in any format of settings.
+/// Its serde form is the name, or an object with the name as the only key and the options as its
+/// value, which reads well in any settings format.
 ///
 /// ```
 /// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
@@ -45,13 +45,13 @@ impl StrategyConfig {
         Self { name: name.into(), options: None }
     }
 
-    /// The name.
+    /// The strategy's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The options, where there are any.
+    /// The options, if any are set.
     pub(super) fn options(&self) -> Option<&Value> {
         self.options.as_ref()
     }

@@ -1,8 +1,8 @@
-//! What a strategy is: machines that propose, and never act.
+//! The strategy interface: state machines that propose a plan and never act.
 //!
-//! A strategy has no async, no I/O and no clock. It begins an [`Attempt`], which says what it
-//! needs next and is told what came of it, until it proposes a [`Plan`] or gives up. One driver
-//! runs them all, and one check ([`Snapshot::accept`]) judges every proposal.
+//! A strategy has no async code, no I/O and no clock. It begins an [`Attempt`], which returns its
+//! next step and takes the answer, until it proposes a [`Plan`] or gives up. One driver runs every
+//! strategy, and one check ([`Snapshot::accept`]) judges every proposal.
 
 use std::{fmt, time::Duration};
 
@@ -21,13 +21,13 @@ use crate::{
     retention::{Retention, Shortfall},
 };
 
-/// A way of making a thread smaller.
+/// An algorithm that makes a thread smaller.
 ///
 /// ```
 /// use threadfold::{Plan, compact::CompactOptions, strategy::*};
 /// use threadfold::compact::{Edit, Position};
 ///
-/// /// Drops the first half, without a word.
+/// /// Drops the first half of the thread.
 /// #[derive(Debug)]
 /// struct Halve;
 ///
@@ -48,14 +48,14 @@ use crate::{
 /// }
 /// ```
 pub trait CompactionStrategy: fmt::Debug + Send + Sync {
-    /// The name by which it is registered, in kebab case.
+    /// The name under which it is registered, in kebab case.
     fn name(&self) -> &str;
 
     /// Begins an attempt on this thread.
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt>;
 }
 
-/// One run of a strategy: a machine that is asked for its next step and told what came of it.
+/// One run of a strategy: a state machine that returns its next step and takes the answer.
 ///
 /// ```
 /// use threadfold::{Message, Turn, message::StopReason, strategy::*};
@@ -67,7 +67,7 @@ pub trait CompactionStrategy: fmt::Debug + Send + Sync {
 /// ]);
 /// let strategy = Summarize { messages: 1, user_messages: 0, ..Summarize::default() };
 /// let mut attempt = strategy.begin(&thread, &Brief::default());
-/// // What a driver does: ask the model that is named, and hand over what comes of it.
+/// // A driver calls the requested model and hands the answer back.
 /// while let Step::Call { model, request, .. } = attempt.step() {
 ///     assert_eq!(model, ModelRole::Conversation);
 ///     assert_eq!(request.messages.len(), 3);
@@ -78,27 +78,27 @@ pub trait CompactionStrategy: fmt::Debug + Send + Sync {
 /// assert_eq!(proposal.plan.messages_after(), 2);
 /// ```
 pub trait Attempt: fmt::Debug + Send {
-    /// Returns the next step. Asking twice gives the same.
+    /// Returns the next step. Calling it again returns the same step.
     fn step(&self) -> Step<'_>;
 
-    /// Takes the answer to the call that [`step`](Self::step) asked for. An answer that nobody
-    /// asked for changes nothing.
+    /// Takes the answer to the call that [`step`](Self::step) requested. Ignored if no call was
+    /// requested.
     fn handle(&mut self, answer: Result<Turn, ModelError>);
 }
 
-/// What an attempt needs next, or how it ended.
+/// The next step of an attempt, or its end.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Step<'a> {
-    /// Ask a model this and hand the answer to [`Attempt::handle`].
+    /// Call a model with this request and pass the answer to [`Attempt::handle`].
     Call {
-        /// Which model.
+        /// Which model to call.
         model: ModelRole,
-        /// What to ask.
+        /// The request to send.
         request: &'a Request,
-        /// How far the attempt is.
+        /// Progress of the attempt.
         progress: Progress,
-        /// How long to wait before the call: nothing, but for a call that is tried again.
+        /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
     /// The attempt proposes this.
@@ -107,135 +107,133 @@ pub enum Step<'a> {
     Failed(&'a StrategyError),
 }
 
-/// How far an attempt is, in calls of a model.
+/// Progress of an attempt, in model calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Calls that are done.
+    /// Number of finished calls.
     pub done: usize,
-    /// Calls that are needed, as far as is known.
+    /// Number of calls needed in all, as far as known.
     pub total: usize,
 }
 
-/// What an attempt proposes: a plan for the thread that it began with.
+/// A proposed plan for the thread that the attempt began with, and what belongs to it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Proposal {
-    /// The edit.
+    /// The edits of the thread.
     pub plan: Plan,
-    /// What goes to the archive with it, before the plan is carried out.
+    /// Batches to archive before the plan is applied.
     pub archive: Vec<ArchiveEntry>,
-    /// What was tried, in order, by a strategy that tries others; the one that did not fail made
-    /// the plan. If all failed, the plan is the smallest of those that only miss the target.
+    /// The strategies that a ladder tried, in order; the one without a failure made the plan. If
+    /// all failed, the plan is the smallest of those that only miss the target.
     pub rungs: Vec<Rung>,
-    /// What of everything that was said the thread still says afterwards, where that was looked at.
+    /// How much of the conversation's facts the compacted thread keeps, if that was audited.
     pub retention: Option<Retention>,
-    /// What a person should know of how the plan came about, one sentence each: which part of the
-    /// thread no model summarised, and why. Empty if all went as it should.
+    /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
 }
 
-/// A batch for the archive.
+/// A batch to archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct ArchiveEntry {
     /// The batch.
     pub batch: Batch,
-    /// The batches that it stands for. They are listed no more once it is.
+    /// Ids of the archived batches that it replaces. The archive no longer lists these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<BatchId>,
 }
 
-/// What became of one rung of a ladder.
+/// The result of one rung of a ladder.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Rung {
     /// The strategy of the rung.
     pub strategy: Text,
-    /// Why it came to nothing; `None` for the one that was accepted.
+    /// Why it failed; `None` for the accepted one.
     pub failure: Option<StrategyError>,
-    /// What its calls of models cost together.
+    /// Token usage of its model calls.
     pub usage: Usage,
-    /// How many calls there were.
+    /// Number of its model calls.
     pub calls: usize,
 }
 
-/// Which of the host's models is to be asked.
+/// Which of the host's models to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelRole {
-    /// The one that the conversation is held with.
+    /// The model that holds the conversation.
     Conversation,
-    /// A fast and cheap one; the conversation's own where there is none.
+    /// A fast and cheap model; the conversation's model if none is configured.
     Fast,
 }
 
-/// Why an attempt gave up. The thread is untouched in every case.
+/// Why an attempt gave up. The thread is unchanged in every case.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategyError {
-    /// The strategy asks a model, and none is configured.
+    /// The strategy calls a model, and none is configured.
     #[error("this strategy needs a model, and none is configured")]
     NeedsModel,
-    /// There is nothing in the thread that this strategy could take.
+    /// The thread holds nothing that this strategy could remove.
     #[error("nothing to compact: {reason}")]
     NothingToCompact {
-        /// Why not, with numbers.
+        /// The reason, with numbers.
         reason: Text,
     },
-    /// What the model would have to read is longer than its window.
+    /// The request that the model would have to read exceeds its window.
     #[error("about {tokens} tokens to sum up do not fit a window of {window}")]
     TooLong {
-        /// What the request would have, answer included.
+        /// Tokens of the request and its answer.
         tokens: u64,
-        /// What the window holds.
+        /// Size of the window in tokens.
         window: u64,
     },
-    /// The model did not answer.
+    /// The model call failed.
     #[error(transparent)]
     Model(Box<ModelError>),
-    /// The model answered without a word of text.
+    /// The answer holds no text.
     #[error("the model answered without a summary ({stop_reason})")]
     BlankSummary {
-        /// Why it stopped.
+        /// Why the model stopped.
         stop_reason: StopReason,
     },
-    /// The model called tools although none was to be called.
+    /// The model called a tool instead of answering with text.
     #[error("the model called {tool} instead of writing a summary")]
     CalledTool {
-        /// The tool.
+        /// Name of the tool.
         tool: Text,
     },
-    /// The model stopped before its summary was complete.
+    /// The answer was cut off or refused.
     #[error("the summary is incomplete: the model stopped with {stop_reason}")]
     Incomplete {
-        /// Why it stopped.
+        /// Why the model stopped.
         stop_reason: StopReason,
     },
-    /// The plan could not be made.
+    /// The plan could not be built.
     #[error(transparent)]
     Plan(#[from] CompactError),
-    /// The plan was made, and the acceptance check refused it.
+    /// The acceptance check rejected the plan.
     #[error("rejected: {0}")]
     Rejected(#[from] Rejection),
-    /// The run over the chunks of the thread ended without a summary.
+    /// The chunked run ended without a summary.
     #[error(transparent)]
     Run(Box<RunError>),
     /// The thread could not be folded into batches.
     #[error(transparent)]
     Fold(Box<FoldError>),
-    /// Its summary keeps too little of what was said.
+    /// The summary keeps too few of the conversation's facts.
     #[error(transparent)]
     KeepsTooLittle(#[from] Shortfall),
-    /// Every rung of the ladder came to nothing.
+    /// Every rung of the ladder failed.
     #[error("no rung of the ladder did it{}", listed(.rungs))]
     NoRung {
-        /// What became of each, in order.
+        /// The result of each rung, in order.
         rungs: Vec<Rung>,
     },
-    /// The attempt asked for more calls than any attempt may.
+    /// The attempt reached the limit on model calls.
     #[error("gave up after {calls} calls of a model")]
     TooManyCalls {
-        /// How many there were.
+        /// Number of calls made.
         calls: usize,
     },
 }
@@ -249,7 +247,7 @@ impl Proposal {
 }
 
 impl StrategyError {
-    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    /// Whether the thread needed no compaction and no model was called.
     ///
     /// ```
     /// use threadfold::strategy::StrategyError;
@@ -280,7 +278,7 @@ impl StrategyError {
         }
     }
 
-    /// Whether the model could not hold what it was to read; of a ladder, whether it was so on any
+    /// Whether the request exceeded the model's window; for a ladder, whether that happened on any
     /// rung.
     ///
     /// ```
@@ -317,7 +315,7 @@ impl StrategyError {
 }
 
 impl ArchiveEntry {
-    /// Returns the entry of a batch that stands for no other.
+    /// Returns the entry of a batch that replaces no other.
     #[must_use]
     pub fn new(batch: Batch) -> Self {
         Self { batch, replaces: Vec::new() }
@@ -347,7 +345,7 @@ impl Rung {
     }
 }
 
-/// What became of each rung, in the words of its failure.
+/// Lists the failure of each rung.
 fn listed(rungs: &[Rung]) -> String {
     let failed = |rung: &Rung| Some(format!("{}: {}", rung.strategy, rung.failure.as_ref()?));
     let failed: Vec<String> = rungs.iter().filter_map(failed).collect();

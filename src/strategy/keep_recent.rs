@@ -1,4 +1,4 @@
-//! `keep-recent`: a sliding window. What is old goes, without a summary.
+//! `keep-recent`: a sliding window that drops old messages without a summary.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,11 @@ use super::{
 };
 use crate::compact::Plan;
 
-/// Keeps the end of the thread and what the user typed last, and drops the rest. Needs no model.
+/// Keeps the end of the thread and the message that the user typed last, and drops the rest. Calls
+/// no model.
 ///
-/// Where the target of the brief leaves no room for the end, fewer messages stay, and tool results in
-/// them are [trimmed](crate::compact::trim()) before the last turn goes.
+/// If the target leaves too little room, fewer messages stay, and their tool results are
+/// [trimmed](crate::compact::trim()) before the last turn is dropped.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -33,9 +34,9 @@ use crate::compact::Plan;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeepRecent {
-    /// How many messages stay, if they fit the target. More stay where no cut is legal.
+    /// Number of messages to keep, if they fit the target. More stay if no legal cut is near.
     pub messages: usize,
-    /// The most tokens that the messages which stay may have; the target of the brief counts too.
+    /// Upper limit for the tokens of the kept messages; the target of the brief applies too.
     pub tokens: Option<u64>,
 }
 
@@ -57,7 +58,7 @@ impl CompactionStrategy for KeepRecent {
 
 impl KeepRecent {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
-        // What the user typed last stays, so it is paid for first. Nothing else is kept word for word.
+        // The user's newest message always stays, so its tokens are reserved first.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let wish = Wish {
             messages: self.messages,

@@ -1,10 +1,10 @@
-//! `ladder`: strategies in order, until one is accepted.
+//! `ladder`: tries strategies in order until one is accepted.
 //!
-//! A rung that fails, or whose plan the acceptance check refuses, costs what it spent and nothing
-//! else; the next one begins on the same thread. Who failed, why, and what each spent is in the
-//! proposal, or in the error when no rung did it. Where no rung meets the target, the smallest of
-//! what is acceptable otherwise is proposed, with the failure of its rung: whether it fits all the
-//! same is for the caller to judge ([`Snapshot::settle_within`]).
+//! A rung that fails, or whose plan the acceptance check rejects, costs only its model calls; the
+//! next one begins on the same thread. The proposal, or the error if every rung failed, lists each
+//! rung with its failure and its usage. If no rung meets the target, the ladder proposes the
+//! smallest otherwise acceptable plan, and that rung keeps its failure; the caller decides whether
+//! it fits ([`Snapshot::settle_within`]).
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use crate::{
 
 /// Tries strategies in order until one is accepted.
 ///
-/// Where none meets the target of the brief, it proposes the smallest that is acceptable but for that,
-/// and all of its rungs have a failure.
+/// If none meets the target of the brief, it proposes the smallest plan that is otherwise
+/// acceptable, and every rung has a failure.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,7 +37,7 @@ use crate::{
 ///     Message::assistant("An old answer."),
 ///     Message::user("A new question."),
 /// ]);
-/// // The first rung finds nothing to take, the second does.
+/// // The first rung finds nothing to remove, the second does.
 /// let patient = KeepRecent { messages: 9, ..KeepRecent::default() };
 /// let strict = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let ladder = Ladder::new([Arc::new(patient) as Arc<dyn CompactionStrategy>, Arc::new(strict)]);
@@ -52,7 +52,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Returns a ladder of these rungs, tried in this order. Without rungs it fails.
+    /// Returns a ladder that tries these rungs in order. A ladder without rungs fails.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -74,8 +74,8 @@ impl Ladder {
         Self { rungs: rungs.into_iter().collect(), too_long: None }
     }
 
-    /// Returns the ladder with a strategy that is tried once, right behind the first rung whose
-    /// request the model could not hold.
+    /// Returns the ladder with a strategy that is tried once, after the first rung whose request
+    /// exceeds the model's window.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Ladder {
 }
 
 impl Default for Ladder {
-    /// [`Summarize`], or [`Chunked`] where the thread does not fit the model that sums it up; then
+    /// [`Summarize`], or [`Chunked`] if the request exceeds the model's window; then
     /// [`TrimToolResults`]; then [`Digest`].
     fn default() -> Self {
         let rungs: [Arc<dyn CompactionStrategy>; 3] = [
@@ -120,37 +120,37 @@ impl CompactionStrategy for Ladder {
     }
 }
 
-/// An attempt that goes from rung to rung.
+/// An attempt that climbs the rungs.
 #[derive(Debug)]
 struct Climb {
     thread: Snapshot,
     brief: Brief,
-    /// The rungs that are left, the next one last.
+    /// Untried rungs, the next one last.
     ahead: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
     tried: Vec<Rung>,
-    /// What keeps most of what keeps too little, and which of the rungs made it.
+    /// The proposal that keeps most among those that keep too little, and the index of its rung.
     best: Option<(Proposal, usize)>,
-    /// The smallest of what misses only the target, with its tokens.
+    /// The smallest proposal that misses only the target, with its tokens.
     over: Option<(Proposal, u64)>,
     at: At,
 }
 
-/// Where an attempt stands.
+/// The state of a climb.
 #[derive(Debug)]
 enum At {
-    /// On a rung.
+    /// Running a rung.
     Rung { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
-    /// Done.
+    /// Ended.
     Top(Result<Proposal, StrategyError>),
 }
 
-/// What a rung came to that is not accepted.
+/// Why a rung is not accepted.
 #[derive(Debug)]
 enum Missed {
-    /// It would be, but for the target: so many tokens would be left.
+    /// Only the target is missed: `after` tokens would be left.
     Target { proposal: Box<Proposal>, after: u64, error: StrategyError },
-    /// Nothing.
+    /// It failed, or its plan is not acceptable at any size.
     All(StrategyError),
 }
 
@@ -169,7 +169,7 @@ impl Attempt for Climb {
             Ok(turn) => turn.usage.unwrap_or_default(),
             Err(error) => error.usage,
         };
-        // An answer that no model gave is no call.
+        // An error that no model is configured is not a call.
         *calls +=
             usize::from(!matches!(&answer, Err(error) if error.kind == ModelErrorKind::NoModel));
         attempt.handle(answer);
@@ -194,7 +194,7 @@ impl Climb {
         climb
     }
 
-    /// Goes on until a model has to be asked, or one rung is accepted, or none is left.
+    /// Continues until a model must be called, a rung is accepted, or no rung is left.
     fn settle(&mut self) {
         while let At::Rung { strategy, attempt, usage, calls } = &self.at {
             let outcome = match attempt.step() {
@@ -240,13 +240,13 @@ impl Climb {
         }
     }
 
-    /// Whether it is the target alone that a proposal misses.
+    /// Whether the proposal misses only the target.
     fn rejected(&self, proposal: Proposal, rejection: Rejection) -> Missed {
         let Rejection::OverTarget { after, .. } = rejection else {
             return Missed::All(rejection.into());
         };
         match self.thread.settle_within(proposal.clone(), &self.brief, None) {
-            // What it lacks is added by whoever knows how much fits.
+            // The addendum is left to the caller, which knows how much fits.
             Ok(_) => {
                 Missed::Target { proposal: Box::new(proposal), after, error: rejection.into() }
             }
@@ -254,21 +254,21 @@ impl Climb {
         }
     }
 
-    /// Notes a rung that proposed something, and returns the place of what made the plan. A ladder
-    /// on a rung has rungs, which say themselves what it tried and what each try cost.
+    /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested
+    /// ladder reports its own rungs, with their failures and usage.
     fn note(&mut self, rung: Rung, below: &[Rung], failure: Option<StrategyError>) -> usize {
         let tried = if below.is_empty() { vec![rung] } else { below.to_vec() };
         let made = tried.iter().position(|rung| rung.failure.is_none());
         let at = self.tried.len().saturating_add(made.unwrap_or_default());
         self.tried.extend(tried);
-        // Where none is without a failure, the ladder has said itself that it misses the target.
+        // If all nested rungs failed, the nested ladder itself reported the missed target.
         if let Some(rung) = self.tried.get_mut(at).filter(|_| made.is_some()) {
             rung.failure = failure;
         }
         at
     }
 
-    /// Ends with this proposal, which the rung at this place made.
+    /// Ends with this proposal, made by the rung at this index.
     fn end(&mut self, proposal: Proposal, made: usize) {
         let mut rungs = std::mem::take(&mut self.tried);
         if let Some(rung) = rungs.get_mut(made) {
@@ -277,8 +277,8 @@ impl Climb {
         self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
     }
 
-    /// Whether a rung found nothing in a thread that was compacted before and is within its target.
-    /// The rungs behind it would take from what was just left, without need.
+    /// Whether a rung found nothing to remove in a thread that was compacted before and is within
+    /// its target. Later rungs would remove what the last compaction chose to keep.
     fn is_settled(&self, error: &StrategyError) -> bool {
         let thread = self.thread.messages();
         let needed = |target| self.thread.counter().messages(thread) > target;
@@ -288,8 +288,8 @@ impl Climb {
             && thread.iter().any(|message| message.is_summary())
     }
 
-    /// Steps on the next rung. If there is none, what keeps most is better than nothing, and so is
-    /// then what is too large.
+    /// Starts the next rung. If none is left, proposes what keeps most, else the smallest plan over
+    /// the target, else fails.
     fn next(&mut self) {
         if let Some(strategy) = self.ahead.pop() {
             self.at = At::Rung {
@@ -310,7 +310,7 @@ impl Climb {
     }
 }
 
-/// What a proposal keeps: of what the user demanded, then of everything.
+/// The weight of kept facts: first of the user's constraints, then of all.
 fn kept(proposal: &Proposal) -> (u64, u64) {
     let retention = proposal.retention.as_ref();
     retention.map_or((0, 0), |retention| {
@@ -340,7 +340,7 @@ mod tests {
         Snapshot::new((0..8).flat_map(turn).collect::<Vec<_>>())
     }
 
-    /// A thread that the window does not hold, but a piece of it.
+    /// A thread that exceeds the window, though a chunk of it fits.
     fn too_long() -> Snapshot {
         let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
         let window = Some(ContextWindow::new(40_000));
@@ -391,7 +391,7 @@ mod tests {
         assert!(text.contains("the lamp is out; trim-tool-results: "), "{text}");
     }
 
-    /// Leaves so many messages of the end, after a summary of these words.
+    /// Keeps this many messages of the end after a summary of this text.
     #[derive(Debug)]
     struct Leaves(&'static str, usize, &'static str);
 

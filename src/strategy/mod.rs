@@ -1,23 +1,25 @@
-//! Strategies: ways of making a thread smaller.
+//! Strategies: algorithms that make a thread smaller.
 //!
-//! A strategy is a machine. [`CompactionStrategy::begin`] gives an [`Attempt`] on a [`Snapshot`]
-//! of the thread; its [`step`](Attempt::step) asks for a model call or proposes a plan;
-//! [`Snapshot::accept`] judges the proposal. Nothing here waits, stores or knows a clock, so one
-//! [driver](crate::drive) runs every strategy, cancels it by dropping it, and sums what it spent.
+//! A strategy is a state machine without I/O. [`CompactionStrategy::begin`] starts an [`Attempt`]
+//! on a [`Snapshot`] of the thread. [`Attempt::step`] returns either the next model call or a
+//! proposed plan, and [`Snapshot::accept`] checks the plan. Strategies never wait, store or read a
+//! clock, so one [driver](crate::drive) runs all of them, cancels an attempt by dropping it and
+//! sums its token usage.
 //!
-//! | name | asks a model | what |
+//! | name | calls a model | effect |
 //! |---|---|---|
-//! | `keep-recent` ([`KeepRecent`]) | no | keeps the end, drops the rest |
-//! | `chunked` ([`Chunked`]) | a fast one | folds the thread chunk by chunk into one summary |
-//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it, and fits any target that can be met |
-//! | `fold-batches` ([`FoldBatches`]) | a fast one | folds the thread chunk by chunk into batches, shows the first and the last |
+//! | `keep-recent` ([`KeepRecent`]) | no | keeps the end of the thread, drops the rest |
+//! | `chunked` ([`Chunked`]) | the fast one | folds the thread chunk by chunk into one summary |
+//! | `digest` ([`Digest`]) | no | replaces the old part with quotes and lists from it; fits any target that can be met |
+//! | `fold-batches` ([`FoldBatches`]) | the fast one | folds the thread chunk by chunk into batches, shows the first and the last |
 //! | `ladder` ([`Ladder`]) | as its rungs do | tries strategies in order until one is accepted |
-//! | `summarize` ([`Summarize`]) | the conversation's own | sums the old part up, keeps the end and what the user typed last |
-//! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of what tools gave |
+//! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
+//! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
-//! [`attempt::propose`] and [`attempt::ask`] make the two common kinds of attempt in one line, so
-//! that a strategy of one's own is ten lines; [`StrategyRegistry`] finds strategies by name and
-//! builds them of settings ([`StrategyConfig`]). A [`Breaker`] tells a host when to stop trying for a while.
+//! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, so a custom
+//! strategy takes about ten lines. [`StrategyRegistry`] finds strategies by name and builds them
+//! from settings ([`StrategyConfig`]). A [`Breaker`] pauses a host's attempts after repeated
+//! failures.
 
 pub mod attempt;
 mod breaker;

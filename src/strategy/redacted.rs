@@ -1,4 +1,4 @@
-//! Failures without what must not leave: models and providers put what they were sent into words.
+//! Redaction of strategy errors: models and providers quote what they were sent.
 
 use super::{
     chunked::options::RunError,
@@ -8,7 +8,7 @@ use super::{
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
 
 impl StrategyError {
-    /// Returns the error without what the redactor takes out of the words of models and providers.
+    /// Returns the error with every text from a model or a provider redacted.
     pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
         let text = |text: &Text| redacted_text(text, redactor);
         match self {
@@ -62,7 +62,7 @@ impl StrategyError {
     }
 }
 
-/// A source is let go where it, or what is said of it, holds what must not leave.
+/// Redacts the message, and drops the source error if its text holds secrets.
 fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
     let message = redacted_text(&error.message, redactor);
     let source = std::error::Error::source(&error);
@@ -81,7 +81,7 @@ fn of_model(error: ModelError, redactor: &dyn Redactor) -> ModelError {
 }
 
 fn stopped(reason: StopReason, redactor: &dyn Redactor) -> StopReason {
-    // The words of the known ones are ours.
+    // The names of the known stop reasons are constants of this crate.
     let StopReason::Other(words) = &reason else { return reason };
     StopReason::Other(redacted_text(words, redactor))
 }

@@ -31,14 +31,14 @@ pub struct StrategyRegistry {
     entries: BTreeMap<String, Entry>,
 }
 
-/// A strategy with its default options, and how to build it with others.
+/// A strategy with its default options, and a function that builds it with others.
 #[derive(Clone, Debug)]
 struct Entry {
     strategy: Arc<dyn CompactionStrategy>,
     build: Option<Build>,
 }
 
-/// Builds a strategy of options. A ladder finds its rungs in the registry.
+/// Builds a strategy from options. A ladder looks its rungs up in the registry.
 type Build = fn(&StrategyRegistry, &str, &Value) -> Result<Built, RegistryError>;
 
 type Built = Arc<dyn CompactionStrategy>;
@@ -47,40 +47,40 @@ type Built = Arc<dyn CompactionStrategy>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// The name is taken.
+    /// The name is already registered.
     #[error("there is a strategy {name:?} already; there are {}", .known.join(", "))]
     Duplicate {
         /// The name.
         name: String,
-        /// All names, in order.
+        /// All registered names, sorted.
         known: Vec<String>,
     },
-    /// Nothing has that name.
+    /// No strategy has this name.
     #[error("there is no strategy {name:?}; there are {}", .known.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// All names, in order.
+        /// All registered names, sorted.
         known: Vec<String>,
     },
-    /// The strategy was registered as it is, so it takes no options.
+    /// The strategy was registered as a value, so it takes no options.
     #[error("the strategy {name:?} takes no options")]
     NoOptions {
         /// The name.
         name: String,
     },
-    /// The options are not those of the strategy.
+    /// The options do not fit the strategy.
     #[error("the options of strategy {name:?}: {reason}")]
     Options {
         /// The name.
         name: String,
-        /// What is wrong with them.
+        /// What is wrong with the options.
         reason: String,
     },
 }
 
 impl StrategyRegistry {
-    /// Returns a registry of nothing.
+    /// Returns an empty registry.
     ///
     /// ```
     /// use threadfold::strategy::StrategyRegistry;
@@ -94,7 +94,7 @@ impl StrategyRegistry {
         Self { entries: BTreeMap::new() }
     }
 
-    /// Adds a strategy under its name. Settings can name it, but not give it options.
+    /// Registers a strategy under its name. Settings can name it but cannot set its options.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -113,8 +113,8 @@ impl StrategyRegistry {
         self.insert(Entry { strategy, build: None })
     }
 
-    /// Adds a strategy under its name, with its default options. Settings can give it others, in
-    /// its own serde form.
+    /// Registers a strategy under its name with its default options. Settings can set others, in
+    /// the strategy's serde form.
     ///
     /// ```
     /// use threadfold::strategy::{KeepRecent, StrategyConfig, StrategyRegistry};
@@ -136,8 +136,8 @@ impl StrategyRegistry {
         self.insert(configurable::<S>())
     }
 
-    /// Returns the strategy of this name, with its default options. `ai-summarize` is another name
-    /// for `summarize`.
+    /// Returns the strategy of this name with its default options. `ai-summarize` is an alias of
+    /// `summarize`.
     ///
     /// ```
     /// use threadfold::strategy::StrategyRegistry;
@@ -151,12 +151,12 @@ impl StrategyRegistry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Unknown`], which lists what there is.
+    /// [`RegistryError::Unknown`], which lists the registered names.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn CompactionStrategy>, RegistryError> {
         Ok(&self.entry(name)?.strategy)
     }
 
-    /// Returns the strategy of a setting. See [`StrategyConfig`].
+    /// Builds the strategy of a setting. See [`StrategyConfig`].
     ///
     /// ```
     /// use threadfold::strategy::{StrategyConfig, StrategyRegistry};
@@ -170,8 +170,8 @@ impl StrategyRegistry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Unknown`], which lists what there is; [`RegistryError::NoOptions`] and
-    /// [`RegistryError::Options`] if it is given options that it does not take.
+    /// [`RegistryError::Unknown`], which lists the registered names; [`RegistryError::NoOptions`]
+    /// and [`RegistryError::Options`] if the strategy does not take the given options.
     pub fn build(
         &self,
         config: &StrategyConfig,
@@ -183,7 +183,7 @@ impl StrategyRegistry {
         entry.build.ok_or_else(no_options)?(self, name, options)
     }
 
-    /// The names, in order.
+    /// The registered names, sorted.
     ///
     /// ```
     /// use threadfold::strategy::StrategyRegistry;
@@ -217,7 +217,7 @@ impl StrategyRegistry {
 }
 
 impl Default for StrategyRegistry {
-    /// The built-in strategies with their default settings.
+    /// The built-in strategies with their default options.
     fn default() -> Self {
         let ladder = Entry { strategy: Arc::new(Ladder::default()), build: Some(ladder) };
         let built_in = [

@@ -1,4 +1,4 @@
-//! The standing rules where a thread is compacted: told to models, and put behind the summary.
+//! Standing rules in a compaction: listed for the summarising model and appended to the summary.
 
 use super::{
     brief::Brief,
@@ -11,20 +11,21 @@ use crate::{
     message::{ContentBlock, ContextWindow, Message, Role, Summary, Text},
 };
 
-/// Tokens between an addendum and the target, because counters count pieces otherwise than a whole.
+/// Tokens kept free between an addendum and the target, because the token count of a whole can
+/// exceed the sum of its parts.
 const MARGIN: u64 = 8;
 
-/// The most tokens of rules behind a summary.
+/// Upper limit for the tokens of rules after a summary.
 const RULES_TOKENS: u64 = 4_000;
 
-/// The rules that hold as a list for a model that sums up; empty if there are none.
+/// The active rules as a list for the summarising model; empty if there are none.
 pub(super) fn told(thread: &Snapshot) -> String {
     let tenth = thread.window().map(ContextWindow::tokens).map_or(u64::MAX, |tokens| tokens / 10);
     thread.rules().to_text(ASIDE_TOKENS.min(tenth), thread.counter())
 }
 
 impl Snapshot {
-    /// Puts the rules that hold behind the summary, where that can be.
+    /// Appends the active rules to the summary, if the result is acceptable.
     pub(super) fn ruled(
         &self,
         proposal: Proposal,
@@ -37,7 +38,7 @@ impl Snapshot {
         }
         let counter = self.counter();
         let own = ledger::without_titled(&summary);
-        // It gives way to what it repeats; what that takes is free again.
+        // A list of rules in the summary itself is replaced, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
         let unsaid = unsaid(self.rules().active(), after, self.system());
@@ -57,8 +58,8 @@ impl Snapshot {
         (proposal, summary)
     }
 
-    /// Puts the rules that hold where a plan without a summary takes some of them away, if that can
-    /// be.
+    /// Adds the active rules as a summary of their own if a plan without a summary removes some of
+    /// them and the result is acceptable.
     pub(super) fn ruled_alone(
         &self,
         proposal: Proposal,
@@ -92,15 +93,14 @@ impl Snapshot {
         }
     }
 
-    /// The rules that the summary need not say: those that were taken back, and those that the
-    /// system prompt says.
+    /// Rules that the summary need not repeat: revoked ones, and those in the system prompt.
     pub(super) fn rules_elsewhere(&self) -> Vec<&str> {
         let unsaid = unsaid(self.rules().active(), &[], self.system());
         let texts = self.rules().rules().map(|rule| &*rule.text);
         texts.filter(|text| !unsaid.contains(text)).collect()
     }
 
-    /// How many tokens may still come in.
+    /// Tokens that may still be added to the compacted thread.
     pub(super) fn room(&self, after: &[Message], brief: &Brief) -> u64 {
         let count = |messages: &[Message]| self.counter().messages(messages);
         let smaller = count(self.messages()).saturating_sub(1);
@@ -109,7 +109,7 @@ impl Snapshot {
     }
 }
 
-/// The rules that no message of the user and no system prompt says.
+/// The rules that stand in no user message and in no system prompt. Summaries do not count.
 fn unsaid<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     after: &[Message],
@@ -127,7 +127,7 @@ fn unsaid<'a>(
     rules.filter(|rule| !said.iter().any(|text| text.contains(rule))).collect()
 }
 
-/// What messages say, each text on one line.
+/// The text and summary blocks of messages, each on one line.
 fn texts(messages: &[Message]) -> Vec<String> {
     let blocks = messages.iter().flat_map(|message| &message.content);
     let texts = blocks.filter_map(|block| {

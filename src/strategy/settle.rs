@@ -1,4 +1,4 @@
-//! What becomes of a proposal: it is refused, or accepted with what its summary left out.
+//! Acceptance of a proposal: it is rejected, or completed with what its summary left out.
 
 use std::sync::Arc;
 
@@ -13,31 +13,33 @@ use crate::{
     retention::{Enriched, Facts, RetentionPolicy, Shortfall, enrich},
 };
 
-/// A proposal that may be carried out.
+/// An accepted proposal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settled {
-    /// The proposal, with what its summary left out.
+    /// The proposal, with an addendum for what its summary left out.
     pub proposal: Proposal,
-    /// Why it keeps too little even so, if it does.
+    /// Why it still keeps too few facts, if it does.
     pub shortfall: Option<Shortfall>,
 }
 
 impl Snapshot {
-    /// Returns a proposal as it is carried out, if it is: it is acceptable as
-    /// [`accept`](Self::accept) has it; and if the brief asks for retention, the last summary that
-    /// it puts in has an addendum of what is missing, as far as target and policy allow.
+    /// Returns the proposal ready to apply: checked by [`accept`](Self::accept), and, if the brief
+    /// sets a retention policy, with an addendum of missing facts after its last summary, within
+    /// the target and the policy.
     ///
-    /// The standing rules that hold come first, word for word, but for those that the user typed in
-    /// a message that stays, or that the system prompt says. What a model wrote of them does not
-    /// count, and where they do not fit, its summary gives way by up to a half. Rules that were
-    /// taken back are not put back and are not missed.
+    /// The active standing rules come first, word for word, except those that the user typed in a
+    /// message that stays or that the system prompt holds. A model's wording of a rule does not
+    /// count. If the rules do not fit, the summary shrinks by up to half. Revoked rules are neither
+    /// added nor missed.
     ///
-    /// However the plan was made, reasoning after its first change is
-    /// [marked](Plan::with_reasoning_marked), and where the thread has checkpoints every summary that
-    /// comes as a message of the user ends with a fresh one. Settling again changes neither.
+    /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
+    /// and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
+    /// one. Settling the result again changes neither.
     ///
-    /// A plan without a summary is measured and left as it is, but that rules which it takes away come
+    /// A plan without a summary is audited and kept as it is, except that rules which it removes
+    /// are inserted as a summary of their own. A proposal that was audited before is not audited
+    /// again.
     /// in their place, as a summary of nothing else. So is one that was measured before.
     ///
     /// ```
@@ -61,7 +63,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Rejection`], as [`accept`](Self::accept).
+    /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
         let plan = self.stamped(proposal.plan.with_reasoning_marked(self.messages()), brief);
         let proposal = Proposal { plan, ..proposal };
@@ -96,10 +98,10 @@ impl Snapshot {
         }
     }
 
-    /// Returns a proposal as [`settle`](Self::settle) does, or where it misses the target of the brief,
-    /// as it is carried out if up to `limit` tokens may be left: as many as fit the window, say. The
-    /// target stays what is wanted; a thread that is over it and fits is better than one that does
-    /// not. Without a limit every thread is that is smaller than before.
+    /// Returns the proposal as [`settle`](Self::settle) does; if it misses the target of the brief,
+    /// accepts up to `limit` tokens instead, for example what fits the window. A thread over the
+    /// target that fits is better than one that does not. Without a limit, any thread smaller than
+    /// before is accepted.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice};
@@ -118,7 +120,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// As [`settle`](Self::settle), but that the target may be missed up to the limit.
+    /// As in [`settle`](Self::settle), except that the target may be missed up to the limit.
     pub fn settle_within(
         &self,
         proposal: Proposal,
@@ -134,8 +136,7 @@ impl Snapshot {
         }
     }
 
-    /// The facts of everything that was said, without rules that were taken back, and without those
-    /// that the system prompt says.
+    /// The facts of the whole conversation, without revoked rules and those in the system prompt.
     fn current_facts(&self, policy: &RetentionPolicy) -> Arc<Facts> {
         let facts = self.facts(&policy.audit);
         let elsewhere = self.rules_elsewhere();
@@ -178,7 +179,7 @@ impl Snapshot {
         let with = enrich(&within(room));
         match self.accept(&with.proposal.plan, brief) {
             Ok(_) => with,
-            // The counter finds the whole longer than its pieces.
+            // The parts fit, but the counter counts more tokens for the whole.
             Err(_) => enrich(&within(0)),
         }
     }
@@ -215,7 +216,7 @@ mod tests {
         let thread =
             vec![said(), thoughtful("one"), said(), thoughtful("two"), Message::user("Go on.")];
         let snapshot = Snapshot::new(thread.clone());
-        // A host's own plan, that also puts in an old answer as a message of its own.
+        // A host's own plan that also inserts an old answer as a new message.
         let again = Insert::Message { message: thoughtful("again") };
         let splices = vec![
             Splice { at: 2..3, insert: Vec::new().into() },
@@ -226,7 +227,7 @@ mod tests {
         let settled = snapshot.settle(Proposal::new(plan), &Brief::default()).unwrap();
         let plan = settled.proposal.plan.clone();
         assert_eq!(marks(&plan, &thread), [false, false, true, true, false]);
-        // The marks are in the stored plan, and settling again finds nothing to mark.
+        // The stored plan holds the marks, and settling again finds nothing to mark.
         let stored = serde_json::to_string(&plan).unwrap();
         let read: Plan = serde_json::from_str(&stored).unwrap();
         assert_eq!(read.after(&thread).unwrap(), plan.after(&thread).unwrap());

@@ -1,4 +1,4 @@
-//! What a strategy sees of a thread, and the one check that judges every proposal.
+//! A strategy's view of a thread, and the check that judges every proposal.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// A thread as it was at one moment, with what a strategy needs to judge it. Cheap to clone.
+/// A thread at one moment, with the context that a strategy needs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     messages: Messages,
@@ -31,30 +31,30 @@ pub struct Snapshot {
     rules: Arc<Ledger>,
 }
 
-/// Why a proposal is not carried out.
+/// Why a proposal is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// It was made for another thread.
+    /// The plan was made for another thread.
     #[error(transparent)]
     Stale(#[from] StalePlan),
-    /// It leaves something that no provider accepts and that was not there before.
+    /// It creates a state that no provider accepts and that was not there before.
     #[error("the thread would be illegal: {violation}")]
     Illegal {
-        /// The first such thing.
+        /// The first new violation.
         violation: Violation,
     },
-    /// Other calls would be open at the end than are: results would be gone whose calls stay, or
-    /// calls that wait for their results.
+    /// The open calls would change: results would be removed whose calls stay, or calls that still
+    /// wait for their results.
     #[error("the open calls would be others: {}", list(.ids))]
     OpenCalls {
-        /// The calls that would be open and are not, or are and would not be.
+        /// Ids of the calls that are open either before or after, but not both.
         ids: Vec<Text>,
     },
-    /// Nothing would be left.
+    /// The thread would be empty.
     #[error("nothing would be left of the thread")]
     Empty,
-    /// A summary in it is blank.
+    /// A new summary is blank.
     #[error("a summary is blank")]
     Blank,
     /// The thread would not be smaller.
@@ -65,27 +65,27 @@ pub enum Rejection {
         /// Tokens after.
         after: u64,
     },
-    /// The thread would be smaller, but not small enough.
+    /// The thread would be smaller, but over the target.
     #[error("about {after} tokens would be left, {target} are the target")]
     OverTarget {
         /// Tokens after.
         after: u64,
-        /// The most that there may be.
+        /// The target in tokens.
         target: u64,
     },
-    /// What the user typed last would be gone, and the next prompt does not bring it back.
+    /// The message that the user typed last would be removed, and no next prompt follows.
     #[error("the last message that the user typed would be gone")]
     LosesLastUserMessage,
-    /// It was prepared under a number that another compaction took meanwhile.
+    /// It was prepared under an id that another compaction took meanwhile.
     #[error("compaction {id} came to its end meanwhile, so nothing else can have its number")]
     NumberTaken {
-        /// The number.
+        /// The id.
         id: CompactionId,
     },
 }
 
 impl Snapshot {
-    /// Returns a snapshot of messages alone, counted by [`ByteEstimate::TRIGGER`].
+    /// Returns a snapshot of these messages alone, counted by [`ByteEstimate::TRIGGER`].
     ///
     /// ```
     /// use threadfold::{Message, strategy::Snapshot};
@@ -107,7 +107,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns a snapshot of a live thread, counted as the thread is.
+    /// Returns a snapshot of a live thread, with the thread's token counter.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -125,7 +125,7 @@ impl Snapshot {
         Self { counter, ..Self::new(thread.messages().clone()) }
     }
 
-    /// Returns a snapshot of a request: its thread, system prompt and tools.
+    /// Returns a snapshot of a request: its messages, system prompt and tools.
     ///
     /// ```
     /// use threadfold::{Message, Request, strategy::Snapshot};
@@ -158,7 +158,7 @@ impl Snapshot {
         Self { system, tools, ..self }
     }
 
-    /// Returns the snapshot with this window.
+    /// Returns the snapshot with this context window.
     ///
     /// ```
     /// use threadfold::{ContextWindow, Message, strategy::*};
@@ -175,7 +175,7 @@ impl Snapshot {
         Self { window, ..self }
     }
 
-    /// Returns the snapshot with another counter.
+    /// Returns the snapshot with another token counter.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -191,7 +191,7 @@ impl Snapshot {
         Self { counter, ..self }
     }
 
-    /// Returns the snapshot with the times at which its messages came, one for each.
+    /// Returns the snapshot with the time at which each message arrived.
     ///
     /// ```
     /// use threadfold::{Message, message::Timestamp, strategy::Snapshot};
@@ -206,14 +206,14 @@ impl Snapshot {
         Self { times: Some(times.into()), ..self }
     }
 
-    /// Returns the snapshot with the facts of everything that was ever said in the thread, also
-    /// before its earlier compactions. Without them the facts of its messages count.
+    /// Returns the snapshot with the facts of the whole conversation, including what earlier
+    /// compactions removed. By default the facts of its messages are used.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use threadfold::{Message, retention::{AuditOptions, Facts}, strategy::Snapshot};
     ///
-    /// // Of what was said before an earlier compaction a summary is left.
+    /// // An earlier compaction left only a summary.
     /// let said = Facts::of(&[Message::user("Fix src/parse.rs.")], AuditOptions::default());
     /// let snapshot = Snapshot::new(vec![Message::assistant("A file is to be fixed.")]);
     /// assert_eq!(snapshot.facts(&AuditOptions::default()).messages(), 1);
@@ -226,9 +226,9 @@ impl Snapshot {
         Self { facts: Some(facts), ..self }
     }
 
-    /// Returns the snapshot with the standing rules of the thread. Those that hold are put behind a
-    /// summary word for word when a proposal is [settled](Self::settle), and strategies may tell
-    /// their models so. Without them there are none.
+    /// Returns the snapshot with the thread's standing rules. [`settle`](Self::settle) appends the
+    /// active ones to the summary word for word, and strategies may list them for their models. By
+    /// default there are none.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -245,12 +245,12 @@ impl Snapshot {
         Self { rules, ..self }
     }
 
-    /// Returns the snapshot without what the redactor takes out of its texts. Its messages have the
-    /// blocks that they had, so a plan that is made for them fits the thread itself.
+    /// Returns the snapshot with its texts redacted. Every message keeps its blocks, so a plan for
+    /// the redacted snapshot fits the thread itself.
     ///
-    /// A strategy sees nothing else, so nothing that it asks, archives or writes holds what was
-    /// taken out. Tools are the host's own words, and stay. Facts and rules stay too: read them from
-    /// redacted messages.
+    /// A strategy sees only this snapshot, so no request, archive entry or summary holds what was
+    /// redacted. The descriptions of tools are redacted too. Facts and rules are not: extract them
+    /// from redacted messages.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -279,9 +279,9 @@ impl Snapshot {
         Self { messages, system, tools, ..self }
     }
 
-    /// Returns the thread without the reasoning that a compaction strips in any case. What is left
-    /// of a turn may be cut where the turn could not, and so it may the next time: strategies look
-    /// for their cuts here, or a second compaction would find more than the first.
+    /// Returns the thread without the reasoning that every compaction strips. Stripping a turn can
+    /// create new cut points, so strategies look for cuts here; otherwise a second compaction would
+    /// find more of them than the first.
     pub(super) fn without_reasoning(&self) -> Self {
         let loop_from = legality::open_loop(&self.messages).unwrap_or(self.messages.len());
         let bare = self.messages.iter().enumerate().map(|(index, message)| {
@@ -295,14 +295,14 @@ impl Snapshot {
         Self { messages: bare.collect(), ..self.clone() }
     }
 
-    /// When a message came, where that is known.
+    /// When a message arrived, if known.
     #[must_use]
     pub fn time(&self, message: usize) -> Option<Timestamp> {
         self.times.as_ref()?.get(message).copied()
     }
 
-    /// The facts of everything that was said in the thread: those that were
-    /// [given](Self::with_facts), else those of its messages as these options have them.
+    /// The facts of the whole conversation: those set by [`with_facts`](Self::with_facts), else
+    /// those extracted from its messages with these options.
     #[must_use]
     pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
         let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
@@ -315,7 +315,7 @@ impl Snapshot {
         &self.rules
     }
 
-    /// The messages.
+    /// The messages of the thread.
     #[must_use]
     pub fn messages(&self) -> &Messages {
         &self.messages
@@ -333,20 +333,19 @@ impl Snapshot {
         &self.tools
     }
 
-    /// The window of the model, where it is known.
+    /// The context window of the model, if known.
     #[must_use]
     pub fn window(&self) -> Option<ContextWindow> {
         self.window
     }
 
-    /// What counts tokens.
+    /// The token counter.
     #[must_use]
     pub fn counter(&self) -> &dyn TokenCounter {
         self.counter.as_ref()
     }
 
-    /// Returns the last position up to this one at which the thread may be cut, as
-    /// [`legality::cut_points`] has it.
+    /// Returns the last [cut point](legality::cut_points) at or before this position, or 0.
     ///
     /// ```
     /// use threadfold::{Message, strategy::Snapshot};
@@ -360,10 +359,10 @@ impl Snapshot {
         points.into_iter().take_while(|point| *point <= position).last().unwrap_or(0)
     }
 
-    /// Returns the messages that a plan would leave, if it would be carried out: it leaves
-    /// something, nothing illegal that was not there before, no blank summary, fewer tokens than
-    /// before, no more than the target if there is one, and what the user typed last, unless the
-    /// next prompt follows anyway.
+    /// Returns the messages that the plan would leave, if it is acceptable. The compacted thread
+    /// must not be empty, must have no new violation, no blank summary and the same open calls,
+    /// must be smaller than before and within the target, and must keep the message that the user
+    /// typed last unless a next prompt follows.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
@@ -372,7 +371,7 @@ impl Snapshot {
     /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
     /// let refused = thread.accept(&plan, &Brief::default());
     /// assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
-    /// // The next prompt brings something that the user typed.
+    /// // The next prompt is typed by the user too.
     /// let brief = Brief { next_prompt: Some(Message::user("bye")), ..Brief::default() };
     /// assert_eq!(thread.accept(&plan, &brief)?.len(), 1);
     /// # Ok::<(), Rejection>(())
@@ -380,7 +379,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`Rejection`], the first of these that does not hold.
+    /// [`Rejection`], with the first of these that fails.
     pub fn accept(&self, plan: &Plan, brief: &Brief) -> Result<Vec<Message>, Rejection> {
         let after = plan.after(&self.messages)?;
         if after.is_empty() && brief.next_prompt.is_none() {
@@ -405,8 +404,8 @@ impl Snapshot {
         Ok(after)
     }
 
-    /// The first violation after that has no like before. Threads of the wild are dirty, and a
-    /// strategy is not to blame for what it found.
+    /// The first violation that was not there before. Stored threads may be illegal already, which
+    /// is not the strategy's fault.
     fn new_violation(&self, after: &[Message]) -> Option<Violation> {
         let found = legality::violations(after);
         if found.is_empty() {
@@ -427,7 +426,7 @@ impl Snapshot {
         fresh.cloned()
     }
 
-    /// The tokens of the thread after a plan.
+    /// The token count of the thread after a plan.
     ///
     /// # Errors
     ///
@@ -452,15 +451,15 @@ impl Snapshot {
         let Some(last) = self.messages.iter().rev().find(|message| message.is_typed()) else {
             return true;
         };
-        // A marker between two typed blocks may have divided the message, so the blocks are looked
-        // for in a row, not in one message.
+        // A marker between two typed blocks may have split the message, so the blocks are searched
+        // in sequence and not in one message.
         let wanted: Vec<&ContentBlock> = typed(last).collect();
         let kept: Vec<&ContentBlock> = after.iter().flat_map(typed).collect();
         kept.windows(wanted.len().max(1)).rev().any(|run| run == wanted)
     }
 }
 
-/// The blocks of a message that a person gave.
+/// The blocks of a message that the user typed.
 fn typed(message: &Message) -> impl Iterator<Item = &ContentBlock> {
     message.typed_blocks().filter_map(|block| message.content.get(block))
 }

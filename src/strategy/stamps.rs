@@ -1,4 +1,4 @@
-//! A checkpoint after every summary, so that an agent can name ranges from there on.
+//! Appends a checkpoint to every new summary, so that an agent can name ranges from there on.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,14 @@ use crate::{
 };
 
 impl Snapshot {
-    /// Returns the plan with a fresh checkpoint as the last block of every summary that it puts in
-    /// as a message of the user, and with another one in a new message for each that stands elsewhere
-    /// too: a name that stands twice names nothing. A summary that ends with a checkpoint is left as
-    /// it is, and so are all where the thread has no checkpoints: its host does not stamp.
+    /// Returns the plan with a fresh checkpoint at the end of every summary that it inserts as a
+    /// user message. Checkpoints in new messages that also occur elsewhere in the thread are
+    /// replaced by fresh ones, because a duplicate cannot be resolved. A summary that already ends
+    /// with a checkpoint stays as it is. A thread without checkpoints gets none: its host does not
+    /// use them.
     ///
-    /// The ids are drawn of the number of the compaction and of the thread, so the same plan gets the
-    /// same ones, and none is in the thread already.
+    /// The ids derive from the compaction's id and the thread, so the same plan gets the same ids,
+    /// and none of them is in the thread.
     pub(super) fn stamped(&self, plan: Plan, brief: &Brief) -> Plan {
         let Some(last) = self.messages().iter().rev().find_map(last_checkpoint) else {
             return plan;
@@ -37,7 +38,7 @@ impl Snapshot {
         })
     }
 
-    /// The checkpoints of the thread after a plan, but for those in its new messages.
+    /// The checkpoints of the thread after a plan, without those in its new messages.
     fn names_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
         let ids = |message: &Message| -> Vec<CheckpointId> {
             message.checkpoints().map(|(id, _)| id).collect()
@@ -62,18 +63,18 @@ impl Snapshot {
         standing
     }
 
-    /// The tokens of the checkpoint that a summary will end with.
+    /// Tokens of the checkpoint that ends a new summary.
     pub(super) fn stamp_tokens(&self) -> u64 {
         let id = self.messages().iter().rev().find_map(last_checkpoint);
         id.map_or(0, |id| self.counter().block(&ContentBlock::checkpoint(id)))
     }
 }
 
-/// Draws checkpoints that the thread does not have.
+/// Draws checkpoint ids that the thread does not have.
 struct Names<'a> {
     thread: &'a [Message],
     ids: CheckpointIds,
-    /// Those that stand in the thread after the plan.
+    /// Ids in the thread after the plan.
     taken: HashSet<CheckpointId>,
 }
 
@@ -86,7 +87,7 @@ impl Names<'_> {
         id
     }
 
-    /// Names the checkpoints of a message anew that stand elsewhere too.
+    /// Replaces the checkpoints of a message that also occur elsewhere.
     fn tell_apart(&mut self, message: &mut Message) {
         let ids: Vec<_> = message.checkpoints().collect();
         for (id, end) in ids {
@@ -109,7 +110,8 @@ fn ends_with_checkpoint(message: &Message) -> bool {
     matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)))
 }
 
-/// Seeds of neighbours must not be neighbours: a session may number its own sources from 1.
+/// Mixes well, because neighbouring seeds must differ widely: a session may count its sources from
+/// 1.
 fn mixed(seed: u64, part: u64) -> u64 {
     (seed ^ part)
         .wrapping_add(0x9E37_79B9_7F4A_7C15)
@@ -175,7 +177,7 @@ mod tests {
     fn a_copy_of_a_message_that_stays_gets_a_checkpoint_of_its_own() {
         let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
         let copy = |index: usize| Insert::Message { message: thread[index].clone() };
-        // Of the first copy the original goes, of the second it stays.
+        // The first copy replaces its original; the original of the second copy stays.
         let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)].into() };
         let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
         let after = plan.after(&thread).unwrap();

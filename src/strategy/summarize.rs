@@ -1,15 +1,16 @@
-//! `summarize`: the conversation's own model sums the old part up.
+//! `summarize`: the conversation's own model summarises the old part of the thread.
 //!
-//! The request is the old part of the thread itself, under the system prompt and tools that the
-//! model knows it by, so that the provider's cache may serve it, and behind it one message that asks
-//! for the summary. A model that calls a tool instead is asked once more with calls forbidden. Or it
-//! is the old part as text, for a model that need not know the tools; never both, because that would
-//! send the longest part of the thread twice. An earlier summary stands in the old part like
-//! everything else there, with the batches that it does not show, so it is folded into the new one.
-//! What the window does not hold of the old part is asked about with its tool results trimmed.
-//! The end of the thread stays as it is, as far as the target has room; of the summarised part, what the user typed last stays word
-//! for word. The summary is a user message in its tag: no provider drops it, and the thread still
-//! begins with the user.
+//! The request holds the old part, the conversation's system prompt and tools, so that the
+//! provider's prompt cache may apply, and one final message that asks for the summary. A model that
+//! calls a tool instead is asked once more with tool calls forbidden. Alternatively the old part is
+//! sent as text to a model that need not know the tools. Never both: that would send the longest
+//! part of the thread twice.
+//!
+//! An earlier summary in the old part is sent with all of its batches, so the new summary includes
+//! it. If the request exceeds the window, it is sent with trimmed tool results. The end of the
+//! thread stays unchanged as far as the target has room, and the user's newest messages in the
+//! summarised part stay word for word. The summary is a tagged user message: no provider drops it,
+//! and the thread still begins with the user.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,16 +30,16 @@ use crate::{
     render::{RenderOptions, render},
 };
 
-/// A call of the model is not worth it for less than this.
+/// Removing fewer tokens than this does not pay for a model call.
 const MIN_TOKENS: u64 = 100;
 
 const PROMPT: &str = include_str!("prompts/summarize.md");
 
-/// What a model that reads a transcript is told to be.
+/// The system prompt for a model that reads the old part as text.
 const READER: &str = include_str!("prompts/summarize_text.md");
 
-/// Replaces the old part of the thread with a summary by a model: a request over eight topics,
-/// from what the user wants to the next step.
+/// Replaces the old part of the thread with a model's summary under eight headings, from the user's
+/// goals to the next step.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -52,29 +53,29 @@ const READER: &str = include_str!("prompts/summarize_text.md");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Summarize {
-    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal,
-    /// fewer where a person asks for a compaction and there is nothing else to sum up.
+    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
+    /// near, fewer if the user asks for a compaction and nothing else can be summarised.
     pub messages: usize,
-    /// The most tokens that these may have.
+    /// Upper limit for their tokens.
     pub tokens: Option<u64>,
-    /// How many messages of the user stay word for word out of the part that is summarised.
+    /// Number of user messages in the summarised part that stay word for word.
     pub user_messages: usize,
-    /// The most tokens that these may have together. The last one stays whatever its size.
+    /// Upper limit for their tokens together. The newest one stays whatever its size.
     pub user_tokens: u64,
-    /// The most tokens that the summary may have.
+    /// Upper limit for the tokens of the summary.
     pub summary_tokens: u64,
-    /// As what the model reads the part that is summarised.
+    /// The form in which the model reads the summarised part.
     pub range: RangeForm,
 }
 
-/// As what a model reads the part of a thread that it sums up.
+/// The form in which a model reads the part of a thread that it summarises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RangeForm {
-    /// As the messages that it is, by the conversation's own model. Its cache may serve them.
+    /// As messages, by the conversation's model. The provider's prompt cache may apply.
     #[default]
     Messages,
-    /// As text, by the fast model, which is told nothing of system prompt and tools.
+    /// As text, by the fast model, without system prompt and tools.
     Text,
 }
 
@@ -117,8 +118,8 @@ impl CompactionStrategy for Summarize {
 }
 
 impl Summarize {
-    /// What may stay, all of it with the same cut, and the request for a summary of what stands
-    /// before that.
+    /// Returns the candidates of what stays, all with the same cut, and the request for a summary
+    /// of everything before that cut.
     fn asks(
         &self,
         thread: &Snapshot,
@@ -137,7 +138,7 @@ impl Summarize {
         if tokens <= window {
             return Ok((stays, request));
         }
-        // What the tools gave is most of what does not fit; its first lines say the most of it.
+        // Tool results take most of the room, and their first lines matter most.
         let shown = tail::trimmed(&head).map(|head| self.request(thread, brief, head));
         match shown.into_iter().find(|request| size(request) <= window) {
             Some(request) => Ok((stays, request)),
@@ -145,8 +146,8 @@ impl Summarize {
         }
     }
 
-    /// What may stay beside a summary: of what is worth a call, the first that the target is likely
-    /// to hold, and after it what may stay instead if the summary is longer.
+    /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
+    /// to meet the target, then smaller ones for a longer summary.
     fn stays(&self, thread: &Snapshot, brief: &Brief) -> Result<Vec<Stay>, StrategyError> {
         let target = tail::over(thread, brief).unwrap_or(u64::MAX);
         let user_tokens = self.user_tokens.min(target / 4);

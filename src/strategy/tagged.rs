@@ -1,16 +1,16 @@
-//! Texts between tags that they cannot close.
+//! Encloses a text in tags that it cannot close.
 
 use std::collections::HashSet;
 
-/// Puts a text between tags that it does not contain.
+/// Encloses a text in tags that do not occur in it.
 pub(super) fn tagged(name: &str, text: &str) -> String {
     let tag = free_tag(name, text);
     let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     format!("<{tag}>\n{text}{line_break}</{tag}>")
 }
 
-/// Returns the name, numbered if the text holds its closing tag. One pass finds all numbers that
-/// are taken, so a text full of tags costs no more than another.
+/// Returns the name, with a number if the text holds its closing tag. One pass collects all taken
+/// numbers, so a text full of tags costs no more.
 fn free_tag(name: &str, text: &str) -> String {
     let closing = format!("</{name}");
     let taken: HashSet<&str> = text

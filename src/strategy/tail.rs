@@ -1,8 +1,8 @@
-//! What of a thread stays as it is: how much of its end, and what of the rest word for word.
+//! Chooses what stays of a thread: how much of its end, and which earlier messages word for word.
 //!
-//! A strategy wishes for a tail of some length. Where the target of the brief leaves no room for
-//! that, the tail yields: [`stays`] lists what may stay, from what is wished for down to the least,
-//! and a strategy takes the first with which its plan is small enough.
+//! A strategy asks for a tail of some length. If the target leaves too little room, the tail
+//! shrinks: [`stays`] lists the candidates from the requested one down to the smallest, and a
+//! strategy takes the first with which its plan meets the target.
 
 use std::ops::Range;
 
@@ -15,39 +15,42 @@ use crate::{
 /// What stays of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stay {
-    /// From this message on everything does.
+    /// Everything from this message on stays.
     pub(super) cut: usize,
-    /// What the user typed before it and stays word for word.
+    /// User-typed blocks before the cut that stay word for word.
     pub(super) typed: Vec<Range<Position>>,
-    /// How the tool results after the cut are trimmed.
+    /// How tool results after the cut are trimmed.
     pub(super) trim: Option<TrimOptions>,
 }
 
-/// What should stay, where there is room for it.
+/// What should stay, if there is room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wish {
-    /// How many messages at the end.
+    /// Number of messages at the end.
     pub(super) messages: usize,
-    /// The most tokens that these may have.
+    /// Upper limit for their tokens.
     pub(super) tokens: Option<u64>,
-    /// How many messages of the user before these, and how many tokens of them.
+    /// Number of earlier user messages to keep, and the upper limit for their tokens.
     pub(super) user: (usize, u64),
-    /// How many tokens of the target the tail has to leave for everything else.
+    /// Tokens of the target to leave free for everything else.
     pub(super) comes: u64,
-    /// Whether fewer messages stay where a person asked for a compaction and all would stay else.
+    /// Whether to keep fewer messages if the user asked for a compaction and all would stay
+    /// otherwise.
     pub(super) yields_when_asked: bool,
 }
 
-/// Returns what may stay, from what is wished for down to the least, never nothing at all.
+/// Returns the candidates from the requested one down to the smallest, at least one.
 ///
-/// Where the thread is over its target that is: the tail that the target has room for, but for the
-/// last turn, which says more trimmed than summed up; then less of what the user typed; then tool
-/// results trimmed harder and harder; then only what no cut can take, trimmed; and where the next
-/// prompt follows, that without what the user typed before it.
+/// If the thread is over its target they are: the tail that the target has room for, always with
+/// the last turn, which keeps more when trimmed than when summarised; then fewer user messages;
+/// then harder and harder trimmed tool results; then a tail without the last turn, plain and
+/// trimmed; then only what no cut can remove, plain and trimmed; and, if a next prompt follows,
+/// that without the user's earlier messages.
 ///
 /// # Errors
 ///
-/// [`StrategyError::NothingToCompact`] if nothing has to go and the tail is the whole thread.
+/// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all of
+/// it.
 pub(super) fn stays(
     snapshot: &Snapshot,
     brief: &Brief,
@@ -74,26 +77,26 @@ pub(super) fn stays(
         all.extend([None, hardest].map(|trim| stay(cut, 1, 0, trim)));
     }
     if brief.next_prompt.is_some() {
-        // What was typed before it may be longer than all that fits.
+        // With a next prompt, the messages typed before it need not stay and may be too long.
         all.extend([None, hardest].map(|trim| Stay { cut: end, typed: Vec::new(), trim }));
     }
     all.dedup();
     Ok(all)
 }
 
-/// The target of the brief, if the thread is over it.
+/// The target of the brief, if the thread exceeds it.
 pub(super) fn over(snapshot: &Snapshot, brief: &Brief) -> Option<u64> {
     brief.target.filter(|target| snapshot.counter().messages(snapshot.messages()) > *target)
 }
 
-/// What may stay where nothing has to go.
+/// The candidates for a thread within its target.
 fn within_target(
     snapshot: &Snapshot,
     bare: &Snapshot,
     brief: &Brief,
     wish: Wish,
 ) -> Result<Vec<Stay>, StrategyError> {
-    // What was compacted once is not taken apart further on the same request made twice.
+    // A repeated request must not shrink an already compacted thread further.
     let is_fresh = !snapshot.messages().iter().any(Message::is_summary);
     let asked = match brief.reason {
         CompactionReason::Manual { .. } => wish.yields_when_asked && is_fresh,
@@ -106,7 +109,7 @@ fn within_target(
     let shorter = |length: &usize| (asked && *length > 0).then_some(*length / 2);
     let lengths = std::iter::successors(Some(wish.messages), shorter);
     let (count, user) = wish.user;
-    // In the middle of its work the agent has not seen yet what the last message says.
+    // In an open tool loop the agent has not yet read the last message.
     let most =
         snapshot.messages().len() - usize::from(legality::open_loop(snapshot.messages()).is_some());
     let most = most.max(cut(bare, wish.messages, wish.tokens));
@@ -124,12 +127,12 @@ fn within_target(
     Ok(all)
 }
 
-/// How tool results are trimmed where there is no room for them, harder and harder.
+/// Steps of trimming tool results, harder and harder.
 const STEPS: [TrimOptions; 4] = [
     step(40, 4_000, true),
     step(12, 1_000, true),
     step(3, 300, true),
-    // At last those of calls that failed too.
+    // The last step also trims results of failed calls.
     step(1, 100, false),
 ];
 
@@ -137,11 +140,11 @@ const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimOptions {
     TrimOptions { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
 }
 
-/// Returns the first plan that meets the target of the brief, else the smallest.
+/// Returns the first plan that meets the target of the brief, else the smallest one.
 ///
 /// # Errors
 ///
-/// As `build`, and [`StrategyError::NothingToCompact`] if there is nothing to build.
+/// Those of `build`, and [`StrategyError::NothingToCompact`] if there are no candidates.
 pub(super) fn first_within_target<'s>(
     snapshot: &Snapshot,
     brief: &Brief,
@@ -166,12 +169,12 @@ pub(super) fn first_within_target<'s>(
     }
 }
 
-/// Returns a plan with the tool results that it leaves trimmed until the target is met, or as far as
-/// they can be.
+/// Returns the plan with the tool results that it keeps trimmed until the target is met, or as far
+/// as possible.
 ///
 /// # Errors
 ///
-/// [`StrategyError::Rejected`] if it was made for another thread.
+/// [`StrategyError::Rejected`] if the plan was made for another thread.
 pub(super) fn fitted(
     snapshot: &Snapshot,
     brief: &Brief,
@@ -188,19 +191,19 @@ pub(super) fn fitted(
     Ok(fitted)
 }
 
-/// The messages with their tool results trimmed, harder and harder.
+/// The messages with their tool results trimmed, harder with each item.
 pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>> {
     STEPS.iter().map(|step| trim(messages, step).plan.made_of(messages))
 }
 
-/// Returns the cut before the tail that stays: at least `messages` long, unless it would have more
-/// than `tokens`, then as many messages as these hold. Zero if the tail is the whole thread.
+/// Returns the cut before the kept tail: at least `messages` long, or as many messages as `tokens`
+/// allow if these are fewer. Zero if the tail is the whole thread.
 fn cut(bare: &Snapshot, messages: usize, tokens: Option<u64>) -> usize {
     let thread = bare.messages();
     let points = legality::cut_points(thread);
     let wanted = thread.len().saturating_sub(messages);
     let by_length = points.iter().copied().take_while(|point| *point <= wanted).last();
-    // Where an open call stands after every cut, the last cut leaves the least.
+    // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
     let by_size = tokens.map(|tokens| first_within(bare, tokens)).and_then(|first| {
         points.iter().copied().find(|point| *point >= first).or(points.last().copied())
     });
@@ -219,10 +222,9 @@ fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
     thread.len() - thread.iter().rev().take_while(fits).count()
 }
 
-/// Returns what the user typed in these messages and should stay word for word, as ranges of
-/// blocks in order: the last `count` messages, as far as they have at most `tokens` together. The
-/// last one of the whole thread is among them whatever its size. The checkpoint at the end of such a
-/// message stays with it.
+/// Returns the user-typed blocks before this message that should stay, as ranges in order: those of
+/// the last `count` user messages, up to `tokens` tokens together. The newest user message of the
+/// whole thread always stays. A checkpoint at the end of a kept message stays with it.
 pub(super) fn typed(
     snapshot: &Snapshot,
     before: usize,
@@ -255,13 +257,13 @@ pub(super) fn typed(
     kept.into_iter().flat_map(stays).collect()
 }
 
-/// Refuses an edit that takes less than what comes in its place is likely to cost. Where the thread
-/// is within its target, an earlier summary alone is not worth another one: what was summed up once
-/// is summed up again only with something new beside it, or out of need.
+/// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a thread
+/// within its target an earlier summary does not count as removable: each summary of a summary
+/// loses something.
 ///
 /// # Errors
 ///
-/// [`StrategyError::NothingToCompact`], with the tokens that would go.
+/// [`StrategyError::NothingToCompact`], with the number of removable tokens.
 pub(super) fn check_worth(
     snapshot: &Snapshot,
     brief: &Brief,
@@ -284,7 +286,7 @@ pub(super) fn check_worth(
         if !stay {
             return if needed || !message.is_summary() { counter.message(message) } else { 0 };
         }
-        // What stands beside a text that stays is no reason to go.
+        // Markers beside kept text do not count as savings.
         let marks = |block: &ContentBlock| {
             matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
         };
@@ -299,7 +301,7 @@ pub(super) fn check_worth(
 }
 
 impl Stay {
-    /// Returns the plan that takes everything else, and puts these messages in at the cut.
+    /// Returns the plan that removes everything else and inserts these messages at the cut.
     pub(super) fn plan(
         &self,
         snapshot: &Snapshot,
@@ -314,8 +316,8 @@ impl Stay {
     }
 }
 
-/// Returns the edits that take everything before the cut but these ranges, and put the messages in
-/// at the cut.
+/// Returns the edits that remove everything before the cut except these ranges and insert the
+/// messages at the cut.
 pub(super) fn take_all_but(
     kept: Vec<Range<Position>>,
     cut: usize,

@@ -1,4 +1,4 @@
-//! `trim-tool-results`: of what tools gave, the first lines stay.
+//! `trim-tool-results`: keeps the first lines of long tool results.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +13,16 @@ use crate::{
     message::Message,
 };
 
-/// Cuts long texts of tool results down to their first lines. Needs no model, and takes nothing
-/// else out of the thread: [`trim`](crate::compact::trim()) as a strategy.
+/// Cuts long texts of tool results down to their first lines and changes nothing else:
+/// [`trim`](crate::compact::trim()) as a strategy. Calls no model.
 ///
-/// Where the brief has a target that these options miss, harder ones are tried in turn: the half of
-/// the recent messages; the last two, with two lines of at most 400 bytes; none, with one line of at
-/// most 200; and one of at most 100, of errors too and of results in the message that the user typed
-/// last, which stays whole else. The first that meets the target is proposed, else the last.
+/// If these options miss the target of the brief, harder ones follow: half as many recent messages
+/// left alone; the last two, with two lines of at most 400 bytes; none, with one line of at most
+/// 200 bytes; and one line of at most 100 bytes, also of errors and of results in the message that
+/// the user typed last, which is untouched until then. The first that meets the target is proposed,
+/// else the last.
 ///
-/// In serde it is the options themselves.
+/// Its serde form is that of the options.
 ///
 /// ```
 /// use threadfold::{Message, Role, strategy::*};
@@ -44,7 +45,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TrimToolResults {
-    /// What of the results stays, where that is enough.
+    /// How much of each result stays, if that meets the target.
     pub options: TrimOptions,
 }
 
@@ -91,7 +92,7 @@ impl TrimToolResults {
     }
 }
 
-/// The options, and harder ones, each with the message that stays whole.
+/// The options and the harder ones, each with the message to leave untouched.
 fn steps(options: TrimOptions, last: Option<usize>) -> [(TrimOptions, Option<usize>); 5] {
     let harder = |lines: usize, bytes: usize, keep_recent: usize| TrimOptions {
         lines: options.lines.min(lines),

@@ -1,8 +1,8 @@
-//! Earlier summaries in full, for whoever writes the next one.
+//! Earlier summaries with all of their batches, for the model that writes the next one.
 //!
-//! The text of a summary of batches shows the first and the last of them; the others are beside it
-//! as data. A strategy that puts another summary in its place has to be told of those too, or they
-//! would be gone from the thread with nobody having read them.
+//! The text of a batch summary shows only the first and the last batches; the others travel with it
+//! as data. A strategy that replaces such a summary must read all of them, or their content would
+//! be lost.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
     Cow::Owned(all.view(&summary.batches))
 }
 
-/// Returns the messages with such texts. Those that show all they have are the same handles.
+/// Returns the messages with these texts. A message whose summaries hide nothing is not copied.
 pub(super) fn messages<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> impl Iterator<Item = Message> {
