@@ -35,6 +35,7 @@ mod gemini;
 mod ids;
 mod messages;
 mod names;
+mod normal;
 mod notes;
 mod openai;
 mod openai_chat;

@@ -25,30 +25,53 @@ pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     Some(read_known(fields, medium).unwrap_or_else(opaque))
 }
 
-/// Returns a source in its wire form, or why it has none.
-pub(super) fn write(source: &MediaSource, medium: Medium) -> Result<Tree, &'static str> {
-    let typed = |kind| Object::typed(kind);
-    let object = match source {
-        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone(), medium)?,
-        MediaSource::Url { url } if is_fetched(url) => typed("url").with("url", url.clone()),
+/// Returns a source that can be written; `None` if it can be itself.
+///
+/// # Errors
+///
+/// Why it has no form.
+pub(super) fn fit(
+    source: &MediaSource,
+    medium: Medium,
+    is_foreign: bool,
+) -> Result<Option<MediaSource>, &'static str> {
+    let base64 = |media_type: &str, data: Text| match medium.read(media_type) {
+        Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
+        None => Err("this provider does not read its media type"),
+    };
+    match source {
+        MediaSource::File { .. } if is_foreign => Err("its file is in another provider's store"),
+        MediaSource::Opaque { codec, .. } if *codec != NAME => {
+            Err("only another provider understands its source")
+        }
+        source if is_exact(source, medium) => Ok(None),
+        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
         MediaSource::Url { url } => {
             let (media_type, data) = data_uri(url).ok_or("this provider reads no such address")?;
-            base64(media_type, data.into(), medium)?
+            base64(media_type, data.into())
         }
-        MediaSource::File { id } => typed("file").with("file_id", id.clone()),
         MediaSource::Text { text, .. } if medium == Medium::Document => {
-            typed("text").with("media_type", PLAIN).with("data", text.clone())
+            Ok(Some(MediaSource::Text { media_type: PLAIN.into(), text: text.clone() }))
         }
-        MediaSource::Text { .. } => return Err("a text is no picture"),
-        MediaSource::Opaque { codec, value } if *codec == NAME => return Ok(value.clone().into()),
-        MediaSource::Opaque { .. } => return Err("only another provider understands its source"),
-    };
-    Ok(object.into())
+        MediaSource::Text { .. } => Err("a text is no picture"),
+        MediaSource::File { .. } | MediaSource::Opaque { .. } => Ok(None),
+    }
 }
 
-fn base64(media_type: &str, data: Text, medium: Medium) -> Result<Object, &'static str> {
-    let media_type = medium.read(media_type).ok_or("this provider does not read its media type")?;
-    Ok(Object::typed("base64").with("media_type", media_type).with("data", data))
+/// Writes a source that can be.
+pub(super) fn write(source: &MediaSource) -> Tree {
+    let object = match source {
+        MediaSource::Base64 { media_type, data } => Object::typed("base64")
+            .with("media_type", media_type.clone())
+            .with("data", data.clone()),
+        MediaSource::Url { url } => Object::typed("url").with("url", url.clone()),
+        MediaSource::File { id } => Object::typed("file").with("file_id", id.clone()),
+        MediaSource::Text { media_type, text } => {
+            Object::typed("text").with("media_type", media_type.clone()).with("data", text.clone())
+        }
+        MediaSource::Opaque { value, .. } => return value.clone().into(),
+    };
+    object.into()
 }
 
 /// Whether the provider fetches from an address.
@@ -71,16 +94,12 @@ fn is_exact(source: &MediaSource, medium: Medium) -> bool {
     match source {
         MediaSource::Base64 { media_type, .. } => medium.read(media_type) == Some(media_type),
         MediaSource::Url { url } => is_fetched(url),
-        MediaSource::Text { .. } => medium == Medium::Document && !is_flattened(source),
+        MediaSource::Text { media_type, .. } => medium == Medium::Document && *media_type == PLAIN,
         MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
     }
 }
 
-/// Whether the wire form says less than the source: every text is plain text here.
-pub(super) fn is_flattened(source: &MediaSource) -> bool {
-    matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
-}
-
+/// Every text is plain text here.
 const PLAIN: &str = "text/plain";
 
 impl Medium {

@@ -1,14 +1,11 @@
 //! Where a body goes, and the parameters that depend on it.
 
-use super::{
-    draft::{Block, Draft},
-    forms::NAME,
-    params,
-};
+use super::{forms::NAME, normal::KINDS, params};
 use crate::{
-    message::{Json, Request, Role, ToolChoice},
+    message::{Json, Request, ToolChoice, ToolSpec},
     wire::{
         contract::{Change, EncodeOptions, ModelTraits},
+        normal::{Thread, loop_has_no_reasoning},
         notes::Notes,
         tree::{Object, Tree},
     },
@@ -55,8 +52,8 @@ pub(super) struct Head {
 pub(super) fn write_head(
     request: &Request,
     target: &Target,
-    tools: &[Tree],
-    drafts: &[Draft],
+    tools: &[ToolSpec],
+    thread: &Thread,
     notes: &mut Notes,
 ) -> Head {
     let mut fields = Object::default();
@@ -74,9 +71,9 @@ pub(super) fn write_head(
         ("tool_choice", request.tool_choice.is_some()),
     ];
     for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
-        drop_parameter(name, notes);
+        notes.drop_parameter(name);
     }
-    let left_out = write_thinking(request, drafts, &mut fields, notes);
+    let left_out = write_thinking(request, thread, &mut fields, notes);
     Head { fields, left_out }
 }
 
@@ -84,43 +81,21 @@ pub(super) fn write_head(
 /// has to be left out.
 fn write_thinking(
     request: &Request,
-    drafts: &[Draft],
+    thread: &Thread,
     fields: &mut Object,
     notes: &mut Notes,
 ) -> Option<&'static str> {
     if !params::thinks_manually(&request.extra) {
         return None;
     }
-    if loop_has_no_reasoning(drafts) {
-        drop_parameter("thinking", notes);
+    if loop_has_no_reasoning(thread, KINDS) {
+        notes.drop_parameter("thinking");
         return Some("thinking");
     }
     let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
     if forces && fields.get("tool_choice").is_some() {
-        drop_parameter("tool_choice", notes);
+        notes.drop_parameter("tool_choice");
         fields.set("tool_choice", Object::typed("auto"));
     }
     None
-}
-
-fn drop_parameter(name: &str, notes: &mut Notes) {
-    notes.note(Change::ParameterDropped { name: name.into() });
-}
-
-/// Whether the thread ends in results of a tool loop that has no reasoning. The provider demands
-/// that such a loop begins with some. Where reasoning stands in it, but not at its beginning, the
-/// request is left as it is: without thinking that reasoning would be refused.
-fn loop_has_no_reasoning(drafts: &[Draft]) -> bool {
-    let spoken: Vec<&Draft> = drafts.iter().filter(|draft| draft.role != Role::System).collect();
-    let is_result = |draft: &&Draft| draft.blocks.iter().any(Block::is_result);
-    let is_loop = |turn: &&[&Draft]| {
-        turn.iter().any(|draft| draft.role == Role::Assistant) || turn.iter().any(is_result)
-    };
-    // The provider takes neighbours of one role for one turn.
-    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
-    if !turns.next().is_some_and(|last| last.iter().any(is_result)) {
-        return false;
-    }
-    let mut answers = turns.take_while(is_loop).flatten().peekable();
-    answers.peek().is_some() && !answers.any(|draft| draft.blocks.iter().any(Block::is_reasoning))
 }

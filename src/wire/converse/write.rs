@@ -87,7 +87,7 @@ impl Writer<'_> {
             ContentBlock::Thinking(thinking) => self.thinking(message, thinking),
             ContentBlock::RedactedThinking(redacted) => {
                 let fault = foreign::reasoning_fault(message, self.target);
-                check_reasoning(fault, &redacted.extra, &mut self.notes)?;
+                check_reasoning(fault, &redacted.extra, &mut self.notes).ok()?;
                 let inner = Object::default().with("redactedContent", redacted.data.clone());
                 Some(self.finish("reasoningContent", inner, &redacted.extra))
             }
@@ -190,7 +190,7 @@ impl Writer<'_> {
         let signature = thinking.signature.clone();
         let is_signed = signature.as_ref().is_some_and(|signature| !signature.is_empty());
         let fault = fault.or_else(|| if is_signed { None } else { unsigned() });
-        check_reasoning(fault, &thinking.extra, &mut self.notes)?;
+        check_reasoning(fault, &thinking.extra, &mut self.notes).ok()?;
         let mut parts = Object::default().with("text", thinking.text.clone());
         parts.set_some("signature", signature);
         parts.extend_unset(forms::reopen(thinking.extra.get(NAME, "reasoningText")));
@@ -230,7 +230,8 @@ impl Writer<'_> {
     }
 
     fn server_tool_use(&mut self, call: &ServerToolUse) -> Option<Tree> {
-        check_server_call(&self.foreign_calls, "server_tool_use", &call.id, &mut self.notes)?;
+        check_server_call(&self.foreign_calls, "server_tool_use", &call.id, &mut self.notes)
+            .ok()?;
         let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
         let inner = Object::default()
             .with("toolUseId", self.names.id(&call.id))
@@ -246,7 +247,8 @@ impl Writer<'_> {
             "server_tool_result",
             &result.tool_use_id,
             &mut self.notes,
-        )?;
+        )
+        .ok()?;
         let mut inner = Object::default()
             .with("toolUseId", self.names.id(&result.tool_use_id))
             .with("content", result.content.clone());
