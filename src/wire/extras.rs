@@ -122,6 +122,12 @@ pub(super) fn without_forms(extra: &Extra) -> Extra {
     Extra::new(extra.codec().unwrap_or_default(), fields)
 }
 
+/// Returns the extra fields of this codec but for one.
+pub(super) fn without(codec: &'static str, extra: &Extra, key: &str) -> Extra {
+    let fields = extra.of(codec).filter(|(name, _)| *name != key);
+    Extra::new(codec, fields.map(|(name, json)| (name, json.clone())))
+}
+
 /// Returns the object that this JSON is, to be changed; an empty one for other JSON.
 pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str())).as_ref().map(object).unwrap_or_default()

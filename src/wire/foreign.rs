@@ -4,11 +4,8 @@ use std::collections::HashSet;
 
 use super::{
     contract::Change,
-    extras,
-    fields::Fields,
     normal::{Fitted, Gone},
     notes::Notes,
-    tree::Tree,
 };
 use crate::message::{ContentBlock, Extra, Message, Opaque, Text};
 
@@ -65,19 +62,6 @@ pub(super) fn check_opaque(opaque: &Opaque, notes: &mut Notes) -> Fitted {
         return Ok(None);
     }
     Err(notes.leave_out("opaque", "only another provider understands it"))
-}
-
-/// Returns an opaque block of this provider as it came: as an object where it is one, so that the
-/// rules over several blocks can look into it.
-pub(super) fn write_opaque(opaque: &Opaque, notes: &mut Notes) -> Option<Tree> {
-    if opaque.codec != notes.codec() {
-        notes.drop_block("opaque", "only another provider understands it");
-        return None;
-    }
-    Some(match Fields::parse(opaque.value.as_str()) {
-        Some(fields) => extras::object(&fields).into(),
-        None => opaque.value.clone().into(),
-    })
 }
 
 /// Whether something that its codec tagged, or the provider of its message, is another's.

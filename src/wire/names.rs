@@ -126,6 +126,11 @@ impl Renamed {
         Self(renamed)
     }
 
+    /// Whether every name is written as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The name in the form in which it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
         self.0.get(name).unwrap_or(name).clone()

@@ -3,16 +3,18 @@
 //! The rules here work on messages, not on JSON. A dialect says with [`Kinds`] and [`Ending`] what
 //! differs, and with a function what becomes of each block.
 
+use std::collections::HashMap;
+
 use super::{
     contract::Change,
     extras::without_forms,
-    notes::{BEGIN, CONTINUE, Notes},
+    notes::{BEGIN, CONTINUE, Notes, is_form},
     texts::wire_text,
 };
 use crate::message::{
-    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Message, RedactedThinking,
-    Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text, TextBlock, Thinking,
-    ToolResult, ToolSpec, ToolUse,
+    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
+    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
+    TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
 };
 
 /// The messages that are written, each with its index in the request.
@@ -172,6 +174,51 @@ fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) 
     if let Some((_, message)) = turn.get_mut(index).filter(|_| !late.is_empty()) {
         message.make_mut().content.splice(place..place, late);
     }
+}
+
+/// Merges neighbours of one role. Of fields that clash the first stays.
+pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
+    if thread.windows(2).all(|pair| !matches!(pair, [(_, a), (_, b)] if a.role == b.role)) {
+        return;
+    }
+    let mut merged: Thread = Vec::with_capacity(thread.len());
+    for turn in thread.chunk_by(|(_, left), (_, right)| left.role == right.role) {
+        let Some((first, rest)) = turn.split_first() else { continue };
+        let (at, mut message) = first.clone();
+        let mut fields: Vec<(Text, Json)> = own(&message);
+        let mut known: HashMap<Text, Json> = fields.iter().cloned().collect();
+        for (at, other) in rest {
+            notes.turn_to(*at);
+            notes.note(Change::Merged);
+            let mut clashes = Vec::new();
+            for (key, value) in own(other).into_iter().filter(|(key, _)| !is_form(key)) {
+                match known.get(&key) {
+                    None => {
+                        known.insert(key.clone(), value.clone());
+                        fields.push((key, value));
+                    }
+                    Some(kept) if *kept == value => {}
+                    Some(_) => clashes.push(key),
+                }
+            }
+            if !clashes.is_empty() {
+                let codec = notes.codec().into();
+                notes.note(Change::FieldsDropped { codec, fields: clashes });
+            }
+        }
+        if !rest.is_empty() {
+            let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
+            message = message.with_content(content.collect());
+            message.make_mut().extra = Extra::new(notes.codec(), fields);
+        }
+        merged.push((at, message));
+    }
+    *thread = merged;
+}
+
+/// The extra fields of a message.
+fn own(message: &Message) -> Vec<(Text, Json)> {
+    message.extra.fields().map(|(key, json)| (key.into(), json.clone())).collect()
 }
 
 /// What decides about the end of a body.
