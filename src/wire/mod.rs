@@ -43,6 +43,7 @@ mod openai_responses;
 mod overflow;
 mod raw;
 mod retry_after;
+mod rules;
 mod scan;
 mod schemas;
 mod server;

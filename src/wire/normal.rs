@@ -76,28 +76,6 @@ pub(super) fn own_message_fields(message: &mut Message, notes: &mut Notes) {
     }
 }
 
-/// Returns the system prompt as this rule makes it, without blank texts.
-pub(super) fn fit_system(
-    system: &[Message],
-    notes: &mut Notes,
-    mut rule: impl FnMut(&ContentBlock, &mut Notes) -> Fitted,
-) -> Vec<Message> {
-    let mut fitted = system.to_vec();
-    for message in &mut fitted {
-        own_message_fields(message, notes);
-        let changed = fit(&message.content, |block| {
-            if block.as_text().is_some_and(|text| text.is_blank()) {
-                return Err(notes.leave_out(block.kind(), "blank text"));
-            }
-            rule(block, notes)
-        });
-        if let Some(content) = changed {
-            *message = message.with_content(content);
-        }
-    }
-    fitted
-}
-
 /// Returns the tools that have a schema of their input, or are this provider's own.
 pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> {
     let mut fitted = Vec::with_capacity(tools.len());

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use super::{
     cache::Parts,
     forms::{self, NAME},
-    normal::{KINDS, Rules, system_block},
     params,
-    target::{self, Head, Target},
+    target::{self, Head, KINDS, Target},
     write,
 };
 use crate::{
@@ -51,11 +50,11 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         prefill,
         thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
     };
+    let rules = target::rules(&target, foreign_calls);
     notes.turn_to(None);
-    let mut system = normal::fit_system(&request.system, &mut notes, system_block);
+    let mut system = rules.system(&request.system, &mut notes);
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
-    let mut rules = Rules { target: &target, foreign_calls, notes: &mut notes };
-    let mut thread = rules.thread(messages);
+    let mut thread = rules.thread(messages, &mut notes);
     normal::results_first(&mut thread, KINDS, &mut notes);
     normal::end_well(&mut thread, &ending, KINDS, &mut notes);
     normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);

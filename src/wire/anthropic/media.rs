@@ -6,16 +6,10 @@ use crate::{
     wire::{
         fields::Fields,
         raw::Raw,
+        rules::Medium,
         tree::{Object, Tree},
     },
 };
-
-/// What a source is the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
-    Image,
-    Document,
-}
 
 /// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
 /// no object.
@@ -35,7 +29,7 @@ pub(super) fn fit(
     medium: Medium,
     is_foreign: bool,
 ) -> Result<Option<MediaSource>, &'static str> {
-    let base64 = |media_type: &str, data: Text| match medium.read(media_type) {
+    let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
         Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
         None => Err("this provider does not read its media type"),
     };
@@ -92,29 +86,31 @@ fn data_uri(uri: &str) -> Option<(&str, &str)> {
 /// Whether a source is written without a change.
 fn is_exact(source: &MediaSource, medium: Medium) -> bool {
     match source {
-        MediaSource::Base64 { media_type, .. } => medium.read(media_type) == Some(media_type),
+        MediaSource::Base64 { media_type, .. } => {
+            self::media_type(medium, media_type) == Some(media_type)
+        }
         MediaSource::Url { url } => is_fetched(url),
         MediaSource::Text { media_type, .. } => medium == Medium::Document && *media_type == PLAIN,
         MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
     }
 }
 
-/// Every text is plain text here.
+/// Whether the wire form says less than the source: every text is plain text here.
+pub(super) fn is_flattened(source: &MediaSource) -> bool {
+    matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
+}
+
 const PLAIN: &str = "text/plain";
 
-impl Medium {
-    /// The name by which the provider reads a media type; `None` if it does not.
-    fn read(self, media_type: &str) -> Option<&'static str> {
-        const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-        let known: &[&str] = match self {
-            Self::Image if media_type.eq_ignore_ascii_case("image/jpg") => {
-                return Some("image/jpeg");
-            }
-            Self::Image => &IMAGES,
-            Self::Document => &["application/pdf"],
-        };
-        known.iter().find(|known| known.eq_ignore_ascii_case(media_type)).copied()
-    }
+/// The name by which the provider reads a media type; `None` if it does not.
+fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
+    const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    let known: &[&str] = match medium {
+        Medium::Image if name.eq_ignore_ascii_case("image/jpg") => return Some("image/jpeg"),
+        Medium::Image => &IMAGES,
+        Medium::Document => &["application/pdf"],
+    };
+    known.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
 }
 
 /// Reads a source that [`write`] gives back exactly.

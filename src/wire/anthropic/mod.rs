@@ -10,7 +10,7 @@
 //! | events of a stream to response | `stream`, `stream_block` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
-//! | what is legal: blocks and messages; cache marks; what depends on the model | `normal`, `cache`, `target` |
+//! | what is legal: what depends on the model; cache marks | `target`, `cache` |
 //! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
@@ -21,7 +21,6 @@ mod decode;
 mod encode;
 mod forms;
 mod media;
-mod normal;
 mod params;
 mod response;
 mod stream;

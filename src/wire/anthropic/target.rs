@@ -1,12 +1,18 @@
 //! Where a body goes, and the parameters that depend on it.
 
-use super::{forms::NAME, normal::KINDS, params};
+use std::collections::HashSet;
+
+use super::{
+    forms::{self, NAME},
+    media, params,
+};
 use crate::{
-    message::{Json, Request, ToolChoice, ToolSpec},
+    message::{ContentBlock, Json, Request, Text, ToolChoice, ToolSpec},
     wire::{
         contract::{Change, EncodeOptions, ModelTraits},
-        normal::{Thread, loop_has_no_reasoning},
+        normal::{Kinds, Thread, loop_has_no_reasoning},
         notes::Notes,
+        rules::Rules,
         tree::{Object, Tree},
     },
 };
@@ -38,6 +44,29 @@ impl Target {
             is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
             traits: options.traits,
         }
+    }
+}
+
+pub(super) const KINDS: Kinds = Kinds {
+    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
+    is_reasoning: ContentBlock::is_reasoning,
+    follows: |_| false,
+};
+
+/// The rules for a thread that goes to a model.
+pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
+    Rules {
+        kinds: KINDS,
+        source: media::fit,
+        is_flattened: media::is_flattened,
+        text: |_, _, _| None,
+        result: |_, _, _| false,
+        traits: target.traits,
+        inner_system: target.is_same.then_some(forms::ROLE),
+        takes_pictures_back: false,
+        takes_unsigned_back: false,
+        takes_status: true,
+        foreign_calls,
     }
 }
 

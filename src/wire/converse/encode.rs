@@ -6,7 +6,7 @@ use super::{
     cache::{Parts, is_point_tool},
     forms::{self, NAME},
     names::{IDS, rewrite_titles},
-    normal::{KINDS, Rules, only_results, system_block, text_beside_documents},
+    normal::{KINDS, only_results, rules, text_beside_documents},
     params::{self, Forced, MODEL_FIELDS, THINKING},
     target::{Family, MODEL, Target, own_model},
     write,
@@ -33,12 +33,12 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
     let foreign_calls = foreign::server_calls(NAME, &messages, |_| true);
+    let rules = rules(&target, foreign_calls);
     notes.turn_to(None);
-    let mut system = normal::fit_system(&request.system, &mut notes, system_block);
+    let mut system = rules.system(&request.system, &mut notes);
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
     declare_called(&mut tools, &messages, &mut notes);
-    let mut rules = Rules { target: &target, foreign_calls, notes: &mut notes };
-    let mut thread = rules.thread(messages);
+    let mut thread = rules.thread(messages, &mut notes);
     normal::results_first(&mut thread, KINDS, &mut notes);
     only_results(&mut thread, &target, &mut notes);
     normal::merge_neighbours(&mut thread, &mut notes);

@@ -6,16 +6,10 @@ use crate::{
     wire::{
         fields::{self, Fields},
         raw::Raw,
+        rules::Medium,
         tree::{Object, Tree},
     },
 };
-
-/// What a source is the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
-    Image,
-    Document,
-}
 
 /// The provider's names of formats, with the media types that they stand for.
 const IMAGES: [(&str, &str); 4] =
@@ -121,6 +115,7 @@ fn read_known(
 pub(super) fn fit(
     source: &MediaSource,
     medium: Medium,
+    _is_foreign: bool,
 ) -> Result<Option<MediaSource>, &'static str> {
     let base64 = |media_type: &str, data: Text| {
         let format = medium.format(media_type).ok_or(UNREAD)?;
@@ -228,7 +223,7 @@ mod tests {
                 let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
                 let source = read(&mut fields, medium, &mut forms).unwrap();
                 let extra = forms.into_extra(&fields);
-                assert_eq!(fit(&source, medium), Ok(None));
+                assert_eq!(fit(&source, medium, false), Ok(None));
                 let mut written = write(&source, &extra);
                 forms::add_rest(&mut written, extra.of(NAME));
                 let written = Tree::from(written).into_json().to_value().unwrap();
@@ -242,7 +237,7 @@ mod tests {
     fn addresses_are_read_from_the_store_only() {
         let write = |url: &str| {
             let source = MediaSource::Url { url: url.into() };
-            let fitted = fit(&source, Medium::Image)?.unwrap_or(source);
+            let fitted = fit(&source, Medium::Image, false)?.unwrap_or(source);
             let written = super::write(&fitted, &Extra::default());
             Ok::<_, &str>(Tree::from(written).into_json().to_string())
         };

@@ -5,21 +5,19 @@ use std::collections::HashSet;
 use super::{
     blocks::{self, CACHE_POINT},
     forms::{self, NAME},
-    media::{self, Medium, WRAPS},
+    media::{self, WRAPS},
     target::Target,
 };
 use crate::{
-    message::{
-        ContentBlock, Document, Image, Message, Role, Text, TextBlock, Thinking, ToolResult,
-    },
+    message::{ContentBlock, Role, Text, TextBlock, ToolResult},
     wire::{
         contract::Change,
         extras::without,
         fields::Fields,
-        foreign::{check_opaque, check_reasoning, check_server_call},
-        normal::{Fitted, Kinds, Thread, as_user, extra_mut, fit, own_fields, own_message_fields},
-        notes::{Notes, with_object},
+        normal::{Kinds, Thread, extra_mut},
+        notes::Notes,
         raw::Raw,
+        rules::Rules,
         texts::wire_text,
     },
 };
@@ -60,201 +58,40 @@ pub(super) fn is_point(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Opaque(_)) && key(block) == Some(CACHE_POINT)
 }
 
-/// The rules for the blocks of a thread.
-#[derive(Debug)]
-pub(super) struct Rules<'a> {
-    pub(super) target: &'a Target,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
-    pub(super) notes: &'a mut Notes,
-}
-
-impl Rules<'_> {
-    /// Returns the messages as the provider takes them. Those of which nothing is left are left out.
-    pub(super) fn thread(&mut self, messages: Thread) -> Thread {
-        let mut thread: Thread = Vec::with_capacity(messages.len());
-        for (at, message) in messages {
-            self.notes.turn_to(at);
-            let before = thread.last().map(|(_, last)| last.role);
-            let stays = message.role != Role::System || self.may_stay(&message, before);
-            let message = if stays { self.message(message) } else { as_user(&message, self.notes) };
-            // Cache points alone say nothing.
-            let points = message.content.len();
-            if !message.content.iter().all(is_point) {
-                thread.push((at, message));
-            } else if points > 0 {
-                self.notes.note(Change::CacheMarksDropped { count: points });
-            }
-        }
-        thread
-    }
-
-    /// Whether a system message may stay within the thread: the model accepts those behind a user
-    /// turn, or the body goes back to the model that accepted this one.
-    fn may_stay(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = message.extra.get(NAME, forms::ROLE).is_some();
-        let behind_user = matches!(before, Some(Role::User | Role::System));
-        (self.target.is_same && came_so) || (self.target.traits.accepts_inner_system && behind_user)
-    }
-
-    fn message(&mut self, mut message: Message) -> Message {
-        let changed = fit(&message.content, |block| match message.role {
-            Role::System => system_block(block, self.notes),
-            Role::User | Role::Assistant => {
-                let fitted = self.block(&message, block)?;
-                Ok(own_fields(block, fitted, self.notes))
-            }
-        });
-        if let Some(content) = changed {
-            message = message.with_content(content);
-        }
-        own_message_fields(&mut message, self.notes);
-        message
-    }
-
-    fn block(&mut self, message: &Message, block: &ContentBlock) -> Fitted {
-        match block {
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => Ok(unwrapped(message.role, block, self.notes)),
-            // Models that paint answer with pictures, so those of this provider go back.
-            ContentBlock::Image(image) if message.role == Role::User || is_own(message) => {
-                self.image(image)
-            }
-            ContentBlock::Document(document) if message.role == Role::User => {
-                self.document(document)
-            }
-            ContentBlock::Image(_) | ContentBlock::Document(_) => {
-                Err(self.notes.leave_out(block.kind(), "only users send it"))
-            }
-            ContentBlock::Thinking(thinking) => self.thinking(message, thinking),
-            ContentBlock::RedactedThinking(redacted) => {
-                check_reasoning(self.reasoning_fault(message), &redacted.extra, self.notes)?;
-                Ok(None)
-            }
-            ContentBlock::ToolUse(call) => {
-                Ok(with_object(call, self.notes).map(ContentBlock::ToolUse))
-            }
-            ContentBlock::ToolResult(result) => Ok(self.result(result)),
-            ContentBlock::ServerToolUse(call) => {
-                check_server_call(&self.foreign_calls, block.kind(), &call.id, self.notes)?;
-                Ok(None)
-            }
-            ContentBlock::ServerToolResult(result) => {
-                let id = &result.tool_use_id;
-                check_server_call(&self.foreign_calls, block.kind(), id, self.notes)?;
-                Ok(None)
-            }
-            ContentBlock::Opaque(opaque) => check_opaque(opaque, self.notes),
-        }
-    }
-
-    /// What becomes of a block of a tool result.
-    fn nested(&mut self, block: &ContentBlock) -> Fitted {
-        match block {
-            ContentBlock::Text(text) if text.text.is_blank() => {
-                Err(self.notes.leave_out(block.kind(), "blank text"))
-            }
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => Ok(unwrapped(Role::User, block, self.notes)),
-            ContentBlock::Image(image) => self.image(image),
-            ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Opaque(opaque) => check_opaque(opaque, self.notes),
-            ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ToolUse(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_) => {
-                Err(self.notes.leave_out(block.kind(), "a tool result cannot hold it"))
-            }
-        }
-    }
-
-    fn result(&mut self, result: &ToolResult) -> Option<ContentBlock> {
-        let mut content = fit(&result.content, |block| {
-            let fitted = self.nested(block)?;
-            Ok(own_fields(block, fitted, self.notes))
-        });
-        let came_empty =
-            result.content.is_empty() && result.extra.get(NAME, forms::CONTENT).is_some();
-        if content.as_ref().unwrap_or(&result.content).is_empty() && !came_empty {
-            self.notes.note(Change::TextInserted);
-            content = Some(vec![ContentBlock::text(NOTHING)]);
-        }
-        let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
-        let loses_status = has_status && !self.target.accepts_status();
-        if content.is_none() && !loses_status {
-            return None;
-        }
-        let mut result = result.clone();
-        result.content = content.unwrap_or(result.content);
-        if loses_status {
-            drop_field("status", self.notes);
-            result.is_error = false;
-            result.extra = without(NAME, &result.extra, forms::STATUS);
-        }
-        Some(result.into())
-    }
-
-    fn image(&mut self, image: &Image) -> Fitted {
-        let source = media::fit(&image.source, Medium::Image);
-        let source = source.map_err(|reason| self.notes.leave_out("image", reason))?;
-        Ok(source.map(|source| Image { source, ..image.clone() }.into()))
-    }
-
-    fn document(&mut self, document: &Document) -> Fitted {
-        let source = media::fit(&document.source, Medium::Document);
-        let source = source.map_err(|reason| self.notes.leave_out("document", reason))?;
-        if media::is_flattened(&document.source) {
-            self.notes.note(Change::BlockAsText { kind: "document".into() });
-        }
-        Ok(source.map(|source| Document { source, ..document.clone() }.into()))
-    }
-
-    fn thinking(&mut self, message: &Message, thinking: &Thinking) -> Fitted {
-        let is_signed = thinking.signature.as_ref().is_some_and(|it| !it.is_empty());
-        // Models of some families sign nothing, so what came from here goes back.
-        let may_lack = is_own(message) && !self.target.signs_reasoning();
-        let unsigned = (!is_signed && !may_lack).then_some("it is not signed");
-        let fault = self.reasoning_fault(message).or(unsigned);
-        check_reasoning(fault, &thinking.extra, self.notes)?;
-        Ok(None)
-    }
-
-    /// Why the reasoning of a message would be refused, if it would.
-    fn reasoning_fault(&self, message: &Message) -> Option<&'static str> {
-        if message.origin.is_some() && !is_own(message) {
-            return Some("another provider signed it");
-        }
-        if message.role != Role::Assistant {
-            return Some("only the model thinks");
-        }
-        let bound = self.target.traits.binds_reasoning && message.prefix_rewritten;
-        bound.then_some("what it was thought on was rewritten")
+/// The rules for a thread that goes to a model.
+pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
+    Rules {
+        kinds: KINDS,
+        source: media::fit,
+        is_flattened: media::is_flattened,
+        text: unwrapped,
+        result: fit_result,
+        traits: target.traits,
+        inner_system: target.is_same.then_some(forms::ROLE),
+        takes_pictures_back: true,
+        takes_unsigned_back: !target.signs_reasoning(),
+        takes_status: target.accepts_status(),
+        foreign_calls,
     }
 }
 
-/// What becomes of a block of a system message, which holds text and what only this provider knows.
-pub(super) fn system_block(block: &ContentBlock, notes: &mut Notes) -> Fitted {
-    if let ContentBlock::Opaque(opaque) = block {
-        return check_opaque(opaque, notes);
+/// Puts a text into a result of which nothing is left, and takes its status away where the model
+/// takes none. Returns whether that changed anything.
+fn fit_result(rules: &Rules, result: &mut ToolResult, notes: &mut Notes) -> bool {
+    let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
+    let is_empty = result.content.is_empty() && !came_empty;
+    if is_empty {
+        notes.note(Change::TextInserted);
+        result.content.push(ContentBlock::text(NOTHING));
     }
-    if wire_text(Role::System, block).is_none() {
-        return Err(notes.leave_out(block.kind(), "a system message is text"));
+    let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
+    let loses_status = has_status && !rules.takes_status;
+    if loses_status {
+        drop_field("status", notes);
+        result.is_error = false;
+        result.extra = without(NAME, &result.extra, forms::STATUS);
     }
-    let fitted = unwrapped(Role::System, block, notes);
-    Ok(own_fields(block, fitted, notes))
-}
-
-/// Whether this provider made the message.
-fn is_own(message: &Message) -> bool {
-    message.origin.as_ref().is_some_and(|origin| origin.provider == NAME)
+    is_empty || loses_status
 }
 
 /// Takes the citations or the guard of a text away that says something else than it came with.
