@@ -39,6 +39,7 @@ mod normal;
 mod notes;
 mod openai;
 mod openai_chat;
+mod openai_content;
 mod openai_responses;
 mod overflow;
 mod raw;

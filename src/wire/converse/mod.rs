@@ -32,7 +32,7 @@ mod target;
 mod write;
 
 use super::{
-    assembly::Once,
+    assembly::Builder,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -180,6 +180,6 @@ impl WireFormat for BedrockConverse {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::<Once<events::Builder>>::default()
+        Box::new(Builder::new(events::Response::default(), response::turn))
     }
 }
