@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     contract::Change,
-    normal::{Fitted, Gone},
-    notes::Notes,
+    notes::{Fitted, Gone, Notes},
 };
 use crate::message::{ContentBlock, Extra, Message, Opaque, Text};
 

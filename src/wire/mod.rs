@@ -24,6 +24,7 @@
 
 mod anthropic;
 mod assembly;
+mod cache;
 mod classify;
 mod contract;
 mod converse;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{
     contract::Change,
     extras::without_forms,
-    notes::{BEGIN, CONTINUE, Notes, is_form},
+    notes::{BEGIN, CONTINUE, Fitted, Notes, is_form},
     texts::wire_text,
 };
 use crate::message::{
@@ -20,20 +20,11 @@ use crate::message::{
 /// The messages that are written, each with its index in the request.
 pub(super) type Thread = Vec<(usize, Message)>;
 
-/// A block that is left out, which was noted.
-#[derive(Debug)]
-pub(super) struct Gone;
-
-/// What a rule makes of a block: nothing where the block stays as it is.
-pub(super) type Fitted = Result<Option<ContentBlock>, Gone>;
-
 /// What a dialect takes for what.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kinds {
     pub(super) is_result: fn(&ContentBlock) -> bool,
     pub(super) is_reasoning: fn(&ContentBlock) -> bool,
-    /// Whether a block belongs to the one before it, and says nothing itself.
-    pub(super) follows: fn(&ContentBlock) -> bool,
 }
 
 /// Applies a rule to the blocks of a content. `None` if all of them stay.
@@ -123,10 +114,9 @@ pub(super) fn results_first(thread: &mut Thread, kinds: Kinds, notes: &mut Notes
 }
 
 fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) {
-    let is_other = |block: &ContentBlock| !(kinds.is_result)(block) && !(kinds.follows)(block);
     // The first block of the turn that is no result: late results go before it.
     let first_other = turn.iter().enumerate().find_map(|(index, (_, message))| {
-        Some((index, message.content.iter().position(is_other)?))
+        Some((index, message.content.iter().position(|block| !(kinds.is_result)(block))?))
     });
     let Some((index, place)) = first_other else { return };
     let mut late = Vec::new();
@@ -136,18 +126,15 @@ fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) 
             continue;
         }
         notes.turn_to(*at);
-        let mut others = message.content.clone();
-        let mut is_late = false;
-        for block in others.split_off(from) {
-            if !(kinds.follows)(&block) {
-                is_late = (kinds.is_result)(&block);
-                if is_late {
-                    notes.moved(block.kind(), "results come first in the turn that answers");
-                }
-            }
-            if is_late { late.push(block) } else { others.push(block) }
+        let mut stays = message.content.clone();
+        let (results, others): (Vec<_>, Vec<_>) =
+            stays.split_off(from).into_iter().partition(kinds.is_result);
+        for result in &results {
+            notes.moved(result.kind(), "results come first in the turn that answers");
         }
-        *message = message.with_content(others);
+        late.extend(results);
+        stays.extend(others);
+        *message = message.with_content(stays);
     }
     if let Some((_, message)) = turn.get_mut(index).filter(|_| !late.is_empty()) {
         message.make_mut().content.splice(place..place, late);
@@ -245,10 +232,6 @@ fn drop_last_reasoning(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
             }
             !(kinds.is_reasoning)(block)
         });
-        if content.iter().all(kinds.follows) && !content.is_empty() {
-            notes.note(Change::CacheMarksDropped { count: content.len() });
-            content.clear();
-        }
         *message = message.with_content(content);
     }
     thread.retain(|(_, message)| !message.content.is_empty());
@@ -308,47 +291,6 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
 }
 
-/// A mark for the provider's cache, or a wish for one.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CacheMark<P> {
-    pub(super) place: P,
-    /// Whether it was not read, but is asked for.
-    pub(super) is_wish: bool,
-    /// Whether what is marked stays in the cache for an hour, and not for five minutes.
-    pub(super) is_long: bool,
-}
-
-/// How many marks a body may carry.
-const MAX_MARKS: usize = 4;
-
-/// Orders marks and wishes, and returns the places of those that have to go, the earliest ones.
-/// Wishes stay. They live as long as the longest mark behind them: the provider refuses a mark that
-/// lives longer than one before it.
-pub(super) fn settle_marks<P: Ord + Copy>(
-    marks: &mut Vec<CacheMark<P>>,
-    notes: &mut Notes,
-) -> Vec<P> {
-    marks.sort_by_key(|mark| mark.place);
-    let mut excess = marks.len().saturating_sub(MAX_MARKS);
-    if excess > 0 {
-        notes.turn_to(None);
-        notes.note(Change::CacheMarksDropped { count: excess });
-    }
-    let mut dropped = Vec::new();
-    marks.retain(|mark| {
-        let goes = excess > 0 && !mark.is_wish;
-        excess -= usize::from(goes);
-        dropped.extend(goes.then_some(mark.place));
-        !goes
-    });
-    let mut is_long = false;
-    for mark in marks.iter_mut().rev() {
-        is_long |= mark.is_long;
-        mark.is_long |= is_long && mark.is_wish;
-    }
-    dropped
-}
-
 /// The ids of the calls that a block makes or answers, to be written in another form.
 pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option<Text>) {
     for (_, message) in thread {
@@ -368,7 +310,6 @@ pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option
 
 macro_rules! field_of_kinds {
     ($name:ident, $name_mut:ident, $field:ident: $of:ty, $($with:pat_param)|+, else $($without:pat_param)|+) => {
-        #[allow(dead_code, reason = "some fields are only read")]
         pub(super) fn $name(block: &ContentBlock) -> Option<&$of> {
             match block { $($with)|+ => Some($field), $($without)|+ => None }
         }

@@ -2,13 +2,12 @@
 
 use super::{
     contract::{Adjustment, Change},
-    normal::Gone,
     texts,
     tree::{Object, Tree},
 };
 use crate::{
     compact::legality::{self, Repair},
-    message::{Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
+    message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
 };
 
 /// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
@@ -95,6 +94,13 @@ pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> 
     };
     Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
 }
+
+/// A block that is left out, which was noted.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What a rule makes of a block: nothing where the block stays as it is.
+pub(super) type Fitted = Result<Option<ContentBlock>, Gone>;
 
 /// The changes made so far, and the message at work.
 #[derive(Debug)]

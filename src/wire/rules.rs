@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use super::{
     contract::{Change, ModelTraits},
     foreign::{check_opaque, check_reasoning, check_server_call},
-    normal::{Fitted, Kinds, Thread, as_user, fit, own_fields, own_message_fields},
-    notes::{Notes, with_object},
+    normal::{Thread, as_user, fit, own_fields, own_message_fields},
+    notes::{Fitted, Notes, with_object},
     texts::wire_text,
 };
 use crate::message::{
@@ -29,7 +29,6 @@ pub(super) type FitSource =
 /// The rules of a provider for a thread.
 #[derive(Debug)]
 pub(super) struct Rules {
-    pub(super) kinds: Kinds,
     pub(super) source: FitSource,
     /// Whether the text of a document becomes plain text.
     pub(super) is_flattened: fn(&MediaSource) -> bool,
@@ -60,12 +59,7 @@ impl Rules {
             let stays = message.role != Role::System || self.may_stay(&message, before, notes);
             let message =
                 if stays { self.message(message, notes) } else { as_user(&message, notes) };
-            let count = message.content.len();
-            if !message.content.iter().all(self.kinds.follows) {
-                thread.push((at, message));
-            } else if count > 0 {
-                notes.note(Change::CacheMarksDropped { count });
-            }
+            thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
         }
         thread
     }
@@ -241,4 +235,14 @@ impl Rules {
 /// Whether the provider of this codec made a message.
 fn is_made_by(message: &Message, codec: &str) -> bool {
     message.origin.as_ref().is_some_and(|origin| origin.provider == codec)
+}
+
+/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
+pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = uri.split_once(':')?;
+    let (head, data) = rest.split_once(',')?;
+    let (kind, coding) = head.rsplit_once(';')?;
+    let media_type = kind.split(';').next()?.trim();
+    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
+    is_data.then_some((media_type, data))
 }

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::{
-    cache::Parts,
     forms::{self, NAME},
     params,
     target::{self, Head, KINDS, Target},
@@ -12,6 +11,7 @@ use super::{
 use crate::{
     message::{ContentBlock, Message, Request, StopReason, Text, ToolSpec},
     wire::{
+        cache::Parts,
         contract::{EncodeOptions, Encoded},
         fields::Fields,
         foreign,
@@ -58,7 +58,9 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     normal::results_first(&mut thread, KINDS, &mut notes);
     normal::end_well(&mut thread, &ending, KINDS, &mut notes);
     normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
-    Parts { tools: &mut tools, system: &mut system, thread: &mut thread }
+    target::unmark_reasoning(&mut thread, &mut notes);
+    let rules = target::CACHE;
+    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
         .mark(request.cache, &mut notes);
     let head = target::write_head(request, &target, &tools, &thread, &mut notes);
     let body = assemble(request, head, (&system, &tools, &thread), &mut notes);

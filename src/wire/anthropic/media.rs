@@ -6,7 +6,7 @@ use crate::{
     wire::{
         fields::Fields,
         raw::Raw,
-        rules::Medium,
+        rules::{Medium, data_uri},
         tree::{Object, Tree},
     },
 };
@@ -71,16 +71,6 @@ pub(super) fn write(source: &MediaSource) -> Tree {
 /// Whether the provider fetches from an address.
 fn is_fetched(url: &str) -> bool {
     url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
-}
-
-/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
-fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let media_type = kind.split(';').next()?.trim();
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then_some((media_type, data))
 }
 
 /// Whether a source is written without a change.

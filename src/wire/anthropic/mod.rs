@@ -10,13 +10,12 @@
 //! | events of a stream to response | `stream`, `stream_block` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
-//! | what is legal: what depends on the model; cache marks | `target`, `cache` |
+//! | what is legal: what depends on the model | `target` |
 //! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
 mod blocks;
-mod cache;
 mod decode;
 mod encode;
 mod forms;

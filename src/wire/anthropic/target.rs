@@ -9,6 +9,7 @@ use super::{
 use crate::{
     message::{ContentBlock, Json, Request, Text, ToolChoice, ToolSpec},
     wire::{
+        cache,
         contract::{Change, EncodeOptions, ModelTraits},
         normal::{Kinds, Thread, loop_has_no_reasoning},
         notes::Notes,
@@ -50,13 +51,35 @@ impl Target {
 pub(super) const KINDS: Kinds = Kinds {
     is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
     is_reasoning: ContentBlock::is_reasoning,
-    follows: |_| false,
 };
+
+pub(super) const CACHE: cache::Rules = cache::Rules {
+    key: "cache_control",
+    kind: "ephemeral",
+    takes: |block| !block.is_reasoning() && !matches!(block, ContentBlock::Opaque(_)),
+    of_user: false,
+    marks: (true, true),
+};
+
+/// Takes cache marks off reasoning, where the provider refuses them.
+pub(super) fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
+        let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
+        let count = message.content.iter().filter(is_marked).count();
+        if count > 0 {
+            notes.turn_to(*at);
+            notes.note(Change::CacheMarksDropped { count });
+            let content = message.make_mut().content.iter_mut();
+            let reasoning = content.filter(|block| block.is_reasoning());
+            reasoning.for_each(|block| cache::set(block, NAME, CACHE.key, None));
+        }
+    }
+}
 
 /// The rules for a thread that goes to a model.
 pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
     Rules {
-        kinds: KINDS,
         source: media::fit,
         is_flattened: media::is_flattened,
         text: |_, _, _| None,

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    cache::{Parts, is_point_tool},
     forms::{self, NAME},
     names::{IDS, rewrite_titles},
-    normal::{KINDS, only_results, rules, text_beside_documents},
+    normal::{
+        KINDS, cache_rules, mark_points, mark_tools, only_results, rules, text_beside_documents,
+    },
     params::{self, Forced, MODEL_FIELDS, THINKING},
     target::{Family, MODEL, Target, own_model},
     write,
@@ -14,6 +15,7 @@ use super::{
 use crate::{
     message::{Json, Message, Request, Role, Text, ToolSpec},
     wire::{
+        cache::Parts,
         contract::{Change, EncodeOptions, Encoded},
         fields::Fields,
         foreign, names,
@@ -36,9 +38,17 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let rules = rules(&target, foreign_calls);
     notes.turn_to(None);
     let mut system = rules.system(&request.system, &mut notes);
+    let cache = cache_rules(&target);
+    system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
+    mark_tools(&mut tools, &mut notes);
     declare_called(&mut tools, &messages, &mut notes);
     let mut thread = rules.thread(messages, &mut notes);
+    for (at, message) in &mut thread {
+        notes.turn_to(*at);
+        mark_points(message, &cache, &mut notes);
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
     normal::results_first(&mut thread, KINDS, &mut notes);
     only_results(&mut thread, &target, &mut notes);
     normal::merge_neighbours(&mut thread, &mut notes);
@@ -52,26 +62,20 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     normal::end_well(&mut thread, &ending, KINDS, &mut notes);
     let may_begin = |_: &Message| target.may_begin_with_answer();
     normal::begin_with_user(&mut thread, end, may_begin, &mut notes);
-    Parts { tools: &mut tools, system: &mut system, thread: &mut thread }.mark(
-        request.cache,
-        &target,
-        &mut notes,
-    );
+    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
+        .mark(request.cache, &mut notes);
     let body = assemble(request, options, (&system, &tools, &thread), &mut notes);
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Where the thread calls tools and none is declared, declares those that it calls: the provider
-/// demands it. A cache point alone is no tool.
+/// demands it.
 fn declare_called(tools: &mut Vec<ToolSpec>, thread: &Thread, notes: &mut Notes) {
-    if !tools.iter().all(is_point_tool) {
+    if !tools.is_empty() {
         return;
     }
     let calls = thread.iter().flat_map(|(_, message)| message.tool_uses());
     let called: BTreeSet<&Text> = calls.map(|call| &call.name).collect();
-    if called.is_empty() {
-        tools.clear();
-    }
     for name in called {
         notes.note(Change::ToolDeclared { name: name.clone() });
         let schema = Tree::from(Object::typed("object")).into_json();
@@ -101,7 +105,7 @@ fn assemble(
     let messages = thread.iter().map(|(_, message)| write::message(message));
     body.set("messages", Tree::Array(messages.collect()));
     params::write(&mut body, request, notes);
-    let tools = tools.iter().map(write::tool).collect();
+    let tools = tools.iter().flat_map(write::tool).collect();
     params::write_tools(&mut body, request, tools, model_fields.forced, notes);
     let is_written = |key: &str| {
         matches!(key, "inferenceConfig" | "toolConfig")

@@ -6,7 +6,7 @@ use crate::{
     wire::{
         fields::{self, Fields},
         raw::Raw,
-        rules::Medium,
+        rules::{Medium, data_uri},
         tree::{Object, Tree},
     },
 };
@@ -176,15 +176,6 @@ const UNFETCHED: &str = "this provider reads no such address";
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. }
         if Medium::Document.format(media_type).is_none())
-}
-
-/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
-fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then(|| (kind.split(';').next().unwrap_or_default().trim(), data))
 }
 
 /// The keys of blocks that are a text with more around it.

@@ -17,7 +17,6 @@
 
 mod blobs;
 mod blocks;
-mod cache;
 mod decode;
 mod encode;
 mod events;

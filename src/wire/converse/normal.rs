@@ -9,8 +9,9 @@ use super::{
     target::Target,
 };
 use crate::{
-    message::{ContentBlock, Role, Text, TextBlock, ToolResult},
+    message::{ContentBlock, Json, Message, Role, Text, TextBlock, ToolResult, ToolSpec},
     wire::{
+        cache,
         contract::Change,
         extras::without,
         fields::Fields,
@@ -25,7 +26,6 @@ use crate::{
 pub(super) const KINDS: Kinds = Kinds {
     is_result: |block| key(block) == Some("toolResult"),
     is_reasoning: |block| key(block) == Some("reasoningContent"),
-    follows: is_point,
 };
 
 /// What a result says of which nothing is left: the provider refuses an empty text.
@@ -53,15 +53,79 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     }
 }
 
-/// Whether a block is a mark for the cache.
-pub(super) fn is_point(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Opaque(_)) && key(block) == Some(CACHE_POINT)
+/// The key under which something is marked for the cache. In a body a mark is a block of its own
+/// behind what it marks; here it belongs to that, so that both go the same ways.
+pub(super) const MARK: &str = "~cachePoint";
+
+/// The cache marks that a model takes. None may stand behind documents, films and reasoning.
+pub(super) fn cache_rules(target: &Target) -> cache::Rules {
+    let takes = |block: &ContentBlock| {
+        !matches!(key(block), Some("document" | "video" | "reasoningContent"))
+    };
+    cache::Rules { key: MARK, kind: "default", takes, of_user: true, marks: target.caches() }
+}
+
+/// The point that a block is, if it is one.
+fn point(block: &ContentBlock) -> Option<Json> {
+    let ContentBlock::Opaque(opaque) = block else { return None };
+    let mut fields = Fields::parse(opaque.value.as_str())?;
+    let is_point = blocks::key(&fields) == Some(CACHE_POINT);
+    fields.take_json(CACHE_POINT).filter(|_| is_point)
+}
+
+/// Turns the points of a message into marks on what stands before them. Those that stand where none
+/// may are left out.
+pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &mut Notes) {
+    if message.content.iter().all(|block| point(block).is_none()) {
+        return;
+    }
+    let mut content: Vec<ContentBlock> = Vec::with_capacity(message.content.len());
+    let mut dropped = 0;
+    for block in &message.content {
+        let Some(point) = point(block) else {
+            content.push(block.clone());
+            continue;
+        };
+        let is_free = |last: &&mut ContentBlock| cache::mark(last, NAME, MARK).is_none();
+        let last = content.last_mut().filter(|last| (rules.takes)(last));
+        match last.filter(is_free) {
+            Some(last) => cache::set(last, NAME, MARK, Some(point)),
+            None => dropped += 1,
+        }
+    }
+    note_dropped(dropped, notes);
+    *message = message.with_content(content);
+}
+
+/// Turns the points among the tools into marks on the tools before them.
+pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>, notes: &mut Notes) {
+    let mut marked: Vec<ToolSpec> = Vec::with_capacity(tools.len());
+    let mut dropped = 0;
+    for tool in tools.drain(..) {
+        let point = tool.extra.get(NAME, CACHE_POINT).filter(|_| !tool.input_schema.is_object());
+        let Some(point) = point.cloned() else {
+            marked.push(tool);
+            continue;
+        };
+        let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
+        match last {
+            Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
+            None => dropped += 1,
+        }
+    }
+    note_dropped(dropped, notes);
+    *tools = marked;
+}
+
+fn note_dropped(count: usize, notes: &mut Notes) {
+    if count > 0 {
+        notes.note(Change::CacheMarksDropped { count });
+    }
 }
 
 /// The rules for a thread that goes to a model.
 pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
     Rules {
-        kinds: KINDS,
         source: media::fit,
         is_flattened: media::is_flattened,
         text: unwrapped,

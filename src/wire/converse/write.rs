@@ -1,13 +1,15 @@
 //! Writing what is legal: messages, system prompt and tools.
 
 use super::{
-    blocks::RESULT,
+    blocks::{CACHE_POINT, RESULT},
     forms::{self, BESIDE, NAME},
     media::{self, WRAPS},
+    normal::MARK,
 };
 use crate::{
     message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolSpec},
     wire::{
+        cache,
         schemas::typed_schema,
         texts::wire_text,
         tree::{Object, Tree},
@@ -23,10 +25,32 @@ pub(super) fn message(message: &Message) -> Tree {
 }
 
 pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
-    content.iter().map(|it| block(role, it)).collect()
+    let mut written = Vec::with_capacity(content.len());
+    for it in content {
+        let mark = cache::mark(it, NAME, MARK);
+        if matches!(it, ContentBlock::Opaque(_)) && mark.is_some() {
+            let mut unmarked = it.clone();
+            cache::set(&mut unmarked, NAME, MARK, None);
+            written.push(block(role, &unmarked));
+        } else {
+            written.push(block(role, it));
+        }
+        written.extend(mark.map(point));
+    }
+    written
 }
 
-pub(super) fn tool(tool: &ToolSpec) -> Tree {
+/// Returns a tool, and the cache point behind it if it is marked.
+pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
+    let mark = tool.extra.get(NAME, MARK).cloned();
+    std::iter::once(specification(tool)).chain(mark.map(point))
+}
+
+fn point(mark: Json) -> Tree {
+    Object::default().with(CACHE_POINT, mark).into()
+}
+
+fn specification(tool: &ToolSpec) -> Tree {
     if !tool.input_schema.is_object() {
         let mut object = Object::default();
         forms::add_rest(&mut object, tool.extra.of(NAME));
