@@ -6,7 +6,8 @@ use super::{
     forms::{self, NAME},
     names::{IDS, rewrite_titles},
     normal::{
-        KINDS, cache_rules, mark_points, mark_tools, only_results, rules, text_beside_documents,
+        KINDS, cache_rules, mark_points, mark_tools, note_dropped, only_results, rules,
+        text_beside_documents,
     },
     params::{self, Forced, MODEL_FIELDS, THINKING},
     target::{Family, MODEL, Target, own_model},
@@ -41,8 +42,9 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let cache = cache_rules(&target);
     system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
-    mark_tools(&mut tools, &mut notes);
+    let lost_marks = mark_tools(&mut tools);
     declare_called(&mut tools, &messages, &mut notes);
+    note_dropped(lost_marks, &mut notes);
     let mut thread = rules.thread(messages, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);

@@ -97,8 +97,9 @@ pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &m
     *message = message.with_content(content);
 }
 
-/// Turns the points among the tools into marks on the tools before them.
-pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>, notes: &mut Notes) {
+/// Turns the points among the tools into marks on the tools before them. Returns how many are left
+/// out, because they stand where none may.
+pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
     let mut marked: Vec<ToolSpec> = Vec::with_capacity(tools.len());
     let mut dropped = 0;
     for tool in tools.drain(..) {
@@ -113,11 +114,12 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>, notes: &mut Notes) {
             None => dropped += 1,
         }
     }
-    note_dropped(dropped, notes);
     *tools = marked;
+    dropped
 }
 
-fn note_dropped(count: usize, notes: &mut Notes) {
+/// Notes how many cache marks are left out.
+pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
     if count > 0 {
         notes.note(Change::CacheMarksDropped { count });
     }

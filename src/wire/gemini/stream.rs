@@ -11,9 +11,9 @@ use super::{
     response,
 };
 use crate::{
-    message::{Delta, Json, ModelError, Text, Usage},
+    message::{Delta, Json, ModelError, ModelErrorKind, Text, Usage},
     wire::{
-        assembly::{Assembly, Merged, said, unreadable},
+        assembly::{Assembly, Merged, said},
         contract::WireError,
         fields::{Fields, items, text},
         raw::{Raw, Scanned},
@@ -109,14 +109,14 @@ impl Response {
         }
         self.body.merge(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
-        let all = items(raw).ok_or_else(|| unreadable("the candidates are no list"))?;
+        let all = items(raw).ok_or_else(|| broken("the candidates are no list"))?;
         let first = all.into_iter().find(|candidate| response::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
 
     fn candidate(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
         let Some(mut fields) = Fields::of(raw) else {
-            return Err(unreadable("a candidate is no object"));
+            return Err(broken("a candidate is no object"));
         };
         let content = fields.take("content").and_then(Fields::of);
         let reason = fields.get("finishReason").and_then(text);
@@ -181,7 +181,7 @@ impl Response {
     fn more(&mut self, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(Vec::new()) };
-        let continues = call.add(part).map_err(unreadable)?;
+        let continues = call.add(part).map_err(broken)?;
         Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
     }
 
@@ -232,7 +232,7 @@ impl Response {
 /// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
 fn no_json(event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
     match event.name {
-        "" | "message" => Err(unreadable(reason)),
+        "" | "message" => Err(broken(reason)),
         "error" => Err(said(event.data)),
         _ => Ok(Vec::new()),
     }
@@ -250,4 +250,8 @@ impl Piece {
             Self::Whole(json) => json.into(),
         }
     }
+}
+
+fn broken(reason: &str) -> ModelError {
+    ModelError::new(ModelErrorKind::Retryable { after: None }, reason)
 }
