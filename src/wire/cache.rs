@@ -17,6 +17,8 @@ pub(super) struct Rules {
     pub(super) key: &'static str,
     /// The type of a mark.
     pub(super) kind: &'static str,
+    /// Under which key of a mark its type and its life stand, if not in the mark itself.
+    pub(super) within: Option<&'static str>,
     /// Whether a block of the thread may be marked when that is asked for.
     pub(super) takes: fn(&ContentBlock) -> bool,
     /// Whether that is the last block of the user, and not of whoever spoke last.
@@ -77,6 +79,9 @@ impl Parts<'_> {
                 // The provider refuses a mark that lives longer than one before it.
                 let mut object = Object::typed(self.rules.kind);
                 object.set_some("ttl", is_long.then_some(HOUR));
+                if let Some(key) = self.rules.within {
+                    object = Object::default().with(key, object);
+                }
                 self.set(mark.place, Some(Tree::from(object).into_json()), notes.codec());
             }
         }
@@ -104,7 +109,7 @@ impl Parts<'_> {
         let key = self.rules.key;
         let mut found = Vec::new();
         let mut add = |place, mark: Option<Json>| {
-            let is_long = mark.as_ref().is_some_and(is_long);
+            let is_long = mark.as_ref().is_some_and(|mark| is_long(mark, self.rules.within));
             found.extend(mark.map(|_| Mark { place, is_wish: false, is_long }));
         };
         for (index, tool) in self.tools.iter().enumerate() {
@@ -188,9 +193,13 @@ fn mark_of(extra: &Extra, codec: &str, key: &str) -> Option<Json> {
 }
 
 /// Whether what is marked stays in the cache for an hour.
-fn is_long(mark: &Json) -> bool {
-    let ttl = Fields::parse(mark.as_str()).and_then(|mut fields| fields.take_text("ttl"));
-    ttl.is_some_and(|ttl| ttl == HOUR)
+fn is_long(mark: &Json, within: Option<&str>) -> bool {
+    let mark = Fields::parse(mark.as_str());
+    let inner = match within {
+        Some(key) => mark.and_then(|mark| Fields::of(mark.get(key)?)),
+        None => mark,
+    };
+    inner.and_then(|mut inner| inner.take_text("ttl")).is_some_and(|ttl| ttl == HOUR)
 }
 
 /// Sets the mark of a block, or takes it away.

@@ -140,8 +140,9 @@ mod tests {
             r#"{"type":"content","content":[{"type":"text","text":"a"}]}"#,
         ] {
             for medium in [Medium::Image, Medium::Document] {
-                let written = write(&read_text(text, medium), medium).unwrap();
-                assert_eq!(written.into_json().as_str(), text);
+                let source = read_text(text, medium);
+                assert_eq!(fit(&source, medium, false), Ok(None));
+                assert_eq!(write(&source).into_json().as_str(), text);
             }
         }
     }
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn a_source_of_another_provider_has_no_form() {
         let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
-        let reason = write(&source, Medium::Image).unwrap_err();
-        assert_eq!(reason, "only another provider understands its source");
+        let reason = "only another provider understands its source";
+        assert_eq!(fit(&source, Medium::Image, false), Err(reason));
     }
 }

@@ -56,6 +56,7 @@ pub(super) const KINDS: Kinds = Kinds {
 pub(super) const CACHE: cache::Rules = cache::Rules {
     key: "cache_control",
     kind: "ephemeral",
+    within: None,
     takes: |block| !block.is_reasoning() && !matches!(block, ContentBlock::Opaque(_)),
     of_user: false,
     marks: (true, true),

@@ -20,6 +20,7 @@ use crate::{
         raw::Raw,
         rules::Rules,
         texts::wire_text,
+        tree::{Object, Tree},
     },
 };
 
@@ -62,15 +63,21 @@ pub(super) fn cache_rules(target: &Target) -> cache::Rules {
     let takes = |block: &ContentBlock| {
         !matches!(key(block), Some("document" | "video" | "reasoningContent"))
     };
-    cache::Rules { key: MARK, kind: "default", takes, of_user: true, marks: target.caches() }
+    cache::Rules {
+        key: MARK,
+        kind: "default",
+        within: Some(CACHE_POINT),
+        takes,
+        of_user: true,
+        marks: target.caches(),
+    }
 }
 
 /// The point that a block is, if it is one.
 fn point(block: &ContentBlock) -> Option<Json> {
     let ContentBlock::Opaque(opaque) = block else { return None };
-    let mut fields = Fields::parse(opaque.value.as_str())?;
-    let is_point = blocks::key(&fields) == Some(CACHE_POINT);
-    fields.take_json(CACHE_POINT).filter(|_| is_point)
+    let fields = Fields::parse(opaque.value.as_str())?;
+    (blocks::key(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
 }
 
 /// Turns the points of a message into marks on what stands before them. Those that stand where none
@@ -104,10 +111,13 @@ pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
     let mut dropped = 0;
     for tool in tools.drain(..) {
         let point = tool.extra.get(NAME, CACHE_POINT).filter(|_| !tool.input_schema.is_object());
-        let Some(point) = point.cloned() else {
+        if point.is_none() {
             marked.push(tool);
             continue;
-        };
+        }
+        let mut point = Object::default();
+        forms::add_rest(&mut point, tool.extra.of(NAME));
+        let point = Tree::from(point).into_json();
         let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
         match last {
             Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),

@@ -1,7 +1,7 @@
 //! Writing what is legal: messages, system prompt and tools.
 
 use super::{
-    blocks::{CACHE_POINT, RESULT},
+    blocks::RESULT,
     forms::{self, BESIDE, NAME},
     media::{self, WRAPS},
     normal::MARK,
@@ -35,7 +35,7 @@ pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
         } else {
             written.push(block(role, it));
         }
-        written.extend(mark.map(point));
+        written.extend(mark.map(Tree::Raw));
     }
     written
 }
@@ -43,11 +43,7 @@ pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
 /// Returns a tool, and the cache point behind it if it is marked.
 pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
     let mark = tool.extra.get(NAME, MARK).cloned();
-    std::iter::once(specification(tool)).chain(mark.map(point))
-}
-
-fn point(mark: Json) -> Tree {
-    Object::default().with(CACHE_POINT, mark).into()
+    std::iter::once(specification(tool)).chain(mark.map(Tree::Raw))
 }
 
 fn specification(tool: &ToolSpec) -> Tree {
