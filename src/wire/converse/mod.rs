@@ -10,7 +10,7 @@
 //! | response to turn; the events of one to the response | `response`, `events`, `parts`, `blobs` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
-//! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `cache`, `target` |
+//! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `target` |
 //! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
