@@ -22,8 +22,8 @@ pub(super) trait Assembly: fmt::Debug + Send {
     /// Whether the stream said that nothing follows.
     fn is_complete(&self) -> bool;
 
-    /// The body; `None` while parts of the answer are missing.
-    fn body(&self) -> Option<Json>;
+    /// The body; `None` while parts of the answer are missing. Asked for once.
+    fn body(&mut self) -> Option<Json>;
 
     /// What was spent, as far as the stream has said.
     fn usage(&self) -> Option<Usage>;
@@ -32,83 +32,63 @@ pub(super) trait Assembly: fmt::Debug + Send {
 /// Reads a whole response body.
 type Decode = fn(&[u8]) -> Result<Turn, WireError>;
 
-/// The builder of a codec.
+/// The builder of a codec. It ends once, however often it is asked: nothing comes after an error, and
+/// the answer stays what it was.
 #[derive(Debug)]
 pub(super) struct Builder<A> {
     assembly: A,
     decode: Decode,
-    failed: Option<ModelError>,
+    end: Option<Result<Turn, ModelError>>,
 }
 
 impl<A: Assembly> Builder<A> {
     pub(super) fn new(assembly: A, decode: Decode) -> Self {
-        Self { assembly, decode, failed: None }
+        Self { assembly, decode, end: None }
     }
 
-    /// Adds what was spent to an error, and remembers it: nothing can come behind it.
-    fn fail(&mut self, error: ModelError) -> ModelError {
-        let usage = self.assembly.usage().unwrap_or_default();
-        self.failed.insert(error.with_usage(usage)).clone()
+    fn ended(&mut self) -> Result<Turn, ModelError> {
+        let body = self.assembly.body().ok_or_else(ModelError::cut_short)?;
+        let turn = (self.decode)(body.as_str().as_bytes());
+        turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
+    }
+
+    /// Adds to an error what was spent.
+    fn spent(&self, error: ModelError) -> ModelError {
+        error.with_usage(self.assembly.usage().unwrap_or_default())
     }
 }
 
 impl<A: Assembly> TurnBuilder for Builder<A> {
     fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        if let Some(error) = &self.failed {
+        if let Some(Err(error)) = &self.end {
             return Err(error.clone());
         }
-        // Some gateways go on behind the end.
-        if self.assembly.is_complete() {
+        // Some gateways go on after the end.
+        if self.end.is_some() || self.assembly.is_complete() {
             return Ok(Vec::new());
         }
-        if has_half_a_character(event.data) {
-            return Err(self.fail(unreadable("an event holds half a character")));
-        }
-        self.assembly.take(event).map_err(|error| self.fail(error))
-    }
-
-    fn is_complete(&self) -> bool {
-        self.failed.is_none() && self.assembly.is_complete()
-    }
-
-    fn finish(&mut self) -> Result<Turn, ModelError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let Some(body) = self.assembly.body() else {
-            return Err(self.fail(ModelError::cut_short()));
+        let taken = if has_half_a_character(event.data) {
+            Err(unreadable("an event holds half a character"))
+        } else {
+            self.assembly.take(event)
         };
-        let turn = (self.decode)(body.as_str().as_bytes());
-        turn.map_err(|error| self.fail(unreadable(&error.to_string())))
-    }
-}
-
-/// A builder that ends once, however often it is asked: behind an error nothing comes, and the answer
-/// stays what it was.
-#[derive(Debug, Default)]
-pub(super) struct Once<B> {
-    builder: B,
-    end: Option<Result<Turn, ModelError>>,
-}
-
-impl<B: TurnBuilder> TurnBuilder for Once<B> {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        match &self.end {
-            Some(Err(error)) => return Err(error.clone()),
-            Some(Ok(_)) => return Ok(Vec::new()),
-            // Some gateways go on behind the end.
-            None if self.builder.is_complete() => return Ok(Vec::new()),
-            None => {}
-        }
-        self.builder.handle(event).inspect_err(|error| self.end = Some(Err(error.clone())))
+        taken.map_err(|error| {
+            let error = self.spent(error);
+            self.end = Some(Err(error.clone()));
+            error
+        })
     }
 
     fn is_complete(&self) -> bool {
-        !matches!(self.end, Some(Err(_))) && (self.end.is_some() || self.builder.is_complete())
+        !matches!(self.end, Some(Err(_))) && self.assembly.is_complete()
     }
 
     fn finish(&mut self) -> Result<Turn, ModelError> {
-        self.end.get_or_insert_with(|| self.builder.finish()).clone()
+        if let Some(end) = &self.end {
+            return end.clone();
+        }
+        let ended = self.ended().map_err(|error| self.spent(error));
+        self.end.insert(ended).clone()
     }
 }
 

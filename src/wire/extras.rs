@@ -115,6 +115,19 @@ pub(super) fn add_rest<'e>(
     }));
 }
 
+/// Returns the extra fields without the notes of their codec on forms.
+pub(super) fn without_forms(extra: &Extra) -> Extra {
+    let fields = extra.fields().filter(|(key, _)| !is_form(key));
+    let fields = fields.map(|(key, json)| (key, json.clone()));
+    Extra::new(extra.codec().unwrap_or_default(), fields)
+}
+
+/// Returns the extra fields of this codec but for one.
+pub(super) fn without(codec: &'static str, extra: &Extra, key: &str) -> Extra {
+    let fields = extra.of(codec).filter(|(name, _)| *name != key);
+    Extra::new(codec, fields.map(|(name, json)| (name, json.clone())))
+}
+
 /// Returns the object that this JSON is, to be changed; an empty one for other JSON.
 pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str())).as_ref().map(object).unwrap_or_default()

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::{contract::Change, extras, fields::Fields, notes::Notes, tree::Tree};
+use super::{
+    contract::Change,
+    notes::{Fitted, Gone, Notes},
+};
 use crate::message::{ContentBlock, Extra, Message, Opaque, Text};
 
 /// Returns the ids of the server calls that another provider made, or answered with a kind of result
@@ -25,46 +28,39 @@ pub(super) fn server_calls(
     ids
 }
 
-/// Returns nothing, with a note, if the server call of this id is among these.
+/// Leaves the server call of this id out, if it is among these.
 pub(super) fn check_server_call(
     foreign: &HashSet<Text>,
     kind: &str,
     id: &Text,
     notes: &mut Notes,
-) -> Option<()> {
+) -> Result<(), Gone> {
     if !foreign.contains(id) {
-        return Some(());
+        return Ok(());
     }
-    notes.drop_block(kind, "another provider's server tool");
-    None
+    Err(notes.leave_out(kind, "another provider's server tool"))
 }
 
-/// Returns nothing, and notes why, if reasoning has to be left out: for this fault, or because
-/// another provider signed it.
+/// Leaves reasoning out, if it has to be: for this fault, or because another provider signed it.
 pub(super) fn check_reasoning(
     fault: Option<&'static str>,
     extra: &Extra,
     notes: &mut Notes,
-) -> Option<()> {
+) -> Result<(), Gone> {
     let other = extra.codec().is_some_and(|codec| codec != notes.codec());
     let Some(reason) = fault.or(other.then_some("another provider signed it")) else {
-        return Some(());
+        return Ok(());
     };
     notes.note(Change::ReasoningDropped { reason: reason.into() });
-    None
+    Err(Gone)
 }
 
-/// Returns an opaque block of this provider as it came: as an object where it is one, so that the
-/// rules over several blocks can look into it.
-pub(super) fn write_opaque(opaque: &Opaque, notes: &mut Notes) -> Option<Tree> {
-    if opaque.codec != notes.codec() {
-        notes.drop_block("opaque", "only another provider understands it");
-        return None;
+/// Leaves an opaque block out, if another provider made it.
+pub(super) fn check_opaque(opaque: &Opaque, notes: &mut Notes) -> Fitted {
+    if opaque.codec == notes.codec() {
+        return Ok(None);
     }
-    Some(match Fields::parse(opaque.value.as_str()) {
-        Some(fields) => extras::object(&fields).into(),
-        None => opaque.value.clone().into(),
-    })
+    Err(notes.leave_out("opaque", "only another provider understands it"))
 }
 
 /// Whether something that its codec tagged, or the provider of its message, is another's.

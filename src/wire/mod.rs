@@ -24,6 +24,7 @@
 
 mod anthropic;
 mod assembly;
+mod cache;
 mod classify;
 mod contract;
 mod converse;
@@ -35,13 +36,16 @@ mod gemini;
 mod ids;
 mod messages;
 mod names;
+mod normal;
 mod notes;
 mod openai;
 mod openai_chat;
+mod openai_content;
 mod openai_responses;
 mod overflow;
 mod raw;
 mod retry_after;
+mod rules;
 mod scan;
 mod schemas;
 mod server;

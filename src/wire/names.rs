@@ -10,7 +10,12 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{contract::Change, notes::Notes, tree::Tree};
+use super::{
+    contract::Change,
+    normal::{self, Thread},
+    notes::Notes,
+    tree::Tree,
+};
 use crate::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
 
 /// The rules of one kind of name.
@@ -121,6 +126,11 @@ impl Renamed {
         Self(renamed)
     }
 
+    /// Whether every name is written as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The name in the form in which it is written.
     pub(super) fn written(&self, name: &Text) -> Text {
         self.0.get(name).unwrap_or(name).clone()
@@ -186,6 +196,19 @@ impl Renamed {
         {
             call.name = self.written(&call.name);
         }
+    }
+}
+
+/// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
+/// one, and no new one is the id of another call.
+pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes) {
+    let blocks = thread
+        .iter()
+        .flat_map(|(at, message)| message.content.iter().filter_map(move |it| call(*at, it)));
+    let ids = blocks.map(|(at, id, _)| (at, id));
+    let renamed = Renamed::new(ids, rules, notes, |from, to| Change::IdRewritten { from, to });
+    if !renamed.0.is_empty() {
+        normal::rewrite_ids(thread, |id| renamed.0.get(id).cloned());
     }
 }
 
@@ -345,5 +368,15 @@ mod tests {
         assert!(matches!(made, Cow::Borrowed(_)));
         let pairs = messages.iter().zip(request.messages.iter());
         assert!({ pairs }.all(|((_, after), before)| after.ptr_eq(before)));
+    }
+
+    #[test]
+    fn a_new_id_is_nobody_elses() {
+        let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let calls = |ids: [&str; 4]| Message::new(Role::Assistant, ids.map(call).into());
+        let rules = Rules { nameless: "call", ..TOOLS };
+        let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
+        rewrite_ids(&mut thread, &rules, &mut notes);
+        assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     compact::legality::{self, Repair},
-    message::{Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
+    message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
 };
 
 /// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
@@ -86,6 +86,22 @@ pub(super) fn input_object(call: &ToolUse, notes: &mut Notes) -> Tree {
     Object::default().with("input", loose).into()
 }
 
+/// Returns a call with an object for its input; `None` if it has one.
+pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
+    let json = match &call.input {
+        ToolInput::Json(json) if json.is_object() => return None,
+        ToolInput::Json(_) | ToolInput::Text(_) => input_object(call, notes).into_json(),
+    };
+    Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
+}
+
+/// A block that is left out, which was noted.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What a rule makes of a block: nothing where the block stays as it is.
+pub(super) type Fitted = Result<Option<ContentBlock>, Gone>;
+
 /// The changes made so far, and the message at work.
 #[derive(Debug)]
 pub(super) struct Notes {
@@ -113,6 +129,31 @@ impl Notes {
     /// Notes that a block is left out.
     pub(super) fn drop_block(&mut self, kind: &str, reason: &str) {
         self.note(Change::BlockDropped { kind: kind.into(), reason: reason.into() });
+    }
+
+    /// Notes that a block is left out, for a rule that says what becomes of it.
+    pub(super) fn leave_out(&mut self, kind: &str, reason: &str) -> Gone {
+        self.drop_block(kind, reason);
+        Gone
+    }
+
+    /// Notes that a block stands elsewhere than before.
+    pub(super) fn moved(&mut self, kind: &str, reason: &str) {
+        self.note(Change::BlockMoved { kind: kind.into(), reason: reason.into() });
+    }
+
+    /// Notes that a parameter is left out.
+    pub(super) fn drop_parameter(&mut self, name: &str) {
+        self.note(Change::ParameterDropped { name: name.into() });
+    }
+
+    /// Nothing at all, with a note, for the fields of another codec; `None` if they are this one's.
+    pub(super) fn cleared(&mut self, extra: &Extra) -> Option<Extra> {
+        let is_foreign = extra.codec().is_some_and(|codec| codec != self.codec);
+        is_foreign.then(|| {
+            self.own_fields(extra).for_each(drop);
+            Extra::default()
+        })
     }
 
     /// The extra fields if they are this codec's; another's are noted as left out.

@@ -5,7 +5,7 @@
 
 use super::{
     forms::{self, Forms, NAME},
-    media::{self, Medium},
+    media,
 };
 use crate::{
     message::{
@@ -16,6 +16,7 @@ use crate::{
         extras::read_item,
         fields::{self, Fields},
         raw::Raw,
+        rules::Medium,
         texts::Speaker,
     },
 };

@@ -1,110 +1,113 @@
-//! Writing request bodies.
-//!
-//! The thread is repaired, then written message by message, then the rules that look at several
-//! messages are applied to what was written, then the parts are put together.
+//! Writing request bodies: the thread is made legal first, and written then.
+
+use std::collections::HashSet;
 
 use super::{
-    cache::Parts,
-    draft::{self, Draft},
-    forms,
-    ids::{self, Ids},
-    order::{self, Ending},
-    params, prompt,
-    target::{self, Head, Target},
-    thread,
-    write::Writer,
+    forms::{self, NAME},
+    params,
+    target::{self, Head, KINDS, Target},
+    write,
 };
 use crate::{
-    message::{ContentBlock, Message, Request, StopReason},
+    message::{ContentBlock, Message, Request, StopReason, Text, ToolSpec},
     wire::{
+        cache::Parts,
         contract::{EncodeOptions, Encoded},
-        foreign, names, notes,
+        fields::Fields,
+        foreign,
+        names::{self, is_word},
+        normal::{self, Ending, Thread},
+        notes::{self, Notes},
         tree::Tree,
     },
+};
+
+/// The names of tools: twice as long as elsewhere.
+const TOOLS: names::Rules = names::Rules { most: 128, ..names::TOOLS };
+
+const IDS: names::Rules = names::Rules {
+    most: usize::MAX,
+    is_legal: is_word,
+    nameless: "call",
+    spaced: false,
+    begins_with_letter: false,
 };
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let target = Target::new(request, options);
-    let (mut messages, mut notes) = notes::prepare(&request.messages, forms::NAME);
+    let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     let prefill = target.traits.accepts_prefill && !params::thinks_manually(&request.extra);
     if !(prefill && target.model.is_none()) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
-    let request = &*names::legal(request, &mut messages, (&ids::TOOLS, false), &mut notes);
-    let ids = Ids::rewrite(&messages, &mut notes);
-    let foreign_calls = foreign::server_calls(forms::NAME, &messages, forms::is_server_result);
-    let binds_reasoning = target.traits.binds_reasoning;
-    let mut writer = Writer { notes, ids, foreign_calls, binds_reasoning };
-    writer.notes.turn_to(None);
-    let mut system = prompt::write_system(&request.system, &mut writer);
-    let mut tools = prompt::write_tools(&request.tools, &mut writer);
-    let mut drafts = thread::write(&messages, &target, &mut writer);
-    let ending = ending(request, &target, &messages, &writer, prefill);
-    let notes = &mut writer.notes;
-    order::results_first(&mut drafts, notes);
-    order::end_well(&mut drafts, &ending, notes);
-    order::begin_with_user(&mut drafts, ending.at, notes);
-    Parts { tools: &mut tools, system: &mut system, drafts: &mut drafts }
-        .mark(request.cache, notes);
-    let head = target::write_head(request, &target, &tools, &drafts, notes);
-    let body = assemble(request, head, Sections { system, tools, drafts }, &mut writer);
-    Encoded { body: body.into_json(), adjustments: writer.notes.finish() }
-}
-
-fn ending(
-    request: &Request,
-    target: &Target,
-    messages: &[(usize, Message)],
-    writer: &Writer,
-    prefill: bool,
-) -> Ending {
-    let last = messages.last().map(|(_, message)| message);
-    let is_open = !notes::open_calls(messages).is_empty();
-    Ending {
+    let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    let foreign_calls = foreign::server_calls(NAME, &messages, forms::is_server_result);
+    let ending = Ending {
         at: request.messages.len(),
-        stays: is_open || last.is_some_and(|last| is_paused(last, writer)),
+        stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &foreign_calls),
         prefill,
         thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
-    }
+    };
+    let rules = target::rules(&target, foreign_calls);
+    notes.turn_to(None);
+    let mut system = rules.system(&request.system, &mut notes);
+    let mut tools = normal::fit_tools(&request.tools, &mut notes);
+    let mut thread = rules.thread(messages, &mut notes);
+    normal::results_first(&mut thread, KINDS, &mut notes);
+    normal::end_well(&mut thread, &ending, KINDS, &mut notes);
+    normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
+    target::unmark_reasoning(&mut thread, &mut notes);
+    let rules = target::CACHE;
+    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
+        .mark(request.cache, &mut notes);
+    let head = target::write_head(request, &target, &tools, &thread, &mut notes);
+    let body = assemble(request, head, (&system, &tools, &thread), &mut notes);
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
 /// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's
 /// own tool.
-fn is_paused(last: &Message, writer: &Writer) -> bool {
+fn is_paused(messages: &Thread, foreign_calls: &HashSet<Text>) -> bool {
+    let Some((_, last)) = messages.last() else { return false };
     let call = match last.content.last() {
         Some(ContentBlock::ServerToolUse(call)) => Some(&call.id),
         Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
         Some(_) | None => None,
     };
-    let own_tool = call.is_some_and(|id| !writer.foreign_calls.contains(id));
+    let own_tool = call.is_some_and(|id| !foreign_calls.contains(id));
     last.stop_reason == Some(StopReason::PauseTurn) || own_tool
 }
 
-/// The parts of a body in their written form.
-struct Sections {
-    system: Vec<Tree>,
-    tools: Vec<Tree>,
-    drafts: Vec<Draft>,
+/// Whether the provider's own compaction opens a message: then it may come first.
+fn begins_with_compaction(message: &Message) -> bool {
+    let Some(ContentBlock::Opaque(opaque)) = message.content.first() else { return false };
+    let kind = Fields::parse(opaque.value.as_str()).and_then(|mut fields| fields.take_text("type"));
+    kind.is_some_and(|kind| kind == "compaction")
 }
 
-fn assemble(request: &Request, head: Head, sections: Sections, writer: &mut Writer) -> Tree {
-    let Sections { system, tools, drafts } = sections;
+/// Puts the body together.
+fn assemble(
+    request: &Request,
+    head: Head,
+    (system, tools, thread): (&[Message], &[ToolSpec], &Thread),
+    notes: &mut Notes,
+) -> Tree {
     let Head { fields: mut body, left_out } = head;
-    if !system.is_empty() {
-        let as_string = request.system.iter().all(|message| forms::came_as_string(&message.extra));
-        body.set("system", draft::content(system, as_string));
-    } else if request.system.is_empty() {
+    body.set_some("system", write::system(system));
+    if request.system.is_empty() {
         forms::set_spelled(&mut body, &request.extra, "system", forms::SYSTEM);
     }
     if !tools.is_empty() {
-        body.set("tools", tools);
+        body.set("tools", Tree::Array(tools.iter().map(write::tool).collect()));
     } else if request.tools.is_empty() {
         forms::set_spelled(&mut body, &request.extra, "tools", forms::TOOLS);
     }
-    body.set("messages", Tree::Array(drafts.into_iter().map(Draft::into_tree).collect()));
+    let messages = thread.iter().map(|(_, message)| write::message(message));
+    body.set("messages", Tree::Array(messages.collect()));
     let is_written = |key: &str| params::is_typed(key) || left_out == Some(key);
-    let rest = writer.notes.own_fields(&request.extra);
+    let rest = notes.own_fields(&request.extra);
     forms::add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
     body.into()
 }

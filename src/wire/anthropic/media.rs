@@ -6,16 +6,10 @@ use crate::{
     wire::{
         fields::Fields,
         raw::Raw,
+        rules::{Medium, data_uri},
         tree::{Object, Tree},
     },
 };
-
-/// What a source is the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
-    Image,
-    Document,
-}
 
 /// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
 /// no object.
@@ -25,30 +19,53 @@ pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     Some(read_known(fields, medium).unwrap_or_else(opaque))
 }
 
-/// Returns a source in its wire form, or why it has none.
-pub(super) fn write(source: &MediaSource, medium: Medium) -> Result<Tree, &'static str> {
-    let typed = |kind| Object::typed(kind);
-    let object = match source {
-        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone(), medium)?,
-        MediaSource::Url { url } if is_fetched(url) => typed("url").with("url", url.clone()),
+/// Returns a source that can be written; `None` if it can be itself.
+///
+/// # Errors
+///
+/// Why it has no form.
+pub(super) fn fit(
+    source: &MediaSource,
+    medium: Medium,
+    is_foreign: bool,
+) -> Result<Option<MediaSource>, &'static str> {
+    let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
+        Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
+        None => Err("this provider does not read its media type"),
+    };
+    match source {
+        MediaSource::File { .. } if is_foreign => Err("its file is in another provider's store"),
+        MediaSource::Opaque { codec, .. } if *codec != NAME => {
+            Err("only another provider understands its source")
+        }
+        source if is_exact(source, medium) => Ok(None),
+        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
         MediaSource::Url { url } => {
             let (media_type, data) = data_uri(url).ok_or("this provider reads no such address")?;
-            base64(media_type, data.into(), medium)?
+            base64(media_type, data.into())
         }
-        MediaSource::File { id } => typed("file").with("file_id", id.clone()),
         MediaSource::Text { text, .. } if medium == Medium::Document => {
-            typed("text").with("media_type", PLAIN).with("data", text.clone())
+            Ok(Some(MediaSource::Text { media_type: PLAIN.into(), text: text.clone() }))
         }
-        MediaSource::Text { .. } => return Err("a text is no picture"),
-        MediaSource::Opaque { codec, value } if *codec == NAME => return Ok(value.clone().into()),
-        MediaSource::Opaque { .. } => return Err("only another provider understands its source"),
-    };
-    Ok(object.into())
+        MediaSource::Text { .. } => Err("a text is no picture"),
+        MediaSource::File { .. } | MediaSource::Opaque { .. } => Ok(None),
+    }
 }
 
-fn base64(media_type: &str, data: Text, medium: Medium) -> Result<Object, &'static str> {
-    let media_type = medium.read(media_type).ok_or("this provider does not read its media type")?;
-    Ok(Object::typed("base64").with("media_type", media_type).with("data", data))
+/// Writes a source that can be.
+pub(super) fn write(source: &MediaSource) -> Tree {
+    let object = match source {
+        MediaSource::Base64 { media_type, data } => Object::typed("base64")
+            .with("media_type", media_type.clone())
+            .with("data", data.clone()),
+        MediaSource::Url { url } => Object::typed("url").with("url", url.clone()),
+        MediaSource::File { id } => Object::typed("file").with("file_id", id.clone()),
+        MediaSource::Text { media_type, text } => {
+            Object::typed("text").with("media_type", media_type.clone()).with("data", text.clone())
+        }
+        MediaSource::Opaque { value, .. } => return value.clone().into(),
+    };
+    object.into()
 }
 
 /// Whether the provider fetches from an address.
@@ -56,22 +73,14 @@ fn is_fetched(url: &str) -> bool {
     url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
 }
 
-/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
-fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let media_type = kind.split(';').next()?.trim();
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then_some((media_type, data))
-}
-
 /// Whether a source is written without a change.
 fn is_exact(source: &MediaSource, medium: Medium) -> bool {
     match source {
-        MediaSource::Base64 { media_type, .. } => medium.read(media_type) == Some(media_type),
+        MediaSource::Base64 { media_type, .. } => {
+            self::media_type(medium, media_type) == Some(media_type)
+        }
         MediaSource::Url { url } => is_fetched(url),
-        MediaSource::Text { .. } => medium == Medium::Document && !is_flattened(source),
+        MediaSource::Text { media_type, .. } => medium == Medium::Document && *media_type == PLAIN,
         MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
     }
 }
@@ -83,19 +92,15 @@ pub(super) fn is_flattened(source: &MediaSource) -> bool {
 
 const PLAIN: &str = "text/plain";
 
-impl Medium {
-    /// The name by which the provider reads a media type; `None` if it does not.
-    fn read(self, media_type: &str) -> Option<&'static str> {
-        const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-        let known: &[&str] = match self {
-            Self::Image if media_type.eq_ignore_ascii_case("image/jpg") => {
-                return Some("image/jpeg");
-            }
-            Self::Image => &IMAGES,
-            Self::Document => &["application/pdf"],
-        };
-        known.iter().find(|known| known.eq_ignore_ascii_case(media_type)).copied()
-    }
+/// The name by which the provider reads a media type; `None` if it does not.
+fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
+    const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    let known: &[&str] = match medium {
+        Medium::Image if name.eq_ignore_ascii_case("image/jpg") => return Some("image/jpeg"),
+        Medium::Image => &IMAGES,
+        Medium::Document => &["application/pdf"],
+    };
+    known.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
 }
 
 /// Reads a source that [`write`] gives back exactly.
@@ -135,8 +140,9 @@ mod tests {
             r#"{"type":"content","content":[{"type":"text","text":"a"}]}"#,
         ] {
             for medium in [Medium::Image, Medium::Document] {
-                let written = write(&read_text(text, medium), medium).unwrap();
-                assert_eq!(written.into_json().as_str(), text);
+                let source = read_text(text, medium);
+                assert_eq!(fit(&source, medium, false), Ok(None));
+                assert_eq!(write(&source).into_json().as_str(), text);
             }
         }
     }
@@ -144,7 +150,7 @@ mod tests {
     #[test]
     fn a_source_of_another_provider_has_no_form() {
         let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
-        let reason = write(&source, Medium::Image).unwrap_err();
-        assert_eq!(reason, "only another provider understands its source");
+        let reason = "only another provider understands its source";
+        assert_eq!(fit(&source, Medium::Image, false), Err(reason));
     }
 }

@@ -10,29 +10,21 @@
 //! | events of a stream to response | `stream`, `stream_block` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
-//! | ids of calls; what another provider made | `ids`, `foreign` |
-//! | system prompt and tools; the thread, message by message; a block | `prompt`, `thread`, `write` |
-//! | rules over several written messages, the drafts: order and ends; cache marks | `draft`, `order`, `cache` |
-//! | what depends on the model | `target` |
+//! | what is legal: what depends on the model | `target` |
+//! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
 mod blocks;
-mod cache;
 mod decode;
-mod draft;
 mod encode;
 mod forms;
-mod ids;
 mod media;
-mod order;
 mod params;
-mod prompt;
 mod response;
 mod stream;
 mod stream_block;
 mod target;
-mod thread;
 mod write;
 
 use super::{

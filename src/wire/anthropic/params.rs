@@ -6,7 +6,7 @@
 
 use super::forms::{self, Forms, NAME};
 use crate::{
-    message::{Extra, Request, Text, ToolChoice},
+    message::{Extra, Request, Text, ToolChoice, ToolSpec},
     wire::{
         fields::Fields,
         tree::{Object, Tree},
@@ -22,10 +22,8 @@ pub(super) fn read(fields: &mut Fields<'_>, forms: &mut Forms, request: &mut Req
 
 /// Notes that a choice of tools came without the tools that it is about: then it goes back so.
 pub(super) fn note_lone_choice(request: &Request, forms: &mut Forms) {
-    let names: Vec<&Text> = request.tools.iter().map(|tool| &tool.name).collect();
-    let Some(choice) = request.tool_choice.as_ref().filter(|choice| !is_met(choice, &names)) else {
-        return;
-    };
+    let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
+    let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
     if let Some(tree) = (TOOL_CHOICE.encode)(choice) {
         forms.note(forms::TOOL_CHOICE, tree.into_json());
     }
@@ -38,37 +36,24 @@ pub(super) fn write_limit(object: &mut Object, request: &Request) {
 
 /// Sets the typed parameters of a body that has these tools. A choice among tools that are not
 /// there is refused, so it is left out.
-pub(super) fn write(object: &mut Object, request: &Request, tools: &[Tree]) {
+pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec]) {
     set(object, &request.extra, &TEMPERATURE, request.temperature.as_ref());
-    let names: Vec<Text> = tools.iter().filter_map(tool_name).collect();
-    let names: Vec<&Text> = names.iter().collect();
     let came_so = |choice: &ToolChoice| {
         let note = request.extra.get(NAME, forms::TOOL_CHOICE);
         note.and_then(|note| (TOOL_CHOICE.decode)(note.as_str())).as_ref() == Some(choice)
     };
-    let stays = |choice: &ToolChoice| is_met(choice, &names) || came_so(choice);
+    let stays = |choice: &ToolChoice| is_met(choice, tools) || came_so(choice);
     if request.tool_choice.as_ref().is_none_or(stays) {
         set(object, &request.extra, &TOOL_CHOICE, request.tool_choice.as_ref());
     }
 }
 
 /// Whether there is a tool to choose, the named one if one is named.
-fn is_met(choice: &ToolChoice, names: &[&Text]) -> bool {
+fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     match choice {
-        ToolChoice::Tool(name) => names.contains(&name),
-        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !names.is_empty(),
+        ToolChoice::Tool(name) => tools.iter().any(|tool| tool.name == *name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => !tools.is_empty(),
     }
-}
-
-/// The name of a written tool, as reading it gives it.
-fn tool_name(tool: &Tree) -> Option<Text> {
-    let Tree::Object(object) = tool else { return None };
-    let written = ["name", "type"].into_iter().find_map(|key| object.get(key));
-    Some(match written {
-        Some(Tree::Text(name)) => name.clone(),
-        Some(Tree::Raw(json)) => serde_json::from_str(json.as_str()).unwrap_or_default(),
-        Some(_) | None => Text::default(),
-    })
 }
 
 /// Whether a key is written by [`write_limit`] or [`write`].

@@ -61,7 +61,7 @@ impl Assembly for Response {
         self.stopped
     }
 
-    fn body(&self) -> Option<Json> {
+    fn body(&mut self) -> Option<Json> {
         let message = self.message.as_ref().filter(|_| self.stopped)?;
         let content = || Tree::Array(self.blocks.values().map(|block| block.tree()).collect());
         let mut body = Object::default();

@@ -1,15 +1,19 @@
 //! Where a body goes, and the parameters that depend on it.
 
+use std::collections::HashSet;
+
 use super::{
-    draft::{Block, Draft},
-    forms::NAME,
-    params,
+    forms::{self, NAME},
+    media, params,
 };
 use crate::{
-    message::{Json, Request, Role, ToolChoice},
+    message::{ContentBlock, Json, Request, Text, ToolChoice, ToolSpec},
     wire::{
+        cache,
         contract::{Change, EncodeOptions, ModelTraits},
+        normal::{Kinds, Thread, loop_has_no_reasoning},
         notes::Notes,
+        rules::Rules,
         tree::{Object, Tree},
     },
 };
@@ -44,6 +48,52 @@ impl Target {
     }
 }
 
+pub(super) const KINDS: Kinds = Kinds {
+    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
+    is_reasoning: ContentBlock::is_reasoning,
+};
+
+pub(super) const CACHE: cache::Rules = cache::Rules {
+    key: "cache_control",
+    kind: "ephemeral",
+    within: None,
+    takes: |block| !block.is_reasoning() && !matches!(block, ContentBlock::Opaque(_)),
+    of_user: false,
+    marks: (true, true),
+};
+
+/// Takes cache marks off reasoning, where the provider refuses them.
+pub(super) fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
+        let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
+        let count = message.content.iter().filter(is_marked).count();
+        if count > 0 {
+            notes.turn_to(*at);
+            notes.note(Change::CacheMarksDropped { count });
+            let content = message.make_mut().content.iter_mut();
+            let reasoning = content.filter(|block| block.is_reasoning());
+            reasoning.for_each(|block| cache::set(block, NAME, CACHE.key, None));
+        }
+    }
+}
+
+/// The rules for a thread that goes to a model.
+pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
+    Rules {
+        source: media::fit,
+        is_flattened: media::is_flattened,
+        text: |_, _, _| None,
+        result: |_, _, _| false,
+        traits: target.traits,
+        inner_system: target.is_same.then_some(forms::ROLE),
+        takes_pictures_back: false,
+        takes_unsigned_back: false,
+        takes_status: true,
+        foreign_calls,
+    }
+}
+
 /// The parameters of a body, and the name of one that must not come with the others.
 #[derive(Debug)]
 pub(super) struct Head {
@@ -55,8 +105,8 @@ pub(super) struct Head {
 pub(super) fn write_head(
     request: &Request,
     target: &Target,
-    tools: &[Tree],
-    drafts: &[Draft],
+    tools: &[ToolSpec],
+    thread: &Thread,
     notes: &mut Notes,
 ) -> Head {
     let mut fields = Object::default();
@@ -74,9 +124,9 @@ pub(super) fn write_head(
         ("tool_choice", request.tool_choice.is_some()),
     ];
     for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
-        drop_parameter(name, notes);
+        notes.drop_parameter(name);
     }
-    let left_out = write_thinking(request, drafts, &mut fields, notes);
+    let left_out = write_thinking(request, thread, &mut fields, notes);
     Head { fields, left_out }
 }
 
@@ -84,43 +134,21 @@ pub(super) fn write_head(
 /// has to be left out.
 fn write_thinking(
     request: &Request,
-    drafts: &[Draft],
+    thread: &Thread,
     fields: &mut Object,
     notes: &mut Notes,
 ) -> Option<&'static str> {
     if !params::thinks_manually(&request.extra) {
         return None;
     }
-    if loop_has_no_reasoning(drafts) {
-        drop_parameter("thinking", notes);
+    if loop_has_no_reasoning(thread, KINDS) {
+        notes.drop_parameter("thinking");
         return Some("thinking");
     }
     let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
     if forces && fields.get("tool_choice").is_some() {
-        drop_parameter("tool_choice", notes);
+        notes.drop_parameter("tool_choice");
         fields.set("tool_choice", Object::typed("auto"));
     }
     None
-}
-
-fn drop_parameter(name: &str, notes: &mut Notes) {
-    notes.note(Change::ParameterDropped { name: name.into() });
-}
-
-/// Whether the thread ends in results of a tool loop that has no reasoning. The provider demands
-/// that such a loop begins with some. Where reasoning stands in it, but not at its beginning, the
-/// request is left as it is: without thinking that reasoning would be refused.
-fn loop_has_no_reasoning(drafts: &[Draft]) -> bool {
-    let spoken: Vec<&Draft> = drafts.iter().filter(|draft| draft.role != Role::System).collect();
-    let is_result = |draft: &&Draft| draft.blocks.iter().any(Block::is_result);
-    let is_loop = |turn: &&[&Draft]| {
-        turn.iter().any(|draft| draft.role == Role::Assistant) || turn.iter().any(is_result)
-    };
-    // The provider takes neighbours of one role for one turn.
-    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
-    if !turns.next().is_some_and(|last| last.iter().any(is_result)) {
-        return false;
-    }
-    let mut answers = turns.take_while(is_loop).flatten().peekable();
-    answers.peek().is_some() && !answers.any(|draft| draft.blocks.iter().any(Block::is_reasoning))
 }

@@ -1,243 +1,137 @@
-//! Writing content blocks.
-
-use std::collections::HashSet;
+//! Writing what is legal: messages, system prompt and tools.
 
 use super::{
-    draft::{self, Block},
     forms::{self, NAME},
-    ids::Ids,
-    media::{self, Medium},
+    media,
 };
 use crate::{
-    message::{
-        ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Role, ServerToolResult,
-        ServerToolUse, Text, Thinking, ToolResult, ToolUse,
-    },
+    message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolSpec},
     wire::{
-        contract::Change,
-        foreign::{check_reasoning, check_server_call, write_opaque},
-        notes::{Notes, input_object},
+        schemas::typed_schema,
         texts::wire_text,
         tree::{Object, Tree},
     },
 };
 
-/// Writes blocks, and notes what it leaves out.
-#[derive(Debug)]
-pub(super) struct Writer {
-    pub(super) notes: Notes,
-    pub(super) ids: Ids,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
-    /// Whether the model refuses reasoning when something before it was rewritten.
-    pub(super) binds_reasoning: bool,
+pub(super) fn message(message: &Message) -> Tree {
+    let blocks = blocks(message.role, &message.content);
+    let content = content(blocks, forms::came_as_string(&message.extra));
+    let object = Object::default().with("role", message.role.as_str()).with("content", content);
+    finish(object, &message.extra)
 }
 
-impl Writer {
-    /// Writes the blocks of a message within the thread.
-    pub(super) fn blocks(&mut self, message: &Message) -> Vec<Block> {
-        let fault = reasoning_fault(message, self.binds_reasoning);
-        let write = |block| {
-            let body = match message.role {
-                Role::System => self.system_block(block),
-                Role::User | Role::Assistant => self.block(message.role, block, fault),
+/// Returns the system prompt, if there is one.
+pub(super) fn system(system: &[Message]) -> Option<Tree> {
+    let bodies: Vec<Tree> =
+        system.iter().flat_map(|message| blocks(Role::System, &message.content)).collect();
+    let as_string = system.iter().all(|message| forms::came_as_string(&message.extra));
+    (!bodies.is_empty()).then(|| content(bodies, as_string))
+}
+
+pub(super) fn tool(tool: &ToolSpec) -> Tree {
+    let mut object = Object::default();
+    if tool.input_schema.is_object() {
+        object.set("name", tool.name.clone());
+        let description = Some(&tool.description).filter(|text| !text.is_empty());
+        object.set_some("description", description.cloned());
+        forms::set_spelled(&mut object, &tool.extra, "description", forms::DESCRIPTION);
+        object.set("input_schema", typed_schema(tool, NAME, forms::INPUT_SCHEMA));
+    }
+    finish(object, &tool.extra)
+}
+
+fn blocks(role: Role, blocks: &[ContentBlock]) -> Vec<Tree> {
+    blocks.iter().map(|it| block(role, it)).collect()
+}
+
+fn block(role: Role, block: &ContentBlock) -> Tree {
+    let (object, extra) = match block {
+        ContentBlock::Text(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_) => {
+            let Some((text, extra)) = wire_text(role, block) else { return Tree::Null };
+            (Object::typed("text").with("text", text), extra)
+        }
+        ContentBlock::Image(image) => {
+            (Object::typed("image").with("source", media::write(&image.source)), &image.extra)
+        }
+        ContentBlock::Document(document) => {
+            let source = media::write(&document.source);
+            let mut object = Object::typed("document").with("source", source);
+            object.set_some("title", document.title.clone());
+            object.set_some("context", document.context.clone());
+            forms::set_spelled(&mut object, &document.extra, "title", forms::TITLE);
+            forms::set_spelled(&mut object, &document.extra, "context", forms::CONTEXT);
+            (object, &document.extra)
+        }
+        ContentBlock::Thinking(thinking) => {
+            let mut object = Object::typed("thinking").with("thinking", thinking.text.clone());
+            object.set_some("signature", thinking.signature.clone());
+            (object, &thinking.extra)
+        }
+        ContentBlock::RedactedThinking(redacted) => {
+            let object = Object::typed("redacted_thinking").with("data", redacted.data.clone());
+            (object, &redacted.extra)
+        }
+        ContentBlock::ToolUse(call) => {
+            let input = match &call.input {
+                ToolInput::Json(json) => Tree::from(json.clone()),
+                ToolInput::Text(text) => text.clone().into(),
             };
-            Some(Block { kind: block.kind(), body: body? })
-        };
-        message.content.iter().filter_map(write).collect()
-    }
-
-    /// Writes a block of a system message, which holds text and what only this provider knows.
-    pub(super) fn system_block(&mut self, block: &ContentBlock) -> Option<Tree> {
-        if let ContentBlock::Opaque(opaque) = block {
-            return write_opaque(opaque, &mut self.notes);
+            (call_of("tool_use".into(), &call.id, &call.name, input), &call.extra)
         }
-        self.text(Role::System, block).or_else(|| {
-            self.notes.drop_block(block.kind(), "a system message is text");
-            None
-        })
-    }
-
-    fn block(
-        &mut self,
-        role: Role,
-        block: &ContentBlock,
-        reasoning_fault: Option<&'static str>,
-    ) -> Option<Tree> {
-        match block {
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => self.text(role, block),
-            ContentBlock::Image(_) | ContentBlock::Document(_) if role != Role::User => {
-                self.drop_block(block, "only users send it")
+        ContentBlock::ServerToolUse(call) => {
+            let kind = call.extra.get(NAME, forms::TYPE).cloned().map(Tree::Raw);
+            let kind = kind.unwrap_or(Tree::Word("server_tool_use"));
+            (call_of(kind, &call.id, &call.name, call.input.clone().into()), &call.extra)
+        }
+        ContentBlock::ToolResult(result) => (tool_result(result), &result.extra),
+        ContentBlock::ServerToolResult(result) => {
+            let mut object = Object::default().with("type", result.kind.clone());
+            object.set("tool_use_id", result.tool_use_id.clone());
+            let untold = result.extra.get(NAME, forms::CONTENT).is_some();
+            if result.content != Json::default() || !untold {
+                object.set("content", result.content.clone());
             }
-            ContentBlock::Image(image) => self.image(image),
-            ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Thinking(thinking) => self.thinking(thinking, reasoning_fault),
-            ContentBlock::RedactedThinking(redacted) => {
-                check_reasoning(reasoning_fault, &redacted.extra, &mut self.notes)?;
-                let object = Object::typed("redacted_thinking").with("data", redacted.data.clone());
-                Some(self.finish(object, &redacted.extra))
-            }
-            ContentBlock::ToolUse(call) => Some(self.tool_use(call)),
-            ContentBlock::ToolResult(result) => Some(self.tool_result(result)),
-            ContentBlock::ServerToolUse(call) => self.server_tool_use(call),
-            ContentBlock::ServerToolResult(result) => self.server_tool_result(result),
-            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
+            (object, &result.extra)
         }
-    }
+        ContentBlock::Opaque(opaque) => return opaque.value.clone().into(),
+    };
+    finish(object, extra)
+}
 
-    /// Writes a block of a tool result.
-    fn nested(&mut self, block: &ContentBlock) -> Option<Tree> {
-        match block {
-            ContentBlock::Text(text) if text.text.is_blank() => {
-                self.drop_block(block, "blank text")
-            }
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => self.text(Role::User, block),
-            ContentBlock::Image(image) => self.image(image),
-            ContentBlock::Document(document) => self.document(document),
-            ContentBlock::Opaque(opaque) => write_opaque(opaque, &mut self.notes),
-            ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ToolUse(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_) => {
-                self.drop_block(block, "a tool result cannot hold it")
-            }
-        }
-    }
+fn call_of(kind: Tree, id: &Text, name: &Text, input: Tree) -> Object {
+    let object = Object::default().with("type", kind).with("id", id.clone());
+    object.with("name", name.clone()).with("input", input)
+}
 
-    /// Writes a block whose wire form is a text; `None`, without a note, for any other.
-    fn text(&mut self, role: Role, block: &ContentBlock) -> Option<Tree> {
-        let (text, extra) = wire_text(role, block)?;
-        Some(self.finish(Object::typed("text").with("text", text), extra))
+fn tool_result(result: &ToolResult) -> Object {
+    let mut object = Object::typed("tool_result").with("tool_use_id", result.tool_use_id.clone());
+    let bodies = blocks(Role::User, &result.content);
+    if !bodies.is_empty() {
+        object.set("content", content(bodies, forms::came_as_string(&result.extra)));
     }
-
-    fn image(&mut self, image: &Image) -> Option<Tree> {
-        let source = self.source("image", &image.source, Medium::Image, &image.extra)?;
-        Some(self.finish(Object::typed("image").with("source", source), &image.extra))
+    if result.is_error {
+        object.set("is_error", true);
     }
+    forms::set_spelled(&mut object, &result.extra, "is_error", forms::IS_ERROR);
+    object
+}
 
-    fn document(&mut self, document: &Document) -> Option<Tree> {
-        let Document { source, title, context, extra } = document;
-        let written = self.source("document", source, Medium::Document, extra)?;
-        if media::is_flattened(source) {
-            self.notes.note(Change::BlockAsText { kind: "document".into() });
-        }
-        let mut object = Object::typed("document").with("source", written);
-        object.set_some("title", title.clone());
-        object.set_some("context", context.clone());
-        forms::set_spelled(&mut object, extra, "title", forms::TITLE);
-        forms::set_spelled(&mut object, extra, "context", forms::CONTEXT);
-        Some(self.finish(object, extra))
-    }
-
-    fn source(
-        &mut self,
-        kind: &str,
-        source: &MediaSource,
-        medium: Medium,
-        extra: &Extra,
-    ) -> Option<Tree> {
-        let other = extra.codec().is_some_and(|codec| codec != NAME);
-        let written = match source {
-            MediaSource::File { .. } if other => Err("its file is in another provider's store"),
-            MediaSource::File { .. }
-            | MediaSource::Base64 { .. }
-            | MediaSource::Url { .. }
-            | MediaSource::Text { .. }
-            | MediaSource::Opaque { .. } => media::write(source, medium),
-        };
-        written.map_err(|reason| self.notes.drop_block(kind, reason)).ok()
-    }
-
-    fn thinking(&mut self, thinking: &Thinking, fault: Option<&'static str>) -> Option<Tree> {
-        let signature = thinking.signature.clone().filter(|signature| !signature.is_empty());
-        let unsigned = signature.is_none().then_some("it is not signed");
-        check_reasoning(fault.or(unsigned), &thinking.extra, &mut self.notes)?;
-        let mut object = Object::typed("thinking").with("thinking", thinking.text.clone());
-        object.set_some("signature", signature);
-        Some(self.finish(object, &thinking.extra))
-    }
-
-    fn tool_use(&mut self, call: &ToolUse) -> Tree {
-        let object = Object::typed("tool_use")
-            .with("id", self.ids.written(&call.id))
-            .with("name", call.name.clone())
-            .with("input", input_object(call, &mut self.notes));
-        self.finish(object, &call.extra)
-    }
-
-    fn tool_result(&mut self, result: &ToolResult) -> Tree {
-        let mut object =
-            Object::typed("tool_result").with("tool_use_id", self.ids.written(&result.tool_use_id));
-        let bodies: Vec<Tree> =
-            result.content.iter().filter_map(|block| self.nested(block)).collect();
-        if !bodies.is_empty() {
-            object.set("content", draft::content(bodies, forms::came_as_string(&result.extra)));
-        }
-        if result.is_error {
-            object.set("is_error", true);
-        }
-        forms::set_spelled(&mut object, &result.extra, "is_error", forms::IS_ERROR);
-        self.finish(object, &result.extra)
-    }
-
-    fn server_tool_use(&mut self, call: &ServerToolUse) -> Option<Tree> {
-        check_server_call(&self.foreign_calls, "server_tool_use", &call.id, &mut self.notes)?;
-        let kind = match call.extra.get(NAME, forms::TYPE) {
-            Some(kind) => kind.clone().into(),
-            None => Tree::Word("server_tool_use"),
-        };
-        let object = Object::default()
-            .with("type", kind)
-            .with("id", self.ids.written(&call.id))
-            .with("name", call.name.clone())
-            .with("input", call.input.clone());
-        Some(self.finish(object, &call.extra))
-    }
-
-    fn server_tool_result(&mut self, result: &ServerToolResult) -> Option<Tree> {
-        check_server_call(
-            &self.foreign_calls,
-            "server_tool_result",
-            &result.tool_use_id,
-            &mut self.notes,
-        )?;
-        let mut object = Object::default()
-            .with("type", result.kind.clone())
-            .with("tool_use_id", self.ids.written(&result.tool_use_id));
-        let absent =
-            result.content == Json::default() && result.extra.get(NAME, forms::CONTENT).is_some();
-        if !absent {
-            object.set("content", result.content.clone());
-        }
-        Some(self.finish(object, &result.extra))
-    }
-
-    fn drop_block(&mut self, block: &ContentBlock, reason: &str) -> Option<Tree> {
-        self.notes.drop_block(block.kind(), reason);
-        None
-    }
-
-    fn finish(&mut self, mut object: Object, extra: &Extra) -> Tree {
-        forms::add_rest(&mut object, self.notes.own_fields(extra));
-        object.into()
+/// Returns blocks as a content: one string if it came so and can be one, else a list.
+fn content(bodies: Vec<Tree>, as_string: bool) -> Tree {
+    match bodies.as_slice() {
+        [Tree::Object(object)] if as_string && object.len() == 2 => match object.get("text") {
+            Some(text) => text.clone(),
+            None => Tree::Array(bodies),
+        },
+        _ => Tree::Array(bodies),
     }
 }
 
-/// Returns why the reasoning of a message would be refused, if it would.
-fn reasoning_fault(message: &Message, binds_reasoning: bool) -> Option<&'static str> {
-    let other = message.origin.as_ref().is_some_and(|origin| origin.provider != NAME);
-    if other {
-        return Some("another provider signed it");
-    }
-    (binds_reasoning && message.prefix_rewritten).then_some("what it was thought on was rewritten")
+fn finish(mut object: Object, extra: &Extra) -> Tree {
+    forms::add_rest(&mut object, extra.of(NAME));
+    object.into()
 }

@@ -5,8 +5,7 @@
 
 use super::{
     forms::{self, Forms, NAME},
-    media::{self, Medium},
-    names,
+    media, names,
 };
 use crate::{
     message::{
@@ -17,6 +16,7 @@ use crate::{
         extras::read_item,
         fields::{self, Fields},
         raw::Raw,
+        rules::Medium,
         texts::{Speaker, kept_form},
     },
 };

@@ -9,18 +9,19 @@ use super::{
     response,
 };
 use crate::{
-    message::{Delta, Json, ModelError, ModelErrorKind, Turn, Usage},
+    message::{Delta, Json, ModelError, ModelErrorKind, Usage},
     wire::{
+        assembly::Assembly,
         classify::classify_error,
         fields::Fields,
-        stream::{StreamEvent, TurnBuilder},
+        stream::StreamEvent,
         tree::{Object, Tree},
     },
 };
 
 /// An answer in the making.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct Response {
     role: Option<Json>,
     /// The blocks by their index. A map, because an index may be anything.
     parts: BTreeMap<u64, Part>,
@@ -30,60 +31,43 @@ pub(super) struct Builder {
     usage: Usage,
 }
 
-/// Why an event ends the answer.
-enum Broken {
-    Unreadable(Unreadable),
-    /// The provider says so.
-    Said(ModelError),
-}
-
-impl From<Unreadable> for Broken {
-    fn from(unreadable: Unreadable) -> Self {
-        Self::Unreadable(unreadable)
-    }
-}
-
-impl TurnBuilder for Builder {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        self.take(event).map(Vec::from_iter).map_err(|broken| {
-            let error = match broken {
-                Broken::Unreadable(Unreadable(what)) => {
-                    retryable(format!("the stream holds {what}"))
-                }
-                Broken::Said(error) => error,
-            };
-            error.with_usage(self.usage)
-        })
+impl Assembly for Response {
+    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        let delta = if event.name.is_empty() {
+            // Some have their name in the data.
+            let fields = Fields::parse(event.data);
+            let named = fields.as_ref().and_then(|fields| fields.rest().next());
+            named.map_or(Ok(None), |(name, raw)| self.named(name, raw.get()))
+        } else {
+            self.named(event.name, event.data)
+        };
+        Ok(delta?.into_iter().collect())
     }
 
     fn is_complete(&self) -> bool {
         self.end.is_some() && self.metadata.is_some()
     }
 
-    fn finish(&mut self) -> Result<Turn, ModelError> {
-        let failed = match self.end.take() {
-            None => retryable("the stream ended before the answer was complete".to_owned()),
-            Some(end) => match response::turn(self.body(end).as_str().as_bytes()) {
-                Ok(turn) => return Ok(turn),
-                Err(error) => retryable(error.to_string()),
-            },
-        };
-        Err(failed.with_usage(self.usage))
+    /// The body that the whole answer would have had.
+    fn body(&mut self) -> Option<Json> {
+        let end = self.end.clone()?;
+        let parts = std::mem::take(&mut self.parts);
+        let content: Vec<Tree> = parts.into_values().map(Part::into_tree).collect();
+        let role = self.role.take().map_or(Tree::Word("assistant"), Tree::Raw);
+        let message = Object::default().with("role", role).with("content", content);
+        let mut body = Object::default().with("output", Object::default().with("message", message));
+        body.extend_unset(end);
+        body.extend_unset(self.metadata.clone().unwrap_or_default());
+        Some(Tree::from(body).into_json())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        Some(self.usage)
     }
 }
 
-impl Builder {
-    /// Takes an event in; some have their name in the data.
-    fn take(&mut self, event: StreamEvent<'_>) -> Result<Option<Delta>, Broken> {
-        if !event.name.is_empty() {
-            return self.named(event.name, event.data);
-        }
-        let Some(fields) = Fields::parse(event.data) else { return Ok(None) };
-        let Some((name, raw)) = fields.rest().next() else { return Ok(None) };
-        self.named(name, raw.get())
-    }
-
-    fn named(&mut self, name: &str, data: &str) -> Result<Option<Delta>, Broken> {
+impl Response {
+    fn named(&mut self, name: &str, data: &str) -> Result<Option<Delta>, ModelError> {
         let fields = || Fields::parse(data).ok_or(Unreadable("an event that is no object"));
         match name {
             "messageStart" => self.role = fields()?.take_json("role").or(self.role.take()),
@@ -97,7 +81,7 @@ impl Builder {
                 self.metadata = Some(beside(fields));
             }
             exception if exception.ends_with("Exception") => {
-                return Err(Broken::Said(said(exception, data)));
+                return Err(said(exception, data));
             }
             // A block ends where another begins, so nothing hangs on `contentBlockStop`.
             _ => {}
@@ -105,7 +89,7 @@ impl Builder {
         Ok(None)
     }
 
-    fn begin(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, Broken> {
+    fn begin(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
         let start = event.get("start").ok_or(Unreadable("a block without its start"))?;
         let (part, begins) = Part::begin(start)?;
         match self.parts.insert(index(event)?, part) {
@@ -114,7 +98,7 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, Broken> {
+    fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
         let delta = event.get("delta").and_then(Fields::of);
         let delta = delta.ok_or(Unreadable("a piece that is no object"))?;
         let index = index(event)?;
@@ -125,18 +109,6 @@ impl Builder {
         let added = part.add(&delta)?;
         self.parts.insert(index, part);
         Ok(added)
-    }
-
-    /// The body that the whole answer would have had.
-    fn body(&mut self, end: Object) -> Json {
-        let parts = std::mem::take(&mut self.parts);
-        let content: Vec<Tree> = parts.into_values().map(Part::into_tree).collect();
-        let role = self.role.take().map_or(Tree::Word("assistant"), Tree::Raw);
-        let message = Object::default().with("role", role).with("content", content);
-        let mut body = Object::default().with("output", Object::default().with("message", message));
-        body.extend_unset(end);
-        body.extend_unset(self.metadata.take().unwrap_or_default());
-        Tree::from(body).into_json()
     }
 }
 
@@ -165,8 +137,4 @@ fn said(name: &str, data: &str) -> ModelError {
         error.kind = ModelErrorKind::Retryable { after: None };
     }
     error
-}
-
-fn retryable(message: String) -> ModelError {
-    ModelError::new(ModelErrorKind::Retryable { after: None }, message)
 }

@@ -6,16 +6,10 @@ use crate::{
     wire::{
         fields::{self, Fields},
         raw::Raw,
-        tree::Object,
+        rules::{Medium, data_uri},
+        tree::{Object, Tree},
     },
 };
-
-/// What a source is the source of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Medium {
-    Image,
-    Document,
-}
 
 /// The provider's names of formats, with the media types that they stand for.
 const IMAGES: [(&str, &str); 4] =
@@ -54,6 +48,19 @@ impl Medium {
         }
         let is = |known: &str| known.eq_ignore_ascii_case(kind);
         self.formats().iter().find(|(_, known)| is(known)).map(|(name, _)| *name)
+    }
+
+    /// Whether a media type is written as it is.
+    fn media_type_of(self, media_type: &str) -> bool {
+        self.formats().iter().any(|(_, known)| *known == media_type)
+    }
+
+    /// The format of what an address names in the provider's own store. It fetches nothing else.
+    fn stored_format(self, url: &str) -> Option<&'static str> {
+        let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
+        let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let known = self.formats().iter().map(|(name, _)| *name).filter(|_| stored);
+        known.into_iter().find(|name| ending.as_deref() == Some(*name))
     }
 }
 
@@ -100,42 +107,70 @@ fn read_known(
     Some(known)
 }
 
-/// Returns the `format` and `source` of a block, or why it cannot have them.
-pub(super) fn write(
+/// Returns a source that can be written; `None` if it can be itself.
+///
+/// # Errors
+///
+/// Why it has no form.
+pub(super) fn fit(
     source: &MediaSource,
     medium: Medium,
-    extra: &Extra,
-) -> Result<Object, &'static str> {
-    let object = Object::default();
-    let known = |format: &'static str, key: &'static str, data: &Text| {
-        let source = Object::default().with(key, data.clone());
-        Object::default().with("format", format).with("source", source)
+    _is_foreign: bool,
+) -> Result<Option<MediaSource>, &'static str> {
+    let base64 = |media_type: &str, data: Text| {
+        let format = medium.format(media_type).ok_or(UNREAD)?;
+        let media_type = medium.media_type(format).ok_or(UNREAD)?.into();
+        Ok(Some(MediaSource::Base64 { media_type, data }))
     };
     match source {
-        MediaSource::Base64 { media_type, data } => {
-            Ok(known(medium.format(media_type).ok_or(UNREAD)?, "bytes", data))
-        }
-        MediaSource::Url { url } => write_address(url, medium),
+        MediaSource::Base64 { media_type, data } => match medium.media_type_of(media_type) {
+            true => Ok(None),
+            false => base64(media_type, data.clone()),
+        },
+        MediaSource::Url { url } => match data_uri(url) {
+            Some((media_type, data)) => base64(media_type, data.into()),
+            None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),
+        },
         MediaSource::Text { .. } if medium == Medium::Image => Err("a text is no picture"),
         MediaSource::Text { text, .. } if text.is_blank() => Err("blank text"),
-        MediaSource::Text { media_type, text } => {
-            let format = medium.format(media_type).unwrap_or("txt");
-            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
-            let mut object = known(format, "text", text);
-            if untold {
-                object.remove("format");
-            }
-            Ok(object)
-        }
+        MediaSource::Text { .. } => Ok(None),
         MediaSource::File { .. } => Err("its file is in another provider's store"),
-        MediaSource::Opaque { codec, value } if *codec == NAME => {
-            Ok(object.with("source", value.clone()))
-        }
+        MediaSource::Opaque { codec, .. } if *codec == NAME => Ok(None),
         MediaSource::Opaque { .. } => Err("only another provider understands its source"),
     }
 }
 
+/// Returns the `format` and `source` of a block, whose source can be written.
+pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
+    let of_format = |format: Option<&'static str>, key: &'static str, value: Tree| {
+        let mut object = Object::default();
+        object.set_some("format", format);
+        object.with("source", Object::default().with(key, value))
+    };
+    let format = |media_type: &Text| {
+        [Medium::Image, Medium::Document].into_iter().find_map(|medium| medium.format(media_type))
+    };
+    match source {
+        MediaSource::Base64 { media_type, data } => {
+            of_format(format(media_type), "bytes", data.clone().into())
+        }
+        MediaSource::Text { media_type, text } => {
+            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let format = Medium::Document.format(media_type).unwrap_or("txt");
+            of_format((!untold).then_some(format), "text", text.clone().into())
+        }
+        MediaSource::Url { url } => {
+            let mediums = [Medium::Image, Medium::Document].into_iter();
+            let format = mediums.filter_map(|medium| medium.stored_format(url)).next();
+            of_format(format, "s3Location", Object::default().with("uri", url.clone()).into())
+        }
+        MediaSource::File { id } => of_format(None, "file", id.clone().into()),
+        MediaSource::Opaque { value, .. } => Object::default().with("source", value.clone()),
+    }
+}
+
 const UNREAD: &str = "this provider does not read its media type";
+const UNFETCHED: &str = "this provider reads no such address";
 
 /// Whether the wire form says less than the source: a text of a type that has no format here.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
@@ -143,34 +178,8 @@ pub(super) fn is_flattened(source: &MediaSource) -> bool {
         if Medium::Document.format(media_type).is_none())
 }
 
-/// Data of a URI go as bytes, and the provider reads from its own store. It fetches nothing else.
-fn write_address(url: &Text, medium: Medium) -> Result<Object, &'static str> {
-    if let Some((media_type, data)) = data_uri(url) {
-        let format = medium.format(media_type).ok_or(UNREAD)?;
-        let source = Object::default().with("bytes", Text::from(data));
-        return Ok(Object::default().with("format", format).with("source", source));
-    }
-    let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
-    let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-    let format = medium.formats().iter().find(|(name, _)| ending.as_deref() == Some(*name));
-    match format.filter(|_| stored) {
-        Some((format, _)) => {
-            let place = Object::default().with("uri", url.clone());
-            let source = Object::default().with("s3Location", place);
-            Ok(Object::default().with("format", *format).with("source", source))
-        }
-        None => Err("this provider reads no such address"),
-    }
-}
-
-/// The media type and the data of a URI that holds its data in Base64, its parameters left out.
-fn data_uri(uri: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = uri.split_once(':')?;
-    let (head, data) = rest.split_once(',')?;
-    let (kind, coding) = head.rsplit_once(';')?;
-    let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
-    is_data.then(|| (kind.split(';').next().unwrap_or_default().trim(), data))
-}
+/// The keys of blocks that are a text with more around it.
+pub(super) const WRAPS: [&str; 2] = ["citationsContent", "guardContent"];
 
 /// Reads the text of a raw field that wraps a text: `citationsContent` and `guardContent`.
 pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
@@ -189,7 +198,6 @@ pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::tree::Tree;
 
     #[test]
     fn every_source_is_written_as_it_was_read() {
@@ -206,7 +214,8 @@ mod tests {
                 let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
                 let source = read(&mut fields, medium, &mut forms).unwrap();
                 let extra = forms.into_extra(&fields);
-                let mut written = write(&source, medium, &extra).unwrap();
+                assert_eq!(fit(&source, medium, false), Ok(None));
+                let mut written = write(&source, &extra);
                 forms::add_rest(&mut written, extra.of(NAME));
                 let written = Tree::from(written).into_json().to_value().unwrap();
                 let expected: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -219,8 +228,9 @@ mod tests {
     fn addresses_are_read_from_the_store_only() {
         let write = |url: &str| {
             let source = MediaSource::Url { url: url.into() };
-            let written = write(&source, Medium::Image, &Extra::default());
-            written.map(|object| Tree::from(object).into_json().to_string())
+            let fitted = fit(&source, Medium::Image, false)?.unwrap_or(source);
+            let written = super::write(&fitted, &Extra::default());
+            Ok::<_, &str>(Tree::from(written).into_json().to_string())
         };
         assert_eq!(
             write("s3://a/b.png").unwrap(),

@@ -10,35 +10,28 @@
 //! | response to turn; the events of one to the response | `response`, `events`, `parts`, `blobs` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
-//! | ids and names; what another provider made | `names`, `foreign` |
-//! | system prompt and tools; the thread, message by message; a block | `prompt`, `thread`, `write` |
-//! | rules over several written messages, the drafts: order and ends; cache points | `draft`, `order`, `cache` |
-//! | what depends on the model | `target` |
+//! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `target` |
+//! | writing what is legal | `write` |
 //!
 //! Whatever leaves something out notes it in the same place, so no rule can lose a block silently.
 
 mod blobs;
 mod blocks;
-mod cache;
 mod decode;
-mod draft;
 mod encode;
 mod events;
-mod foreign;
 mod forms;
 mod media;
 mod names;
-mod order;
+mod normal;
 mod params;
 mod parts;
-mod prompt;
 mod response;
 mod target;
-mod thread;
 mod write;
 
 use super::{
-    assembly::Once,
+    assembly::Builder,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -186,6 +179,6 @@ impl WireFormat for BedrockConverse {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::<Once<events::Builder>>::default()
+        Box::new(Builder::new(events::Response::default(), response::turn))
     }
 }

@@ -2,47 +2,16 @@
 
 use super::forms::{self, NAME};
 use crate::{
-    message::{ContentBlock, Json, Message, Text},
+    message::{ContentBlock, Document, Json, Text, ToolResult},
     wire::{
         contract::Change,
-        names::{Renamed, Rules, call, is_word},
+        names::{Renamed, Rules, is_word},
+        normal::{Thread, fit},
         notes::Notes,
     },
 };
 
-/// The ids and names that are written in another form.
-#[derive(Debug)]
-pub(super) struct Names {
-    ids: Renamed,
-    documents: Renamed,
-}
-
-impl Names {
-    /// Finds a new name for every one that the provider refuses. The same name gets the same new
-    /// one everywhere, and no new one is another's.
-    pub(super) fn rewrite(messages: &[(usize, Message)], notes: &mut Notes) -> Self {
-        let calls = || blocks(messages).filter_map(|(at, block)| call(at, block));
-        let titles = blocks(messages).flat_map(|(at, block)| titles(at, block));
-        let id_note = |from, to| Change::IdRewritten { from, to };
-        let name_note = |from, to| Change::NameRewritten { from, to };
-        Self {
-            ids: Renamed::new(calls().map(|(at, id, _)| (at, id)), &IDS, notes, id_note),
-            documents: Renamed::new(titles, &DOCUMENTS, notes, name_note),
-        }
-    }
-
-    /// The id of a call in the form in which it is written.
-    pub(super) fn id(&self, id: &Text) -> Text {
-        self.ids.written(id)
-    }
-
-    /// The name of a document in the form in which it is written.
-    pub(super) fn document(&self, title: &Text) -> Text {
-        self.documents.written(title)
-    }
-}
-
-const IDS: Rules = Rules {
+pub(super) const IDS: Rules = Rules {
     most: 64,
     is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
     nameless: "call",
@@ -59,44 +28,71 @@ pub(super) const DOCUMENTS: Rules = Rules {
     begins_with_letter: false,
 };
 
-fn blocks(messages: &[(usize, Message)]) -> impl Iterator<Item = (usize, &ContentBlock)> + Clone {
-    messages.iter().flat_map(|(at, message)| message.content.iter().map(move |block| (*at, block)))
+/// Finds a new name for every document whose name the provider refuses. The same name gets the same
+/// new one everywhere, and no new one is another's.
+pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
+    let titles = thread.iter().flat_map(|(at, message)| {
+        message.content.iter().flat_map(titles).map(move |title| (Some(*at), title))
+    });
+    let name_note = |from, to| Change::NameRewritten { from, to };
+    let renamed = Renamed::new(titles, &DOCUMENTS, notes, name_note);
+    if renamed.is_empty() {
+        return;
+    }
+    for (_, message) in thread {
+        let changed = fit(&message.content, |block| {
+            if let ContentBlock::ToolResult(result) = block {
+                let content = fit(&result.content, |block| Ok(retitled(block, &renamed)));
+                return Ok(content.map(|content| ToolResult { content, ..result.clone() }.into()));
+            }
+            Ok(retitled(block, &renamed))
+        });
+        if let Some(content) = changed {
+            *message = message.with_content(content);
+        }
+    }
+}
+
+/// Returns a document under its new name, if it gets one.
+fn retitled(block: &ContentBlock, renamed: &Renamed) -> Option<ContentBlock> {
+    let written = renamed.written(title(block)?);
+    let ContentBlock::Document(document) = block else { return None };
+    let changes = document.title.as_ref() != Some(&written);
+    changes.then(|| Document { title: Some(written), ..document.clone() }.into())
 }
 
 /// The title of a document, and those of the documents in a result.
-fn titles(at: usize, block: &ContentBlock) -> impl Iterator<Item = (Option<usize>, &Text)> + Clone {
-    // One that came so was accepted: the provider does not always hold to its rule.
-    fn title(block: &ContentBlock) -> Option<&Text> {
-        let ContentBlock::Document(document) = block else { return None };
-        let came = document.extra.get(NAME, forms::DOCUMENT);
-        document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
-    }
+fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
     let nested = if let ContentBlock::ToolResult(result) = block { &*result.content } else { &[] };
-    title(block)
-        .into_iter()
-        .chain(nested.iter().filter_map(title))
-        .map(move |name| (Some(at), name))
+    title(block).into_iter().chain(nested.iter().filter_map(title))
+}
+
+/// The title of a document, but one that came so and was accepted: the provider does not always hold
+/// to its rule.
+fn title(block: &ContentBlock) -> Option<&Text> {
+    let ContentBlock::Document(document) = block else { return None };
+    let came = document.extra.get(NAME, forms::DOCUMENT);
+    document.title.as_ref().filter(|title| came != Some(&Json::text(title)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        message::{Json, Role, ToolUse},
-        wire::notes,
+        message::{Message, Role, ToolUse},
+        wire::{names::rewrite_ids, notes},
     };
 
     #[test]
     fn a_new_id_is_nobody_elses() {
         let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let calls = |ids: [&str; 6]| Message::new(Role::Assistant, ids.map(call).into());
         let long = "x".repeat(70);
         let ids = ["a|b", "a_b", "a/b", "", "a.b:c", &long];
-        let calls = Message::new(Role::Assistant, ids.map(call).into());
-        let (messages, mut notes) = notes::prepare(&[calls], "c");
-        let names = Names::rewrite(&messages, &mut notes);
-        let written = ids.map(|id| names.id(&id.into()).to_string());
+        let (mut thread, mut notes) = notes::prepare(&[calls(ids)], "c");
+        rewrite_ids(&mut thread, &IDS, &mut notes);
         let short = "x".repeat(56);
-        assert_eq!(written, ["a_b_2", "a_b", "a_b_3", "call", "a.b:c", &short]);
+        assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call", "a.b:c", &short]));
     }
 
     #[test]

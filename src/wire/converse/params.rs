@@ -8,7 +8,7 @@ use super::forms::{self, Forms, NAME};
 use crate::{
     message::{Extra, Json, Request, Text, ToolChoice},
     wire::{
-        contract::{Change, WireError},
+        contract::WireError,
         fields::{Fields, Path},
         notes::Notes,
         raw::Raw,
@@ -71,7 +71,7 @@ pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
         ("temperature", request.temperature.is_some()),
     ];
     for (name, _) in wanted.into_iter().filter(|(name, is)| *is && config.get(name).is_none()) {
-        drop_parameter(name, notes);
+        notes.drop_parameter(name);
     }
     config.extend_unset(forms::reopen(extra.get(NAME, "inferenceConfig")));
     if config.len() > 0 {
@@ -97,13 +97,13 @@ pub(super) fn write_tools(
         let met = forced == Forced::May || !is_forced(choice);
         let written = written.filter(|_| !tools.is_empty() && met);
         if written.is_none() {
-            drop_parameter("toolChoice", notes);
+            notes.drop_parameter("toolChoice");
         }
         written
     });
     if tools.is_empty() {
         if extra.get(NAME, "toolConfig").is_some() {
-            drop_parameter("toolConfig", notes);
+            notes.drop_parameter("toolConfig");
         }
         body.set_some("toolConfig", extra.get(NAME, forms::TOOLS).cloned());
         return;
@@ -119,11 +119,6 @@ pub(super) fn write_tools(
 pub(super) enum Forced {
     May,
     MayNot,
-}
-
-/// Notes that a parameter is left out.
-pub(super) fn drop_parameter(name: &str, notes: &mut Notes) {
-    notes.note(Change::ParameterDropped { name: name.into() });
 }
 
 /// Where the fields stand that only the model behind the provider knows.

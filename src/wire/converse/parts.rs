@@ -2,7 +2,7 @@
 
 use super::{blobs, forms};
 use crate::{
-    message::{Delta, Json, Text},
+    message::{Delta, Json, ModelError, ModelErrorKind, Text},
     wire::{
         fields::{self, Fields},
         raw::Raw,
@@ -49,6 +49,13 @@ pub(super) enum Part {
 /// Why a piece cannot be added to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable(pub(super) &'static str);
+
+impl From<Unreadable> for ModelError {
+    fn from(Unreadable(what): Unreadable) -> Self {
+        let kind = ModelErrorKind::Retryable { after: None };
+        Self::new(kind, format!("the stream holds {what}"))
+    }
+}
 
 impl Part {
     /// Begins a block that announces itself; texts and reasoning do not. The second is what that

@@ -90,7 +90,7 @@ mod write_results;
 
 use self::marks::CODEC;
 use super::{
-    assembly::Once,
+    assembly::Builder,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -167,6 +167,6 @@ impl WireFormat for GeminiGenerate {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::<Once<stream::Builder>>::default()
+        Box::new(Builder::new(stream::Response::default(), response::response))
     }
 }

@@ -4,8 +4,6 @@
 //! of the whole answer, and that is read like any other. The arguments of a call may come in pieces
 //! too; see `partial`.
 
-use std::collections::HashMap;
-
 use super::{
     marks::{FUNCTION_CALL, TEXT},
     part::Part,
@@ -13,20 +11,20 @@ use super::{
     response,
 };
 use crate::{
-    message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage},
+    message::{Delta, Json, ModelError, ModelErrorKind, Text, Usage},
     wire::{
-        classify::classify_error,
+        assembly::{Assembly, Merged, said},
         contract::WireError,
         fields::{Fields, items, text},
         raw::{Raw, Scanned},
-        stream::{StreamEvent, TurnBuilder},
+        stream::StreamEvent,
         tree::{Object, Tree},
     },
 };
 
 /// An answer in the making.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct Response {
     body: Merged,
     candidate: Option<Merged>,
     content: Merged,
@@ -51,8 +49,8 @@ enum Piece {
     Whole(Json),
 }
 
-impl TurnBuilder for Builder {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+impl Assembly for Response {
+    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
@@ -61,12 +59,10 @@ impl TurnBuilder for Builder {
         let fields = match Fields::body(&scanned) {
             Ok(fields) => fields,
             Err(WireError::Shape { .. }) => return Ok(Vec::new()),
-            Err(error @ WireError::NotJson { .. }) => {
-                return self.no_json(event, &error.to_string());
-            }
+            Err(error @ WireError::NotJson { .. }) => return no_json(event, &error.to_string()),
         };
         if fields.get("error").is_some_and(|error| error.get() != "null") {
-            return Err(classify_error(0, data.as_bytes()).with_usage(self.usage));
+            return Err(said(data));
         }
         if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
             return Ok(Vec::new());
@@ -78,13 +74,20 @@ impl TurnBuilder for Builder {
         self.is_complete
     }
 
-    fn finish(&mut self) -> Result<Turn, ModelError> {
-        if !self.is_complete {
-            return Err(self.broken("the stream ended before the answer was complete"));
+    fn body(&mut self) -> Option<Json> {
+        let mut body = self.body.object().filter(|_| self.is_complete).unwrap_or_default();
+        if let Some(candidate) = &self.candidate {
+            let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
+            let content = self.content.object().unwrap_or_default();
+            let content = content.with("parts", parts.collect::<Vec<_>>());
+            let candidate = candidate.object().unwrap_or_default().with("content", content);
+            body.set("candidates", Tree::from_iter([candidate]));
         }
-        let body = self.take_body().into_json();
-        response::response(body.as_str().as_bytes())
-            .map_err(|error| self.broken(&error.to_string()))
+        self.is_complete.then(|| Tree::from(body).into_json())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        Some(self.usage)
     }
 }
 
@@ -92,7 +95,7 @@ impl TurnBuilder for Builder {
 const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
-impl Builder {
+impl Response {
     fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
         self.usage = fields.get("usageMetadata").and_then(response::usage).unwrap_or(self.usage);
@@ -104,25 +107,25 @@ impl Builder {
         } else {
             fields.take("responseId");
         }
-        self.body.extend(&fields);
+        self.body.merge(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
-        let all = items(raw).ok_or_else(|| self.broken("the candidates are no list"))?;
+        let all = items(raw).ok_or_else(|| broken("the candidates are no list"))?;
         let first = all.into_iter().find(|candidate| response::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
 
     fn candidate(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
         let Some(mut fields) = Fields::of(raw) else {
-            return Err(self.broken("a candidate is no object"));
+            return Err(broken("a candidate is no object"));
         };
         let content = fields.take("content").and_then(Fields::of);
         let reason = fields.get("finishReason").and_then(text);
         self.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
-        self.candidate.get_or_insert_default().extend(&fields);
+        self.candidate.get_or_insert_default().merge(&fields);
         let mut content = content.unwrap_or_default();
         let parts = content.take("parts").and_then(items).unwrap_or_default();
-        self.content.extend(&content);
+        self.content.merge(&content);
         let mut deltas = Vec::new();
         for raw in parts {
             deltas.extend(self.part(raw)?);
@@ -131,15 +134,6 @@ impl Builder {
             deltas.extend(self.close());
         }
         Ok(deltas)
-    }
-
-    /// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
-    fn no_json(&self, event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
-        match event.name {
-            "" | "message" => Err(self.broken(reason)),
-            "error" => Err(classify_error(0, event.data.as_bytes()).with_usage(self.usage)),
-            _ => Ok(Vec::new()),
-        }
     }
 
     /// Takes a part in, and returns what it adds.
@@ -187,7 +181,7 @@ impl Builder {
     fn more(&mut self, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(Vec::new()) };
-        let continues = call.add(part).map_err(|reason| self.broken(reason))?;
+        let continues = call.add(part).map_err(broken)?;
         Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
     }
 
@@ -233,23 +227,14 @@ impl Builder {
             Delta::ToolInput { id: call.id, text: input },
         ]
     }
+}
 
-    /// The body of the answer, put together.
-    fn take_body(&mut self) -> Tree {
-        let mut body = std::mem::take(&mut self.body).into_object();
-        if let Some(candidate) = self.candidate.take() {
-            let parts = std::mem::take(&mut self.parts).into_iter().map(Piece::into_tree);
-            let content = std::mem::take(&mut self.content).into_object();
-            let content = content.with("parts", parts.collect::<Vec<_>>());
-            let candidate = candidate.into_object().with("content", content);
-            body.set("candidates", Tree::from_iter([candidate]));
-        }
-        body.into()
-    }
-
-    fn broken(&self, reason: &str) -> ModelError {
-        let kind = ModelErrorKind::Retryable { after: None };
-        ModelError::new(kind, reason).with_usage(self.usage)
+/// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
+fn no_json(event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
+    match event.name {
+        "" | "message" => Err(broken(reason)),
+        "error" => Err(said(event.data)),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -267,35 +252,6 @@ impl Piece {
     }
 }
 
-/// The fields of objects that become one. The last value of each counts.
-#[derive(Debug, Default)]
-struct Merged {
-    fields: Vec<(String, Json)>,
-    places: HashMap<String, usize>,
-}
-
-impl Merged {
-    fn extend(&mut self, fields: &Fields<'_>) {
-        fields.rest().for_each(|(key, raw)| self.set(key, raw));
-    }
-
-    fn set(&mut self, key: &str, raw: Raw<'_>) {
-        let value = raw.json();
-        let place = self.places.get(key).and_then(|place| self.fields.get_mut(*place));
-        match place {
-            Some(place) => place.1 = value,
-            None => {
-                self.places.insert(key.to_owned(), self.fields.len());
-                self.fields.push((key.to_owned(), value));
-            }
-        }
-    }
-
-    fn into_object(self) -> Object {
-        let mut object = Object::default();
-        for (key, value) in self.fields {
-            object.push(key, value);
-        }
-        object
-    }
+fn broken(reason: &str) -> ModelError {
+    ModelError::new(ModelErrorKind::Retryable { after: None }, reason)
 }

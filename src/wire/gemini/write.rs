@@ -12,10 +12,11 @@ use super::{
 use crate::{
     message::{
         ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Opaque, Role, Text,
-        Thinking, ToolUse, markup,
+        Thinking, ToolUse,
     },
     wire::{
         contract::Change,
+        normal::as_user,
         notes::{Notes, input_object},
         openai::document_text,
         texts::wire_text,
@@ -37,14 +38,11 @@ impl Writer {
     /// Returns a message as a content.
     pub(super) fn message(&mut self, at: usize, message: &Message) -> Draft {
         self.notes.turn_to(at);
+        let reminder = (message.role == Role::System).then(|| as_user(message, &mut self.notes));
+        let message = reminder.as_ref().unwrap_or(message);
         let mut draft = Draft::new(at, message, &mut self.notes);
-        if message.role == Role::System {
-            self.notes.note(Change::SystemMoved);
-        }
         for block in &message.content {
-            if message.role == Role::System {
-                draft.parts.extend(self.inner_system(block));
-            } else if let ContentBlock::ToolResult(result) = block {
+            if let ContentBlock::ToolResult(result) = block {
                 let parts = self.result(result);
                 draft.parts.extend(parts);
             } else {
@@ -64,15 +62,6 @@ impl Writer {
             Some(_) => self.drop_block(block, "blank text"),
             None => self.drop_block(block, "a system prompt is text"),
         }
-    }
-
-    /// Returns a block of a system message within the thread: a reminder of the user.
-    fn inner_system(&mut self, block: &ContentBlock) -> Option<Written> {
-        let Some((text, extra)) = wire_text(Role::System, block) else {
-            return self.drop_block(block, "only a system message holds it");
-        };
-        let text = self.text(markup::reminder(&text).into(), extra);
-        Some(Written::new(block.kind(), text))
     }
 
     fn block(&mut self, message: &Message, block: &ContentBlock) -> Option<Written> {

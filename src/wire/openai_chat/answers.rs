@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::{calls, draft::Draft, marks::CODEC, write_content::Piece};
+use super::{calls, draft::Draft, marks::CODEC};
 use crate::{
     message::{Message, Text, ToolUse},
     wire::{
@@ -10,6 +10,7 @@ use crate::{
         fields::items,
         ids::Ids,
         notes::Notes,
+        openai_content::Piece,
         raw::Raw,
         tree::{Object, Tree},
     },

@@ -3,7 +3,7 @@
 use super::{
     calls,
     marks::{CODEC, REASONING, marked, reopen, wire_fields},
-    write_content::{Piece, content, message_field, piece, refusal_form},
+    write_content::{content, message_field, piece, refusal_form},
 };
 use crate::{
     message::{ContentBlock, Json, Message, Opaque, Role, Text, Thinking, ToolUse},
@@ -11,6 +11,7 @@ use crate::{
         contract::Change,
         ids::Ids,
         notes::Notes,
+        openai_content::Piece,
         raw::Raw,
         tree::{Object, Tree},
     },

@@ -2,7 +2,7 @@
 
 use super::{
     marks::{CODEC, marked, wire_fields},
-    write_content::{Piece, content, message_field, piece},
+    write_content::{content, message_field, piece},
 };
 use crate::{
     message::{ContentBlock, Message, Role, Text, ToolResult, ToolUse},
@@ -11,7 +11,8 @@ use crate::{
         ids::Ids,
         names,
         notes::Notes,
-        openai::{FAILED, check_result_block, failed},
+        openai::check_result_block,
+        openai_content::{Piece, mark_error, no_content},
         tree::{Object, Tree},
     },
 };
@@ -77,7 +78,7 @@ impl Turn<'_> {
 
     fn add_result(&mut self, result: &ToolResult, notes: &mut Notes) {
         if self.other {
-            note_moved("tool_result", "results come right behind their calls", notes);
+            notes.moved("tool_result", "results come right behind their calls");
         }
         let fields = wire_fields(&result.extra, notes);
         let mut pieces = Vec::new();
@@ -88,7 +89,7 @@ impl Turn<'_> {
             }
             match piece(Role::User, block, notes) {
                 Some(Piece::Part(part)) if is_media(block) => {
-                    note_moved(block.kind(), "results are text only", notes);
+                    notes.moved(block.kind(), "results are text only");
                     media.push(Piece::Part(part));
                 }
                 written => pieces.extend(written),
@@ -143,28 +144,4 @@ fn whole_message(block: &ContentBlock) -> Option<Tree> {
 
 fn is_media(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_))
-}
-
-fn note_moved(kind: &str, reason: &str, notes: &mut Notes) {
-    notes.note(Change::BlockMoved { kind: kind.into(), reason: reason.into() });
-}
-
-/// The content of a result that says nothing.
-fn no_content(form: Option<&str>) -> Option<Tree> {
-    match form {
-        Some("absent") => None,
-        Some("null") => Some(Tree::Null),
-        Some("empty_array") => Some(Tree::Array(Vec::new())),
-        Some(_) | None => Some(Tree::Word("")),
-    }
-}
-
-/// Says in the text that the tool failed.
-fn mark_error(pieces: &mut Vec<Piece>) {
-    match pieces.first_mut() {
-        Some(Piece::Plain(text)) => *text = failed(text),
-        Some(Piece::String(_) | Piece::Part(_)) | None => {
-            pieces.insert(0, Piece::Plain(FAILED.into()));
-        }
-    }
 }

@@ -67,7 +67,7 @@ impl Assembly for Response {
         self.done
     }
 
-    fn body(&self) -> Option<Json> {
+    fn body(&mut self) -> Option<Json> {
         let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
         let message = self.message.as_ref().filter(|_| self.done || finished)?;
         let mut choice = self.choice.object().unwrap_or_default();

@@ -94,8 +94,9 @@ mod write_content;
 mod write_said;
 mod writer;
 
-use self::{marks::CODEC, stream::Builder};
+use self::marks::CODEC;
 use super::{
+    assembly::Builder,
     contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
     stream::TurnBuilder,
 };
@@ -167,6 +168,6 @@ impl WireFormat for OpenAiResponses {
     }
 
     fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::new(Builder::default())
+        Box::new(Builder::new(stream::Response::default(), response::response))
     }
 }

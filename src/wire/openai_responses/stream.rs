@@ -13,25 +13,26 @@ use super::{
     response,
 };
 use crate::{
-    message::{Delta, Json, ModelError, ModelErrorKind, Text, Turn, Usage},
+    message::{Delta, Json, ModelError, Text, Usage},
     wire::{
-        classify::classify_error,
+        assembly::{Assembly, said, unreadable},
         fields::{Fields, items, text},
         raw::{Raw, Scanned},
-        stream::{StreamEvent, TurnBuilder},
+        stream::StreamEvent,
         tree::{Object, Tree},
     },
 };
 
 /// An answer in the making.
 #[derive(Debug, Default)]
-pub(super) struct Builder {
+pub(super) struct Response {
     /// The items that are complete, by their place in the answer.
     items: BTreeMap<u64, Json>,
     /// What was shown of each item.
     shown: BTreeMap<u64, Shown>,
     usage: Usage,
-    end: End,
+    /// The whole answer, once the stream ended with it.
+    body: Option<Json>,
 }
 
 /// What was shown of an item.
@@ -42,69 +43,32 @@ struct Shown {
     any: bool,
 }
 
-/// How the stream ended.
-#[derive(Debug, Default)]
-enum End {
-    /// It goes on.
-    #[default]
-    Open,
-    /// With this response.
-    Complete(Json),
-    /// With an error.
-    Failed(ModelError),
-}
-
-impl TurnBuilder for Builder {
-    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        match &self.end {
-            End::Open => {}
-            End::Complete(_) => return Ok(Vec::new()),
-            End::Failed(error) => return Err(error.clone()),
-        }
+impl Assembly for Response {
+    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
         let scanned = Scanned::new(data.as_bytes());
-        let Ok(fields) = Fields::body(&scanned) else { return self.no_object(event) };
+        let Ok(fields) = Fields::body(&scanned) else { return no_object(event) };
         let kind = fields.get("type").and_then(text).unwrap_or_else(|| event.name.into());
         self.event(&kind, &fields, data)
     }
 
     fn is_complete(&self) -> bool {
-        matches!(self.end, End::Complete(_))
+        self.body.is_some()
     }
 
-    fn finish(&mut self) -> Result<Turn, ModelError> {
-        let retryable = ModelErrorKind::Retryable { after: None };
-        match &self.end {
-            End::Failed(error) => Err(error.clone()),
-            End::Open => Err(ModelError::new(retryable, "the stream ended before the answer did")
-                .with_usage(self.usage)),
-            End::Complete(body) => {
-                let turn = response::response(body.as_str().as_bytes());
-                turn.map_err(|error| {
-                    let message = error.to_string();
-                    ModelError::new(retryable, message).with_usage(self.usage).with_source(error)
-                })
-            }
-        }
+    fn body(&mut self) -> Option<Json> {
+        self.body.clone()
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        Some(self.usage)
     }
 }
 
-impl Builder {
-    /// Takes what is no object. Servers in between send events of their own, under other names.
-    fn no_object(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        if event.name == "error" {
-            return self.fail(classify_error(0, event.data.as_bytes()));
-        }
-        if !["", "message"].contains(&event.name) && !event.name.starts_with("response.") {
-            return Ok(Vec::new());
-        }
-        let kind = ModelErrorKind::Retryable { after: None };
-        self.fail(ModelError::new(kind, "an event of the stream is no JSON object"))
-    }
-
+impl Response {
     fn event(
         &mut self,
         kind: &str,
@@ -133,11 +97,9 @@ impl Builder {
                 Ok(Vec::new())
             }
             "response.failed" => self.failed(fields, data),
-            "error" => self.fail(classify_error(0, data.as_bytes())),
+            "error" => Err(said(data)),
             // Servers in between send their errors without a type.
-            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => {
-                self.fail(classify_error(0, data.as_bytes()))
-            }
+            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => Err(said(data)),
             _ => Ok(Vec::new()),
         }
     }
@@ -214,21 +176,20 @@ impl Builder {
             let items = std::mem::take(&mut self.items).into_values().map(Tree::Raw);
             body.set("output", items.collect::<Vec<_>>());
         }
-        self.end = End::Complete(Tree::from(body).into_json());
+        self.body = Some(Tree::from(body).into_json());
     }
 
     fn failed(&mut self, fields: &Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
         let response = fields.get("response").map(Raw::json);
         let response = reopen(response.as_ref());
         self.note_usage(&response);
-        let error = match response.get("error") {
+        Err(match response.get("error") {
             Some(Tree::Raw(error)) if error.is_object() => {
                 let body = Tree::from(Object::default().with("error", error.clone())).into_json();
-                classify_error(0, body.as_str().as_bytes())
+                said(body.as_str())
             }
-            Some(_) | None => classify_error(0, data.as_bytes()),
-        };
-        self.fail(error)
+            Some(_) | None => said(data),
+        })
     }
 
     fn note_usage(&mut self, response: &Object) {
@@ -236,12 +197,17 @@ impl Builder {
             self.usage = response::usage(Raw::of(json)).unwrap_or(self.usage);
         }
     }
+}
 
-    fn fail<T>(&mut self, error: ModelError) -> Result<T, ModelError> {
-        let error = error.with_usage(self.usage);
-        self.end = End::Failed(error.clone());
-        Err(error)
+/// Takes what is no object. Servers in between send events of their own, under other names.
+fn no_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+    if event.name == "error" {
+        return Err(said(event.data));
     }
+    if !["", "message"].contains(&event.name) && !event.name.starts_with("response.") {
+        return Ok(Vec::new());
+    }
+    Err(unreadable("an event is no JSON object"))
 }
 
 /// Shows a whole item of which no piece came.

@@ -6,7 +6,6 @@ use super::{
     kinds,
     marks::{CODEC, item_fields, marked, reopen, wire_fields},
     read_answer,
-    write_content::{Piece, content},
     write_said::whole,
     writer::Writer,
 };
@@ -18,6 +17,7 @@ use crate::{
     wire::{
         contract::Change,
         openai::{document_text, input_text},
+        openai_content::{Piece, content},
         raw::Raw,
         texts::wire_text,
         tree::{Object, Tree},

@@ -5,7 +5,7 @@ use super::{
     draft::{Item, Kind},
     kinds,
     marks::{CODEC, Kept, item_fields, kept, marked},
-    write_content::{Piece, content, piece},
+    write_content::piece,
     writer::Writer,
 };
 use crate::{
@@ -13,8 +13,9 @@ use crate::{
     wire::{
         contract::Change,
         notes::is_form,
-        openai::{FAILED, check_result_block, failed},
-        tree::{Object, Tree},
+        openai::check_result_block,
+        openai_content::{Piece, content, mark_error, no_content},
+        tree::Object,
     },
 };
 
@@ -117,30 +118,11 @@ fn write_result(at: usize, result: &ToolResult, writer: &mut Writer) {
     // The answer to a function has an output, whatever the answer had as which it came.
     let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
     let form = form.filter(|form| form != "absent" || !of_function);
-    object.set_some("output", output.or_else(|| no_output(form.as_deref())));
+    object.set_some("output", output.or_else(|| no_content(form.as_deref())));
     let mut item = Item::new(at, Kind::Output, object, None);
     if named.is_some() {
         // It is the call's, so that it may come twice.
         item.id = None;
     }
     writer.items.push(item);
-}
-
-/// The output of a result that says nothing.
-fn no_output(form: Option<&str>) -> Option<Tree> {
-    match form {
-        Some("absent") => None,
-        Some("empty_array") => Some(Tree::Array(Vec::new())),
-        Some(_) | None => Some(Tree::Word("")),
-    }
-}
-
-/// Says in the text that the tool failed.
-fn mark_error(pieces: &mut Vec<Piece>) {
-    match pieces.first_mut() {
-        Some(Piece::Plain(text)) => *text = failed(text),
-        Some(Piece::Whole(_) | Piece::Part(_)) | None => {
-            pieces.insert(0, Piece::Plain(FAILED.into()));
-        }
-    }
 }
