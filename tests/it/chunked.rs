@@ -70,7 +70,7 @@ fn calls(blocks: Vec<ContentBlock>) -> Turn {
     Turn::new(Message::new(Role::Assistant, blocks), StopReason::ToolUse, usage)
 }
 
-fn says(text: &str) -> Turn {
+pub(crate) fn says(text: &str) -> Turn {
     Turn::new(Message::assistant(text), StopReason::EndTurn, Some(Usage::new(100, 1)))
 }
 

@@ -15,9 +15,12 @@ use threadfold::{
     },
 };
 
-use crate::support::{
-    examples::writers::{self, WRITERS},
-    recorded,
+use crate::{
+    chunked::says,
+    support::{
+        examples::writers::{self, WRITERS},
+        recorded,
+    },
 };
 
 /// What the acceptance check has to leave in any case: what the user typed last, and what cannot be
@@ -116,10 +119,6 @@ fn append(text: &str) -> Turn {
     let call = ToolUse::new("t1", "edl", serde_json::json!({ "script": script }));
     let message = Message::new(Role::Assistant, vec![ContentBlock::ToolUse(call)]);
     Turn::new(message, StopReason::ToolUse, Some(Usage::new(100, 10)))
-}
-
-fn says(text: &str) -> Turn {
-    Turn::new(Message::assistant(text), StopReason::EndTurn, Some(Usage::new(100, 1)))
 }
 
 fn fails(kind: ModelErrorKind) -> ModelError {

@@ -27,7 +27,10 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
 };
 
-use crate::support::examples::adapter::{Dialect, HttpModel, HttpOptions, Key};
+use crate::support::{
+    examples::adapter::{Dialect, HttpModel, HttpOptions, Key},
+    runtime::run,
+};
 
 const KEY: &str = "sk-test-4f1d9c";
 
@@ -198,10 +201,6 @@ fn codec(dialect: Dialect) -> &'static dyn WireFormat {
         Dialect::Anthropic => &AnthropicMessages,
         Dialect::OpenAi | Dialect::Compatible => &OpenAiChat,
     }
-}
-
-fn run<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 fn ask() -> Request {

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use futures::executor::block_on;
-use proptest::{option, prelude::*, sample::select};
+use proptest::{prelude::*, sample::select};
 use serde_json::Value;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, ProviderThread,
@@ -34,7 +34,7 @@ use threadfold::{
     wire::{DecodeOptions, EncodeOptions, ModelTraits},
 };
 
-use crate::support::{recorded, tries::tries};
+use crate::support::{brief::brief, recorded, tries::tries};
 
 /// Every strategy by name, and some with the small numbers that short threads need.
 fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
@@ -228,15 +228,6 @@ fn assert_untouched_by_failure(
         assert!(noted, "6: {}", strategy.name());
     }
     assert_eq!(after.len(), log.len() + 1);
-}
-
-fn brief() -> impl Strategy<Value = Brief> {
-    (option::of(50_u64..4_000), any::<bool>()).prop_map(|(target, next)| Brief {
-        target,
-        next_prompt: next.then(|| Message::user("And now?")),
-        now: Timestamp(7),
-        ..Brief::default()
-    })
 }
 
 proptest! {

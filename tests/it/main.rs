@@ -2,7 +2,7 @@
 //!
 //! A file is a module of the name of what it is about, and `cargo test --test it NAME::` runs it
 //! alone. All of them run in one process, on several threads, so a test changes neither the
-//! environment nor the current folder; allocations are counted for each thread.
+//! environment nor the current folder nor the panic hook; allocations are counted for each thread.
 
 #![allow(
     clippy::unwrap_used,

@@ -27,7 +27,10 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize},
 };
 
-use crate::support::examples::adapter::{Dialect, HttpModel, HttpOptions};
+use crate::support::{
+    examples::adapter::{Dialect, HttpModel, HttpOptions},
+    runtime::run,
+};
 
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 
@@ -104,10 +107,6 @@ impl Model for Watched {
         };
         deltas.inspect(told).boxed()
     }
-}
-
-fn run<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 fn prose(words: usize) -> String {

@@ -7,7 +7,7 @@ use futures::executor::block_on;
 use serde_json::{Value, json};
 use threadfold::{
     ContentBlock, Message, ModelAgent, Role, TokenCounter, Turn, Usage,
-    auto::{AutoPolicy, Target, Threshold, UnknownUsage},
+    auto::{AutoPolicy, Target, Threshold},
     log::Event,
     message::{ModelErrorKind, StopReason, ToolResult, ToolUse},
     model::ModelError,
@@ -19,13 +19,9 @@ use threadfold::{
 };
 
 use crate::support::{
-    bench::{Bench, THREAD, bench, calls, compactions, events, say, within},
+    bench::{Bench, THREAD, bench, calls, compactions, events, policy, say, within},
     polls::poll,
 };
-
-fn policy() -> AutoPolicy {
-    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
-}
 
 #[test]
 fn a_message_is_answered_and_both_are_kept() {

@@ -18,11 +18,13 @@ use serde_json::json;
 use threadfold::{
     ContextWindow, Message, ModelAgent, Request, Role, Session, Thread, TokenCounter, Turn, Usage,
     async_trait,
-    message::{Delta, Json, Messages, Redactor, StopReason, Timestamp, ToolSpec, ToolUse},
-    model::{Clock, Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    message::{Delta, Json, Messages, Redactor, StopReason, ToolSpec, ToolUse},
+    model::{Model, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
     retention::RetentionPolicy,
     store::{Journal, MemoryArchive, MemoryStore},
 };
+
+use crate::support::clock::Ticking;
 
 const SIZES: [usize; 2] = [1_000, 100_000];
 
@@ -54,10 +56,6 @@ struct Counting {
     messages: AtomicU64,
     bytes: AtomicU64,
 }
-
-/// A clock that says how often it was asked before.
-#[derive(Debug, Default)]
-struct Ticking(AtomicU64);
 
 /// A redactor that counts what it is given.
 #[derive(Debug, Default)]
@@ -144,17 +142,17 @@ fn whoever_keeps_a_request_has_the_handles_copied_and_no_text() {
 #[test]
 fn the_clock_is_asked_once_behind_everything_that_takes_its_time() {
     let asked = [false, true].map(|calls| {
-        let clock = Arc::new(Ticking::default());
+        let clock = Arc::new(Ticking::from_ms(0, 1));
         let agent = ModelAgent::new(Arc::new(Caller::new(Keeps::Nothing)));
         let mut builder = Session::builder(agent).clock(Arc::<Ticking>::clone(&clock));
         if calls {
             builder = builder.tool(Arc::new(Handing::default()));
         }
         let mut session = builder.build().unwrap();
-        let before = clock.0.load(Ordering::Relaxed);
+        let before = clock.next();
         block_on(async { session.send("And now?").await }).unwrap();
         let times = session.log().iter().map(|logged| logged.at.0 - before).collect::<Vec<_>>();
-        (clock.0.load(Ordering::Relaxed) - before, times)
+        (clock.next() - before, times)
     });
     // The prompt, each answer, and the results.
     assert_eq!(asked, [(2, vec![0, 1]), (4, vec![0, 1, 2, 3])]);
@@ -301,12 +299,6 @@ impl Tool for Handing {
 impl Counting {
     fn given(&self) -> (u64, u64) {
         (self.messages.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
-    }
-}
-
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 

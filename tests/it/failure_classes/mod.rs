@@ -18,14 +18,13 @@ use serde_json::{Value, json};
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role,
     TokenCounter, Turn, Usage, WireFormat, async_trait,
-    auto::{AutoPolicy, Target, UnknownUsage},
+    auto::{AutoPolicy, Target},
     legality,
     log::{CompactionRecord, Event},
     message::{
-        CompactionReason, Delta, ModelErrorKind, StopReason, Summary, Text, Timestamp, ToolSpec,
-        ToolUse,
+        CompactionReason, Delta, ModelErrorKind, StopReason, Summary, Text, ToolSpec, ToolUse,
     },
-    model::{Clock, ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
     session::{
         COMPACT_CONTEXT, CompactionEvent, Reply, Session, SessionBuilder, SessionError,
         SessionEvent,
@@ -47,6 +46,7 @@ mod secrets;
 mod support;
 mod tasks;
 
+use crate::support::bench::{compactions, policy, wants_summary};
 use support::*;
 
 /// Each class of failure, and the tests of this file that show that it is designed out.

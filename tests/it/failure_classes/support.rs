@@ -1,7 +1,7 @@
 //! Models that play, and sessions over them.
 
 use super::*;
-use crate::support::polls::pending_once;
+use crate::support::{clock::Ticking, polls::pending_once};
 
 pub(crate) type Plays = Box<dyn Fn(&Request) -> Answer + Send + Sync>;
 
@@ -71,24 +71,6 @@ impl Model for Played {
     }
 }
 
-/// A session sets no limit for the answers of its agent, a strategy does.
-pub(crate) fn wants_summary(request: &Request) -> bool {
-    request.max_output.is_some()
-}
-
-/// A clock that goes on by so many milliseconds with every look.
-#[derive(Debug)]
-pub(crate) struct Ticking {
-    now: AtomicU64,
-    step: u64,
-}
-
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.now.fetch_add(self.step, Ordering::Relaxed))
-    }
-}
-
 /// Writes as many lines as it is asked for, and keeps which parts it was asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Write(Arc<Mutex<Vec<u64>>>);
@@ -154,7 +136,7 @@ pub(crate) fn opened(
     let builder = Session::builder(agent)
         .journal(journal)
         .system("Be kind.")
-        .clock(Arc::new(Ticking { now: AtomicU64::new(1_000_000), step }))
+        .clock(Arc::new(Ticking::from_ms(1_000_000, step)))
         .sleeper(Arc::new(WakefulSleeper::default()))
         .policy(policy())
         .tool(Arc::new(tool.clone()));
@@ -215,11 +197,6 @@ impl Bench {
             assert!(tokens <= self.window, "{tokens} tokens in a window of {}", self.window);
         }
     }
-}
-
-/// Estimates where nobody counts, so that the trigger works before the first answer too.
-pub(crate) fn policy() -> AutoPolicy {
-    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
 }
 
 pub(crate) fn question(round: usize) -> String {
@@ -285,14 +262,6 @@ pub(crate) fn fails(kind: ModelErrorKind) -> Answer {
 
 pub(crate) fn overflow(limit: Option<u64>) -> Answer {
     fails(ModelErrorKind::Overflow { limit, found: None, output: None })
-}
-
-pub(crate) fn compactions(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {
-    let compaction = |event: &Result<SessionEvent, SessionError>| match event {
-        Ok(SessionEvent::Compaction(event)) => Some(event.clone()),
-        _ => None,
-    };
-    events.iter().filter_map(compaction).collect()
 }
 
 pub(crate) fn ends(events: &[Result<SessionEvent, SessionError>]) -> Vec<CompactionEvent> {

@@ -2,26 +2,24 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use serde_json::json;
 use threadfold::{
     ContextWindow, Message, Model, ModelAgent, Request, Session, TokenCounter, Turn, Usage,
     async_trait, legality,
-    message::{
-        CompactionReason, ModelError, ModelErrorKind, StopReason, Timestamp, ToolSpec, ToolUse,
-    },
-    model::{Clock, Tool, ToolContext, ToolFailure, ToolOutput},
+    message::{CompactionReason, ModelError, ModelErrorKind, StopReason, ToolSpec, ToolUse},
+    model::{Tool, ToolContext, ToolFailure, ToolOutput},
     session::{CompactionEvent, SessionBuilder, SessionError, SessionEvent},
     testing::{ExtractiveModel, WakefulSleeper},
     tokens::ByteEstimate,
 };
 
-use crate::support::bench::compactions;
+use crate::support::{
+    bench::{compactions, wants_summary},
+    clock::Ticking,
+};
 
 /// No test asks so often. One that does goes on for ever, and gets errors from here on.
 const MOST_REQUESTS: usize = 2_000;
@@ -83,7 +81,7 @@ impl Provider {
         };
         let builder = Session::builder(agent)
             .system("Be brief.")
-            .clock(Arc::new(Steps::of_ms(0)))
+            .clock(Arc::new(Ticking::from_ms(0, 0)))
             .sleeper(Arc::new(WakefulSleeper::default()));
         build(builder).build().unwrap()
     }
@@ -95,7 +93,7 @@ impl Provider {
 
     /// The requests of the conversation.
     pub(crate) fn conversation(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| !is_for_summary(request)).collect()
+        self.requests().into_iter().filter(|request| !wants_summary(request)).collect()
     }
 
     /// How often it refused.
@@ -126,15 +124,10 @@ pub(crate) fn tokens(request: &Request) -> u64 {
     ByteEstimate::TRIGGER.request(request)
 }
 
-/// Whether it is a strategy that asks: only those say how long the answer may be.
-pub(crate) fn is_for_summary(request: &Request) -> bool {
-    request.max_output.is_some()
-}
-
 #[async_trait]
 impl Model for Provider {
     async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
-        let (for_summary, size) = (is_for_summary(&request), tokens(&request));
+        let (for_summary, size) = (wants_summary(&request), tokens(&request));
         let place = {
             let mut asked = self.asked();
             asked.requests.push(request.clone());
@@ -162,25 +155,6 @@ impl Model for Provider {
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider").finish_non_exhaustive()
-    }
-}
-
-/// A clock that goes on by so many milliseconds with every look.
-#[derive(Debug)]
-pub(crate) struct Steps {
-    now: AtomicU64,
-    step: u64,
-}
-
-impl Steps {
-    pub(crate) fn of_ms(step: u64) -> Self {
-        Self { now: AtomicU64::new(0), step }
-    }
-}
-
-impl Clock for Steps {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.now.fetch_add(self.step, Ordering::Relaxed))
     }
 }
 

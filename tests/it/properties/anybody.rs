@@ -18,10 +18,7 @@ use threadfold::{
     testing::generate::{junk_thread, legal_thread},
 };
 
-use crate::{
-    properties::strategies::brief,
-    support::{recorded::requests, tries::tries},
-};
+use crate::support::{brief::brief, recorded::requests, tries::tries};
 
 /// What a splice puts in: an old message as a new one, a summary, or blocks of one that goes.
 #[derive(Clone, Debug)]

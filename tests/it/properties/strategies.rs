@@ -8,7 +8,7 @@ use threadfold::{
     CompactionStrategy, Message, Model, StrategyRegistry,
     drive::{self, DriveError, Driven, Models},
     legality,
-    message::{ContentBlock, Timestamp},
+    message::ContentBlock,
     strategy::{Brief, KeepRecent, Rejection, Snapshot, StrategyError, Summarize},
     testing::{
         ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel, WakefulSleeper,
@@ -16,7 +16,7 @@ use threadfold::{
     },
 };
 
-use crate::support::tries::tries;
+use crate::support::{brief::brief, tries::tries};
 
 #[derive(Clone, Copy, Debug)]
 enum Answers {
@@ -65,15 +65,6 @@ fn strategy() -> impl Strategy<Value = Arc<dyn CompactionStrategy>> {
         Arc::new(strategy) as Arc<dyn CompactionStrategy>
     });
     prop_oneof![2 => select(named), 2 => keep, 3 => sum]
-}
-
-pub(crate) fn brief() -> impl Strategy<Value = Brief> {
-    (option::of(50_u64..4_000), any::<bool>()).prop_map(|(target, next)| Brief {
-        target,
-        next_prompt: next.then(|| Message::user("And now?")),
-        now: Timestamp(7),
-        ..Brief::default()
-    })
 }
 
 fn propose(

@@ -1,33 +1,22 @@
 //! A session over a scripted model and a store in memory, with a clock that ticks and two tools.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, async_trait, legality,
+    ContentBlock, ContextWindow, Message, ModelAgent, Request, Role, async_trait,
+    auto::{AutoPolicy, UnknownUsage},
+    legality,
     log::{Event, EventLog},
     message::{Json, Text, Timestamp, ToolSpec, ToolUse},
-    model::{Clock, Tool, ToolContext, ToolFailure, ToolOutput},
+    model::{Tool, ToolContext, ToolFailure, ToolOutput},
     session::{CompactionEvent, Reply, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
     testing::{Answer, ScriptedModel, WakefulSleeper},
 };
 
-use super::polls::pending_once;
-
-/// A clock that goes on by a second with every look.
-#[derive(Debug, Default)]
-pub(crate) struct Ticking(pub(crate) AtomicU64);
-
-impl Clock for Ticking {
-    fn now(&self) -> Timestamp {
-        Timestamp(self.0.fetch_add(1_000, Ordering::Relaxed))
-    }
-}
+use super::{clock::Ticking, polls::pending_once};
 
 /// A tool that says what it was given, after having been pending so often.
 #[derive(Debug)]
@@ -78,7 +67,7 @@ pub(crate) fn within<A: Into<Answer>>(
     let journal = block_on(Journal::open(store.clone(), THREAD.parse().unwrap())).unwrap();
     let builder = Session::builder(agent)
         .journal(journal)
-        .clock(Arc::new(Ticking::default()))
+        .clock(Arc::new(Ticking::from_ms(0, 1_000)))
         .sleeper(Arc::new(WakefulSleeper::default()))
         .tool(Arc::new(Echo { name: "slow", polls: 3 }))
         .tool(Arc::new(Echo { name: "quick", polls: 0 }));
@@ -145,4 +134,14 @@ impl Bench {
     pub(crate) fn last_sent(&self) -> String {
         serde_json::to_string(&self.last_request().messages).unwrap()
     }
+}
+
+/// A session sets no limit for the answers of its agent, a strategy does.
+pub(crate) fn wants_summary(request: &Request) -> bool {
+    request.max_output.is_some()
+}
+
+/// Estimates where nobody counts, so that the trigger works before the first answer too.
+pub(crate) fn policy() -> AutoPolicy {
+    AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() }
 }

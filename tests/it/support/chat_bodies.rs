@@ -3,7 +3,7 @@
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use super::random_json::{self, rarely, text_of, with};
+use super::random_json::{self, blank_or_text, rarely, text, text_of, with};
 
 /// A body that the API accepts.
 pub(crate) fn body() -> impl Strategy<Value = Value> {
@@ -307,12 +307,4 @@ fn unknown() -> impl Strategy<Value = Value> {
         json!({"##raw": 1, "#raw": {}, "#id": "absent", "#role": "developer"}),
         json!({"cache_control": {"type": "ephemeral"}, "extra_content": {"google": 1e2}}),
     ])
-}
-
-fn blank_or_text() -> impl Strategy<Value = String> {
-    prop_oneof![6 => text_of(|text| !text.trim().is_empty()), 1 => "[ \n\t]{0,3}"]
-}
-
-fn text() -> impl Strategy<Value = String> {
-    text_of(|_| true)
 }

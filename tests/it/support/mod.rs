@@ -2,8 +2,10 @@
 
 pub(crate) mod bench;
 pub(crate) mod bodies;
+pub(crate) mod brief;
 pub(crate) mod broken_store;
 pub(crate) mod chat_bodies;
+pub(crate) mod clock;
 pub(crate) mod examples;
 pub(crate) mod folder;
 pub(crate) mod gemini_bodies;
@@ -15,6 +17,7 @@ pub(crate) mod polls;
 pub(crate) mod random_json;
 pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
+pub(crate) mod runtime;
 pub(crate) mod stream_cases;
 pub(crate) mod tries;
 pub(crate) mod wire_cases;

@@ -44,3 +44,11 @@ pub(crate) fn with(mut value: Value, more: Value) -> Value {
     value.as_object_mut().unwrap().append(&mut fields);
     value
 }
+
+pub(crate) fn blank_or_text() -> impl Strategy<Value = String> {
+    prop_oneof![6 => text_of(|text| !text.trim().is_empty()), 1 => "[ \n\t]{0,3}"]
+}
+
+pub(crate) fn text() -> impl Strategy<Value = String> {
+    text_of(|_| true)
+}
