@@ -238,6 +238,14 @@ pub enum StrategyError {
         /// How many there were.
         calls: usize,
     },
+    /// Its code panicked, in a session or on a rung of a ladder. It is not asked again.
+    #[error("the strategy {strategy} panicked: {message}")]
+    Panicked {
+        /// Its name.
+        strategy: Text,
+        /// What the panic said.
+        message: Text,
+    },
 }
 
 impl Proposal {
@@ -276,7 +284,8 @@ impl StrategyError {
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
-            | Self::TooManyCalls { .. } => false,
+            | Self::TooManyCalls { .. }
+            | Self::Panicked { .. } => false,
         }
     }
 
@@ -311,7 +320,8 @@ impl StrategyError {
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
-            | Self::TooManyCalls { .. } => false,
+            | Self::TooManyCalls { .. }
+            | Self::Panicked { .. } => false,
         }
     }
 }

@@ -25,6 +25,7 @@ mod brief;
 mod chunked;
 mod clip;
 mod config;
+mod contained;
 mod contract;
 mod digest;
 mod fold_batches;
