@@ -15,6 +15,9 @@ use crate::{
 /// target: the next refusal would end the turn.
 const LAST_TRY: u64 = 64;
 
+/// Tokens beside the floor that the last try leaves at least: a summary of one line, with its marks.
+const SUMMARY_LINE: u64 = 100;
+
 /// Says when to compact. See the [module](super) for the two checks.
 #[derive(Clone, Debug)]
 pub struct AutoCompactor {
@@ -362,7 +365,8 @@ impl AutoCompactor {
             && is_last
         {
             let floor = pressure.of_thread(pressure.floor());
-            *target = floor.saturating_add(target.saturating_sub(floor) / LAST_TRY);
+            let room = target.saturating_sub(floor);
+            *target = floor.saturating_add((room / LAST_TRY).max(room.min(SUMMARY_LINE)));
         }
         output
     }

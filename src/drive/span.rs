@@ -144,5 +144,6 @@ pub(crate) fn kind(error: &StrategyError) -> &'static str {
         StrategyError::Fold(_) => "fold",
         StrategyError::NoRung { .. } => "no_rung",
         StrategyError::TooManyCalls { .. } => "too_many_calls",
+        StrategyError::Panicked { .. } => "panicked",
     }
 }

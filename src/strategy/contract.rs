@@ -236,6 +236,14 @@ pub enum StrategyError {
         /// Number of calls made.
         calls: usize,
     },
+    /// Its code panicked, in a session or on a rung of a ladder. It is not asked again.
+    #[error("the strategy {strategy} panicked: {message}")]
+    Panicked {
+        /// Its name.
+        strategy: Text,
+        /// What the panic said.
+        message: Text,
+    },
 }
 
 impl Proposal {
@@ -274,7 +282,8 @@ impl StrategyError {
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
-            | Self::TooManyCalls { .. } => false,
+            | Self::TooManyCalls { .. }
+            | Self::Panicked { .. } => false,
         }
     }
 
@@ -309,7 +318,8 @@ impl StrategyError {
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
             | Self::Fold(_)
-            | Self::TooManyCalls { .. } => false,
+            | Self::TooManyCalls { .. }
+            | Self::Panicked { .. } => false,
         }
     }
 }

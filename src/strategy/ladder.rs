@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{
     brief::Brief,
     chunked::Chunked,
+    contained,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     settle::Settled,
@@ -294,7 +295,7 @@ impl Climb {
         if let Some(strategy) = self.ahead.pop() {
             self.at = At::Rung {
                 strategy: strategy.name().into(),
-                attempt: strategy.begin(&self.thread, &self.brief),
+                attempt: contained::begin(strategy.as_ref(), &self.thread, &self.brief),
                 usage: Usage::default(),
                 calls: 0,
             };

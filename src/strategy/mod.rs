@@ -27,6 +27,7 @@ mod brief;
 mod chunked;
 mod clip;
 mod config;
+mod contained;
 mod contract;
 mod digest;
 mod fold_batches;

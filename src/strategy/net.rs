@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{
     attempt::Ended,
     brief::Brief,
+    contained,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
@@ -52,7 +53,7 @@ impl CompactionStrategy for Net {
             strategy: self.strategy.name().into(),
             last_resort: self.last_resort,
             at: At::Strategy {
-                attempt: self.strategy.begin(thread, brief),
+                attempt: contained::begin(self.strategy.as_ref(), thread, brief),
                 spent: Spent::default(),
             },
         };

@@ -8,7 +8,7 @@ use super::{
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
 
 impl StrategyError {
-    /// Returns the error with every text from a model or a provider redacted.
+    /// Returns the error with every text from a model, a provider or a strategy redacted.
     pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
         let text = |text: &Text| redacted_text(text, redactor);
         match self {
@@ -16,6 +16,9 @@ impl StrategyError {
             Self::Model(error) => Self::Model(Box::new(of_model(*error, redactor))),
             Self::BlankSummary { stop_reason } => {
                 Self::BlankSummary { stop_reason: stopped(stop_reason, redactor) }
+            }
+            Self::Panicked { strategy, message } => {
+                Self::Panicked { strategy, message: text(&message) }
             }
             Self::CalledTool { tool } => Self::CalledTool { tool: text(&tool) },
             Self::Incomplete { stop_reason } => {

@@ -1,14 +1,17 @@
 //! Where system prompt, tools and what was typed last fit the window, a request goes out.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use threadfold::{
-    CompactionStrategy, Message, StrategyRegistry, session::SessionError, strategy::KeepRecent,
+    CompactionStrategy, Message, Request, StrategyRegistry, Turn,
+    message::ModelError,
+    session::{CompactionEvent, SessionError},
+    strategy::{Attempt, Brief, KeepRecent, Ladder, ModelRole, Progress, Snapshot, Step},
 };
 
 use super::provider::{Provider, Read, lines, untold};
 use crate::support::{
-    bench::{calls, events, say},
+    bench::{calls, compactions, events, say},
     examples::simulation::hosts::{AlwaysFails, Nonsense},
 };
 
@@ -158,4 +161,75 @@ fn a_tail_that_a_strategy_keeps_gives_way_to_the_target() {
         say(&mut session, format!("Part {turn}, please.")).unwrap();
     }
     assert_eq!(provider.fault(WINDOW), None);
+}
+
+/// Where a strategy panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Panics {
+    Beginning,
+    Asked,
+    Answered,
+}
+
+impl CompactionStrategy for Panics {
+    fn name(&self) -> &str {
+        "panics"
+    }
+
+    fn begin(&self, _: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        assert_ne!(*self, Self::Beginning, "no attempt");
+        Box::new(Panicking { at: *self, request: Request::new(vec![Message::user("Well?")]) })
+    }
+}
+
+#[derive(Debug)]
+struct Panicking {
+    at: Panics,
+    request: Request,
+}
+
+impl Attempt for Panicking {
+    fn step(&self) -> Step<'_> {
+        assert_ne!(self.at, Panics::Asked, "no step");
+        let progress = Progress { done: 0, total: 1 };
+        let (model, after) = (ModelRole::Conversation, Duration::ZERO);
+        Step::Call { model, request: &self.request, progress, after }
+    }
+
+    fn handle(&mut self, _: Result<Turn, ModelError>) {
+        panic!("{:?}", self.at);
+    }
+}
+
+#[test]
+fn a_strategy_that_panics_fails_and_the_session_goes_on() {
+    for (panics, said) in [
+        (Panics::Beginning, "no attempt"),
+        (Panics::Asked, "no step"),
+        (Panics::Answered, "Answered"),
+    ] {
+        let rung = Ladder::new([Arc::new(panics) as Arc<dyn CompactionStrategy>]);
+        for strategy in [Arc::new(panics) as Arc<dyn CompactionStrategy>, Arc::new(rung)] {
+            for flood in FLOODS {
+                assert_eq!(
+                    trouble(Arc::clone(&strategy), flood),
+                    Vec::<String>::new(),
+                    "{panics:?}"
+                );
+            }
+            // Where nothing needs the net, the compaction fails with the words of the panic.
+            let provider = Provider::new(|_, _| Message::assistant(lines(1_000)));
+            let mut session =
+                provider.session(Some(WINDOW), |builder| builder.strategy(Arc::clone(&strategy)));
+            let told: Vec<_> =
+                (0..17).flat_map(|turn| events(&mut session, &format!("Part {turn}."))).collect();
+            let failed = compactions(&told).into_iter().find_map(|event| match event {
+                CompactionEvent::Failed { error, .. } => Some(error),
+                _ => None,
+            });
+            let error = failed.unwrap();
+            let words = error.split_once("the strategy panics panicked: ").unwrap().1;
+            assert!(words.contains(said), "{error}");
+        }
+    }
 }

@@ -6,10 +6,12 @@ use std::sync::{
 };
 
 use threadfold::{
-    Message, Turn,
+    Message, Request, TokenCounter, Turn,
     auto::AutoPolicy,
-    message::{CompactionReason, ModelError, StopReason},
+    message::{CompactionReason, Messages, ModelError, StopReason},
+    strategy::Digest,
     testing::Answer,
+    tokens::ByteEstimate,
     wire::classify_error,
 };
 
@@ -99,4 +101,25 @@ fn a_turn_whose_every_request_is_refused_once_comes_to_its_end() {
     });
     assert_eq!(say(&mut session, "Read it all.").unwrap().text, "I read it.");
     assert!(refusals.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn a_text_that_nearly_fills_a_window_that_nobody_named_gets_through() {
+    const SMALL: u64 = 12_000;
+    for spare in [150, 200, 400] {
+        let body = br#"{"error": {"message": "prompt is too long"}}"#;
+        let provider = Provider::new(|_, _| Message::assistant(lines(1_500)))
+            .refusing(|size| (size > SMALL).then(|| classify_error(400, body)));
+        let digest = Arc::new(Digest::default());
+        let mut session = provider.session(None, |builder| builder.strategy(digest));
+        for turn in 0..4 {
+            say(&mut session, format!("Part {turn}, please.")).unwrap();
+        }
+        let around = Request { messages: Messages::default(), ..provider.requests()[0].clone() };
+        let most = SMALL - spare - tokens(&around);
+        let text = "word ".repeat(most as usize * 3 / 5);
+        assert!(ByteEstimate::TRIGGER.message(&Message::user(text.clone())).abs_diff(most) < 20);
+        let sent = say(&mut session, text);
+        assert!(sent.is_ok(), "{spare}: {sent:?}");
+    }
 }
