@@ -32,8 +32,8 @@ use threadfold::{
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, AnswerLimitError, AnswerLimits, Clock, Sleeper, StdClock},
     wire::{
-        AnthropicMessages, EncodeOptions, ModelTraits, OpenAiChat, classify_error, retry_after,
-        window_of,
+        self, AnthropicMessages, EncodeOptions, Encoded, ModelTraits, OpenAiChat, classify_error,
+        retry_after, window_of,
     },
 };
 
@@ -185,11 +185,15 @@ impl HttpModel {
     async fn answer(&self, request: Request) -> Result<Deltas, ModelError> {
         let end = request.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let left = || end.map(|end| end.saturating_duration_since(Instant::now()));
-        let body = self.body(request).as_str().to_owned();
+        let Encoded { body, adjustments } = self.encoded(request);
+        let body = body.as_str().to_owned();
         let mut tried = 0;
         loop {
             let error = match self.ask(body.clone(), left()).await {
-                Ok(deltas) => return Ok(deltas),
+                Ok(deltas) => {
+                    let declared = move |piece| wire::as_declared(piece, &adjustments);
+                    return Ok(deltas.map_ok(declared).boxed());
+                }
                 Err(error) => error,
             };
             tried += 1;
@@ -202,8 +206,8 @@ impl HttpModel {
     }
 
     /// The body of a request. The codec says in `adjustments` what the provider's rules made of
-    /// it, for hosts that write a log.
-    fn body(&self, mut request: Request) -> Json {
+    /// it: by which names the model knows the tools, and the rest for hosts that write a log.
+    fn encoded(&self, mut request: Request) -> Encoded {
         let dialect = self.options.dialect;
         let limit = *request.max_output.get_or_insert(self.options.max_output);
         if dialect == Dialect::Anthropic {
@@ -218,7 +222,7 @@ impl HttpModel {
         request.extra = Extra::new(codec.name(), theirs.chain(ours).collect::<Vec<_>>());
         let model = self.options.model.as_str();
         let traits = ModelTraits::for_model(model);
-        codec.encode(&request, &EncodeOptions { model: Some(model.into()), traits }).body
+        codec.encode(&request, &EncodeOptions { model: Some(model.into()), traits })
     }
 
     /// Sends a request once, and returns the answer from its first piece on.

@@ -21,7 +21,9 @@ use crate::{
 ///
 /// The bytes are those of an answer of status 200, as they come from the HTTP client, divided
 /// anywhere. When the answer is complete they are not asked for more, and dropped. Dropping the
-/// stream cancels. So an adapter is its HTTP client and nothing else:
+/// stream cancels. Tools have the names of the body that was sent; where the host may have others,
+/// [`wire::as_declared`](crate::wire::as_declared) gives them back. So an adapter is its HTTP client
+/// and nothing else:
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};

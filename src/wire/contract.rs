@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::stream::TurnBuilder;
 use crate::{
     compact::legality::Repair,
-    message::{Json, Request, Text, Turn},
+    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn},
 };
 
 /// A provider's dialect: request bodies both ways, and answers.
@@ -82,7 +82,8 @@ pub struct Encoded {
 
 impl Encoded {
     /// Returns the name of the tool that an answer to this body calls by a written name: the name
-    /// before the dialect demanded another one, else the written name. No two tools of a request
+    /// before the dialect demanded another one, else the written name. [`as_declared`] does it to
+    /// whole answers. No two tools of a request
     /// are written under one name.
     ///
     /// ```
@@ -99,18 +100,61 @@ impl Encoded {
     /// ```
     #[must_use]
     pub fn declared_name<'n>(&'n self, written: &'n str) -> &'n str {
-        let mut changes = self.adjustments.iter();
-        let declared = changes.find_map(|adjustment| {
-            // Names of documents belong to a message, those of tools to the request.
-            let Adjustment { message: None, change: Change::NameRewritten { from, to } } =
-                adjustment
-            else {
-                return None;
-            };
-            (*to == written).then_some(from.as_str())
-        });
-        declared.unwrap_or(written)
+        declared_name(&self.adjustments, written).map_or(written, Text::as_str)
     }
+}
+
+/// Returns a piece of an answer in which every tool has the name that the host declared, given what
+/// [`Encoded::adjustments`] says of the request. Every adapter passes every piece through it: else
+/// the host does not find a tool whose name its provider refuses.
+///
+/// ```
+/// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
+/// use threadfold::wire::{self, EncodeOptions, OpenAiChat, WireFormat};
+///
+/// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
+/// let schema = serde_json::json!({"type": "object"});
+/// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
+/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+/// let called = Delta::ToolUse { id: "c1".into(), name: "fs_read".into() };
+/// let called = wire::as_declared(called, &encoded.adjustments);
+/// assert_eq!(called, Delta::ToolUse { id: "c1".into(), name: "fs.read".into() });
+/// ```
+#[must_use]
+pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
+    let rename = |name: &mut Text| {
+        if let Some(declared) = declared_name(adjustments, name) {
+            *name = declared.clone();
+        }
+    };
+    match &mut piece {
+        Delta::ToolUse { name, .. } => rename(name),
+        Delta::Turn { turn } => {
+            let is_written = |call: &ToolUse| declared_name(adjustments, &call.name).is_some();
+            // Changing a message forgets what its handle knows of it.
+            if turn.message.tool_uses().any(is_written) {
+                for block in &mut turn.message.make_mut().content {
+                    if let ContentBlock::ToolUse(call) = block {
+                        rename(&mut call.name);
+                    }
+                }
+            }
+        }
+        Delta::Text { .. } | Delta::Thinking { .. } | Delta::ToolInput { .. } => {}
+    }
+    piece
+}
+
+/// The name of the declared tool that is written by this other one.
+fn declared_name<'a>(adjustments: &'a [Adjustment], written: &str) -> Option<&'a Text> {
+    adjustments.iter().find_map(|adjustment| {
+        // Names of documents belong to a message, those of tools to the request.
+        let Adjustment { message: None, change: Change::NameRewritten { from, to } } = adjustment
+        else {
+            return None;
+        };
+        (*to == written).then_some(from)
+    })
 }
 
 /// How a body is read.

@@ -58,7 +58,7 @@ pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
-    WireFormat,
+    WireFormat, as_declared,
 };
 pub use converse::BedrockConverse;
 pub use gemini::GeminiGenerate;

@@ -2,19 +2,23 @@
 //! compiler: noise, and valid inputs with some bytes changed.
 //!
 //! Where `THREADFOLD_BODIES` names a folder of real bodies, a folder in it for each dialect, changes
-//! begin with those too; there `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as
-//! well. `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often.
+//! begin with those too: with the bodies, the logs of their threads and the texts in them. There
+//! `cargo fuzz run wire_decode FOLDER/openai-chat` finds its seeds as well.
+//! `THREADFOLD_FUZZ_SECONDS` has each case run for so long instead of so often, and each says how
+//! often it ran.
 
 use std::{
-    env,
+    env, thread,
     time::{Duration, Instant},
 };
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
-use threadfold::{WireFormat, testing::cases};
+use threadfold::{
+    EventLog, WireFormat, log::Event, message::Timestamp, testing::cases, wire::DecodeOptions,
+};
 
 use crate::{
-    fuzz_cases::{compact, log_read, prose, stream, wire_decode},
+    fuzz_cases::{compact, edl, log_read, prose, stream, wire_decode},
     support::{
         bodies as real,
         identity::{Fault, Identity},
@@ -43,10 +47,11 @@ const BODIES: [&str; 6] = [
 ];
 
 /// Bodies of which an earlier version made something else the second time than the first.
-const FOUND: [&str; 4] = [
+const FOUND: [&str; 5] = [
     r#"{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"tool_search_output","call_id":"c"}]}"#,
     r#"{"messages":[{"reasoning_content":"Hm.","role":"assistant","tool_calls":[{}]}]}"#,
     r#"{"messages":[{"role":"assistant","function_call":{}},{"role":"function","content":"x"}]}"#,
+    r#"{"contents":[{"role":"model","parts":[{"functionCall":{"id":"a","name":"f"}}]},{"role":"user","parts":[{"functionResponse":{"id":"a","name":"a b"}}]}]}"#,
     r#"{"input":[{"type":"program","id":"a","call_id":"p"},{"type":"program","id":"a","call_id":"q"},{"type":"program_output","call_id":"q"},{"type":"tool_search_output","execution":"server"}]}"#,
 ];
 
@@ -69,12 +74,26 @@ const LOGS: [&str; 3] = [
     "{\"seq\":0,\"at\":1,\"event\":{\"system_prompt_set\":{\"text\":\"t\",\"by\":\"user\"}}}\n{\"seq\":1,\"at\":1,\"event\":{\"local_notice\":{\"text\":\"n\"}}}\n",
 ];
 
+/// Edit scripts, each with files after it.
+const SCRIPTS: [&str; 4] = [
+    "file /a\nselect /b+/g replace \"x\"\nfile /b\nselect 1-2 cut r\nfile /a select eof insert_after r\n\0a b\nbb\n\0one\r\ntwo",
+    "newfile /c\nreplace <<E\né 😀\nE\nfile /a narrow_multiple /^.*$/m retain_nth -1 select_next /(a|b)*c/ delete\n\0日本\nabc",
+    "file `a b`\n# comment\nselect_multiple /(?:a?){9}a{9}/s extend_forward /$/ insert_before \"a\\\"\"\n\0aaaaaaaaa\n",
+    "file /a select 2:0-3:1 narrow /x*/y retain_first select_prev bof replace _saved_1\n\0\n\na\n",
+];
+
 #[test]
 fn stored_logs() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+    let real = real_logs();
+    let seeds: Vec<&str> = LOGS.into_iter().chain(real.iter().map(String::as_str)).collect();
     for number in rounds(4_000) {
-        let bytes = if number % 8 > 0 { mutated(&mut random, &LOGS) } else { noise(&mut random) };
-        log_read::check(&bytes);
+        let bytes = match number % 8 {
+            0 => noise(&mut random),
+            1..4 => mutated(&mut random, &LOGS),
+            _ => mutated(&mut random, &seeds),
+        };
+        run(log_read::check, &bytes);
     }
 }
 
@@ -83,7 +102,7 @@ fn threads_ranges_and_stored_plans() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for number in rounds(4_000) {
         let bytes = if number % 4 == 0 { mutated(&mut random, &PLANS) } else { noise(&mut random) };
-        compact::check(&bytes);
+        run(compact::check, &bytes);
     }
 }
 
@@ -102,7 +121,7 @@ fn bodies_of_every_dialect() {
             3 | 4 => changed_value(&mut random, &seeds),
             _ => mutated(&mut random, &seeds),
         };
-        wire_decode::check(&codecs, &bytes);
+        run(|bytes| wire_decode::check(&codecs, bytes), &bytes);
     }
 }
 
@@ -112,6 +131,41 @@ fn real_bodies() -> Vec<String> {
     let bodies = names.flat_map(real::of).filter_map(|(_, body)| String::from_utf8(body).ok());
     // Of what is larger the rounds would be few.
     bodies.filter(|body| body.len() < 20_000).collect()
+}
+
+/// The threads of the real bodies as stored logs.
+fn real_logs() -> Vec<String> {
+    let of = |codec: &&dyn WireFormat| real::of(codec.name()).into_iter();
+    let bodies = wire_decode::CODECS.iter().flat_map(|codec| of(codec).map(move |b| (codec, b.1)));
+    let small = bodies.filter(|(_, body)| body.len() < 20_000);
+    let requests =
+        small.filter_map(|(codec, body)| codec.decode_slice(&body, &DecodeOptions::default()).ok());
+    let logs = requests.map(|request| {
+        let mut log = EventLog::new("main".parse().unwrap());
+        for message in &request.messages {
+            log.append(Timestamp(1), Event::MessageAppended(message.clone())).unwrap();
+        }
+        let mut lines = Vec::new();
+        log.write(&mut lines).unwrap();
+        String::from_utf8(lines).unwrap()
+    });
+    logs.collect()
+}
+
+/// The texts of real bodies, cut to what reads in a moment.
+fn real_texts() -> Vec<String> {
+    let bodies = real_bodies();
+    let mut texts = Vec::new();
+    for body in &bodies {
+        let Ok(mut body) = serde_json::from_str::<serde_json::Value>(body) else { continue };
+        for value in values(&mut body) {
+            let text = value.as_str().unwrap_or_default();
+            if text.len() > 40 {
+                texts.push(text.chars().take(2_000).collect());
+            }
+        }
+    }
+    texts
 }
 
 /// One of the inputs with a value of its tree in the place of another.
@@ -149,13 +203,33 @@ fn values(value: &mut serde_json::Value) -> Vec<&mut serde_json::Value> {
     }
 }
 
+/// An input, which is said if its case fails.
+struct Tried<'a>(&'a [u8]);
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("the input: {:?}", String::from_utf8_lossy(self.0));
+        }
+    }
+}
+
+/// Runs a case on an input.
+fn run(case: impl FnOnce(&[u8]), input: &[u8]) {
+    let _tried = Tried(input);
+    case(input);
+}
+
 /// So many rounds, or as many as the seconds allow that the environment names.
 fn rounds(usual: usize) -> impl Iterator<Item = usize> {
     let seconds = env::var("THREADFOLD_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    (0..).take_while(move |number| match end {
-        Some(end) => Instant::now() < end,
-        None => *number < usual,
+    (0..).take_while(move |number| {
+        let is_on = end.map_or(*number < usual, |end| Instant::now() < end);
+        if !is_on {
+            println!("{number} rounds");
+        }
+        is_on
     })
 }
 
@@ -165,12 +239,12 @@ fn prose_of_any_kind() {
         "- `/a.rs`: read 18446744073709551615\n(18446744073709551615 more left out)\n".to_owned();
     let nested = odd::PAIRS.iter().map(|pair| odd::nested(*pair, 3));
     let repeated = odd::HOSTILE.iter().chain(odd::SCRIPTS).map(|part| odd::repeated(part, 2));
-    let parts: Vec<String> = nested.chain(repeated).chain([own]).collect();
+    let parts: Vec<String> = nested.chain(repeated).chain([own]).chain(real_texts()).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
     for number in rounds(400) {
         let bytes = if number % 8 > 0 { joined(&mut random, &parts) } else { noise(&mut random) };
-        prose::check(&bytes);
+        run(prose::check, &bytes);
     }
 }
 
@@ -204,7 +278,7 @@ fn answers_in_pieces() {
             1..4 => mutated(&mut random, &streams),
             _ => shuffled(&mut random, &streams),
         };
-        stream::check(stream::CODECS, &bytes);
+        run(|bytes| stream::check(stream::CODECS, bytes), &bytes);
     }
 }
 
@@ -224,7 +298,24 @@ fn shuffled(random: &mut Xoshiro256PlusPlus, streams: &[&str]) -> Vec<u8> {
 }
 
 #[test]
+fn edit_scripts_over_files() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(6);
+    for number in rounds(1_000) {
+        let bytes = match number % 8 {
+            0 => noise(&mut random),
+            1..6 => mutated(&mut random, &SCRIPTS),
+            _ => joined(&mut random, &SCRIPTS),
+        };
+        run(edl::check, &bytes);
+    }
+}
+
+#[test]
 fn unchanged_inputs_are_valid() {
+    for script in SCRIPTS {
+        let script = script.split('\0').next().unwrap();
+        assert!(threadfold::edl::Script::parse(script).is_ok(), "{script}");
+    }
     for body in BODIES {
         let body = body.split('\0').next().unwrap();
         serde_json::from_str::<serde_json::Value>(body).unwrap();

@@ -18,9 +18,9 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use threadfold::{
     Agent, ContextWindow, Message, Model, ModelAgent, Request, Session, Thread, Turn, WireFormat,
-    legality,
-    message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec},
-    model::{AnswerLimitError, AnswerLimits},
+    async_trait, legality,
+    message::{Delta, ModelError, ModelErrorKind, ToolChoice, ToolSpec, ToolUse},
+    model::{AnswerLimitError, AnswerLimits, Tool, ToolContext, ToolFailure, ToolOutput},
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::cases,
@@ -184,6 +184,34 @@ fn events(dialect: Dialect, text: &str) -> String {
             };
             let first = chunk(json!({"role": "assistant", "content": text}), Value::Null);
             format!("{first}{}data: [DONE]\n\n", chunk(json!({}), json!("stop")))
+        }
+    }
+}
+
+/// The events of an answer that calls this tool with an empty input.
+fn call_events(dialect: Dialect, name: &str) -> String {
+    match dialect {
+        Dialect::Anthropic => {
+            let call = json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": {}});
+            let message = json!({"id": "msg_1", "type": "message", "role": "assistant",
+                "model": "m-1", "content": [], "stop_reason": null,
+                "usage": {"input_tokens": 7, "output_tokens": 1}});
+            let events = [
+                json!({"type": "message_start", "message": message}),
+                json!({"type": "content_block_start", "index": 0, "content_block": call}),
+                json!({"type": "content_block_stop", "index": 0}),
+                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
+                    "usage": {"output_tokens": 3}}),
+                json!({"type": "message_stop"}),
+            ];
+            events.iter().map(|event| format!("data: {event}\n\n")).collect()
+        }
+        Dialect::OpenAi | Dialect::Compatible => {
+            let call = json!({"index": 0, "id": "toolu_1", "type": "function",
+                "function": {"name": name, "arguments": "{}"}});
+            let delta = json!({"role": "assistant", "tool_calls": [call]});
+            let choice = json!({"index": 0, "delta": delta, "finish_reason": "tool_calls"});
+            format!("data: {}\n\ndata: [DONE]\n\n", json!({"id": "c1", "choices": [choice]}))
         }
     }
 }
@@ -887,5 +915,60 @@ fn the_names_of_media_types_know_no_case() {
         let server = Server::new([whole("200 OK", &headers, answer.to_string())]);
         let (_, turn) = told(&server.model(Dialect::Compatible), ask());
         assert_eq!(turn.unwrap().text(), "hello", "{kind}");
+    }
+}
+
+/// A tool that says its own name.
+#[derive(Debug)]
+struct Named(&'static str);
+
+#[async_trait]
+impl Tool for Named {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new(self.0, "Says its name.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        Ok(format!("I am {:?}.", self.0).into())
+    }
+}
+
+#[test]
+fn a_tool_whose_name_the_provider_refuses_is_called_by_the_host_under_its_own() {
+    let tools = [("a b", "a_b"), ("multi_tool_use.parallel", "multi_tool_use_parallel")];
+    for (dialect, (name, written)) in
+        BOTH.into_iter().flat_map(|dialect| tools.map(|tool| (dialect, tool)))
+    {
+        let server = Server::new([
+            streamed(call_events(dialect, written), 9),
+            streamed(events(dialect, "So it is."), 99),
+        ]);
+        let agent = ModelAgent::new(Arc::new(server.model(dialect)));
+        let tool: Arc<dyn Tool> = Arc::new(Named(name));
+        let mut session = Session::builder(agent).tool(tool).build().unwrap();
+        let reply = run(async { session.send("Who are you?").await }).unwrap();
+        assert_eq!(reply.text, "So it is.");
+        let called: Vec<_> = session.messages().iter().flat_map(Message::tool_uses).collect();
+        assert_eq!(called.iter().map(|call| call.name.as_str()).collect::<Vec<_>>(), [name]);
+
+        let received = server.received();
+        assert_eq!(received.len(), 2);
+        assert!(received[1].body.contains(&format!("I am {name:?}.").replace('"', "\\\"")));
+        for Received { body, .. } in received {
+            assert!(body.contains(&format!(r#""name":"{written}""#)), "{body}");
+            assert!(!body.contains(&format!(r#""name":"{name}""#)), "{body}");
+        }
+    }
+}
+
+#[test]
+fn the_pieces_of_an_answer_name_the_tools_that_were_declared() {
+    for dialect in BOTH {
+        let server = Server::new([streamed(call_events(dialect, "a_b"), 9)]);
+        let mut request = ask();
+        request.tools.make_mut().push(Named("a b").spec());
+        let (deltas, turn) = told(&server.model(dialect), request);
+        assert_eq!(deltas[0], Delta::ToolUse { id: "toolu_1".into(), name: "a b".into() });
+        assert_eq!(turn.unwrap().message.tool_uses().next().unwrap().name, "a b");
     }
 }

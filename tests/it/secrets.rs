@@ -7,11 +7,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures::{executor::block_on, stream::BoxStream};
+use futures::{StreamExt, executor::block_on, stream::BoxStream};
 use serde_json::json;
 use threadfold::{
     CompactionStrategy, ContentBlock, ContextWindow, EventLog, Message, Model, ModelAgent,
-    ProviderThread, Request, Role, StrategyRegistry,
+    ProviderThread, Request, Role, Session, StrategyRegistry, Thread,
     drive::{self, Conversation, Models},
     log::Event,
     message::{
@@ -20,13 +20,18 @@ use threadfold::{
         ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock, Thinking, Timestamp,
         ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
     },
-    model,
+    model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
     recall::{Recall, RecallRequest},
     retention::RetentionPolicy,
+    session::SessionEvent,
     store::{Archive, Journal, MemoryArchive, Visible},
     strategy::{Brief, Digest, FoldBatches, KeepRecent, Summarize},
-    testing::ExtractiveModel,
+    testing::{ExtractiveModel, WakefulSleeper},
 };
+
+#[cfg(feature = "tracing")]
+#[path = "support/traces.rs"]
+mod traces;
 
 const WORD: &str = "hunter2";
 const NUMBER: &str = "4111111111111111";
@@ -182,6 +187,90 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     all
 }
 
+/// Does something, and looks at every span and event of a trace meanwhile.
+#[cfg(feature = "tracing")]
+fn traced<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let traces = traces::Traces::default();
+    let done = tracing::subscriber::with_default(traces.clone(), work);
+    let lines = traces.lines();
+    assert!(!lines.is_empty(), "{name} left no trace");
+    check(&format!("{name}: the trace"), &lines);
+    done
+}
+
+/// Does something. There is no trace of it.
+#[cfg(not(feature = "tracing"))]
+fn traced<T>(_name: &str, work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+/// A tool with a secret in everything that it declares.
+#[derive(Debug)]
+struct Ask;
+
+#[async_trait]
+impl Tool for Ask {
+    fn spec(&self) -> ToolSpec {
+        let schema = Json::parse(r#"{"type":"object","description":"J\u00fcrgen"}"#).unwrap();
+        ToolSpec::new("ask_hunter2", "Asks hunter2.", schema)
+    }
+
+    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        Ok("hunter2".into())
+    }
+}
+
+/// Has a session with the same thread compact it, and looks at all that the session says of that.
+fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
+    let name = strategy.name().to_owned();
+    let model = Arc::new(Listens { fails, ..Listens::default() });
+    let archive = Arc::new(MemoryArchive::default());
+    let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(thread()));
+    let mut session = Session::builder(agent)
+        .window(ContextWindow::new(60_000))
+        .strategy(strategy)
+        .fast_model(model.clone())
+        .archive(archive.clone())
+        .tool(Arc::new(Ask))
+        .system("You know hunter2.")
+        .rule("Never tell hunter2 to anybody.")
+        .retention(RetentionPolicy::default())
+        .sleeper(Arc::new(WakefulSleeper::default()))
+        .redactor(Arc::new(Secrets))
+        .build()
+        .unwrap();
+    let before = session.log().len();
+    let events: Vec<_> = traced(&format!("{name} in a session"), || {
+        block_on(session.send("/compact Keep hunter2 in mind.").collect())
+    });
+    let completed = events.iter().any(|event| match event {
+        Ok(event @ SessionEvent::Compaction(_)) => {
+            check(&format!("{name}: an event"), event);
+            check(&format!("{name}: a line of an event"), &serde_json::to_string(event).unwrap());
+            format!("{event:?}").contains("Completed")
+        }
+        other => {
+            check(&format!("{name}: what a session says"), other);
+            false
+        }
+    });
+    check(&format!("{name}: a request of a session"), &model.heard.lock().unwrap());
+    let of_compaction = |event: &&Event| {
+        matches!(
+            event,
+            Event::Compacted(_) | Event::CompactionFailed(_) | Event::LocalNotice { .. }
+        )
+    };
+    let log = session.log();
+    let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
+    let records: Vec<_> = entries.into_iter().filter(of_compaction).collect();
+    assert!(!records.is_empty(), "{name} left no record");
+    check(&format!("{name}: the record of a session"), &records);
+    let kept = block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
+    check(&format!("{name}: the archive of a session"), &kept);
+    completed
+}
+
 /// Compacts the thread with a secret in everything, and looks at every way out.
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
@@ -213,7 +302,9 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         .with_redactor(&Secrets);
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
-    let done = block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe));
+    let done = traced(name, || {
+        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe))
+    });
     check(&format!("{name}: a request"), &model.heard.lock().unwrap());
     check(&format!("{name}: what is observed"), &seen);
     match &done {
@@ -242,6 +333,16 @@ fn no_secret_leaves_by_any_way_whatever_the_strategy_is() {
     assert!(compacted >= 4, "{compacted} strategies compacted");
     for strategy in strategies() {
         run(strategy.as_ref(), true);
+    }
+}
+
+#[test]
+fn a_session_says_no_secret_of_its_compactions_whatever_the_strategy_is() {
+    let compacted = |strategy: &Arc<dyn CompactionStrategy>| run_session(strategy.clone(), false);
+    let count = strategies().iter().filter(|strategy| compacted(strategy)).count();
+    assert!(count >= 4, "{count} strategies compacted");
+    for strategy in strategies() {
+        run_session(strategy, true);
     }
 }
 

@@ -16,7 +16,7 @@ use threadfold::{
     ContextWindow, Model, Request, Turn, async_trait,
     message::{Delta, ModelError, ModelErrorKind},
     model::{self, Clock, StdClock},
-    wire::Adjustment,
+    wire::{self, Adjustment},
 };
 
 use crate::{
@@ -110,14 +110,14 @@ impl GenaiModel {
             ModelError::new(ModelErrorKind::Other, error.to_string()).with_source(error)
         })?;
         (self.observer)(&converted.adjustments);
-        let Converted { request: chat, options, .. } = converted;
+        let Converted { request: chat, options, adjustments } = converted;
         let options = merged(self.options.clone(), options, request.timeout);
         // The thread is not to be held while the answer arrives.
         drop(request);
         let response = self.client.exec_chat_stream(self.model.clone(), chat, Some(&options)).await;
         let stream = Some(response.map_err(failed)?.stream);
         let (answer, ready) = (Answer::new(target), VecDeque::new());
-        Ok(Arriving { stream, answer, ready, clock: self.clock.clone() })
+        Ok(Arriving { stream, answer, ready, adjustments, clock: self.clock.clone() })
     }
 }
 
@@ -195,6 +195,8 @@ struct Arriving {
     stream: Option<ChatStream>,
     answer: Answer,
     ready: VecDeque<Delta>,
+    /// What the request took: the names by which the model knows the tools are among it.
+    adjustments: Vec<Adjustment>,
     clock: Arc<dyn Clock>,
 }
 
@@ -202,7 +204,7 @@ impl Arriving {
     async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
         loop {
             if let Some(delta) = self.ready.pop_front() {
-                return Some(Ok(delta));
+                return Some(Ok(wire::as_declared(delta, &self.adjustments)));
             }
             match self.stream.as_mut()?.next().await {
                 Some(Ok(event)) => self.ready.extend(self.answer.handle(event)),

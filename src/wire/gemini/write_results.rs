@@ -68,6 +68,8 @@ impl Writer {
             data.set("id", result.tool_use_id.clone());
         }
         if !names::is_legal(data.get("name"), &calls::TOOLS) {
+            // It stands where it stands when it is written again, whatever was in its place.
+            data.remove("name");
             let name = call.map_or(&result.tool_use_id, |call| &call.name);
             data.set("name", name.clone());
         }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use genai::adapter::AdapterKind;
 use threadfold::{
-    ContextWindow, ModelAgent, Session, WireFormat, legality,
+    ContextWindow, Message, ModelAgent, Session, WireFormat, async_trait, legality,
+    message::{ToolSpec, ToolUse},
+    model::{Tool, ToolContext, ToolFailure, ToolOutput},
     strategy::Summarize,
     wire::{DecodeOptions, OpenAiChat},
 };
@@ -46,4 +48,38 @@ async fn a_thread_that_overflows_is_compacted_and_goes_on() {
         let read = OpenAiChat.decode_slice(body.as_bytes(), &DecodeOptions::default()).unwrap();
         assert_eq!(legality::violations(&read.messages), []);
     }
+}
+
+/// A tool with a name that most providers refuse.
+#[derive(Debug)]
+struct Greet;
+
+#[async_trait]
+impl Tool for Greet {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("greet all", "Greets.", serde_json::json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        Ok("Greetings.".into())
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_name_the_provider_refuses_is_found_again() {
+    let call = r#"{"index":0,"id":"call_1","type":"function","function":{"name":"greet_all","arguments":"{}"}}"#;
+    let called = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{call}]}},\
+         \"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let said = streams::chat_text("Done.", 50);
+    let server = Server::start(vec![Reply::events(&called, 40), Reply::events(&said, 40)]);
+    let model = server.model(AdapterKind::OpenAI, "some-model");
+    let agent = ModelAgent::new(Arc::new(model)).with_window(ContextWindow::new(16_000));
+    let mut session = Session::builder(agent).tool(Arc::new(Greet)).build().unwrap();
+    assert_eq!(session.send("Greet us.").await.unwrap().text, "Done.");
+    let called: Vec<_> = session.messages().iter().flat_map(Message::tool_uses).collect();
+    assert!(called.len() == 1 && called[0].name == "greet all", "{called:?}");
+    let bodies = server.bodies();
+    assert!(bodies[1].contains("Greetings.") && bodies[1].contains(r#""name":"greet_all""#));
 }
