@@ -16,7 +16,7 @@ use futures::executor::block_on;
 use terminal::{Style, thousands};
 use threadfold::{
     ContextWindow, ModelAgent, Session, TokenCounter, Usage,
-    log::{BudgetLimits, TokenBudget},
+    log::TokenBudget,
     message::Text,
     model::{Clock, StdClock},
     session::{CompactionEvent, SessionEvent},
@@ -28,8 +28,7 @@ use threadfold::{
 mod terminal;
 
 /// What the conversation may spend until it is compacted, in tokens.
-const LIMITS: BudgetLimits =
-    BudgetLimits { max_tokens: 5_000, reserve_tokens: 250, warning_threshold: 0.7 };
+const MAX_TOKENS: u64 = 5_000;
 
 /// What an answer may cost, for the question whether a request can be paid for.
 const ANSWER: u64 = 200;
@@ -59,13 +58,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         .strategy(Arc::new(summarize))
         .fast_model(Arc::new(ExtractiveModel))
         .build()?;
-    let mut budget = TokenBudget::new(LIMITS)?;
+    let mut budget = TokenBudget {
+        max_tokens: MAX_TOKENS,
+        reserve_tokens: 250,
+        warning_threshold: 0.7,
+        ..TokenBudget::default()
+    };
 
     println!("{}", style.heading("A conversation on a budget"));
     println!(
         "{} tokens may be spent, {} of them are kept back. Each request sends the whole conversation.",
-        thousands(LIMITS.max_tokens),
-        thousands(LIMITS.reserve_tokens)
+        thousands(MAX_TOKENS),
+        thousands(budget.reserve_tokens)
     );
     for (number, (question, lines)) in QUESTIONS.into_iter().enumerate() {
         println!("\n{} {question}", style.bold(format!("question {}", number + 1)));
@@ -89,7 +93,7 @@ fn admit(
     text: &Text,
 ) -> Result<bool, Box<dyn Error>> {
     // No compaction makes room for a text that is larger than the whole budget.
-    if ByteEstimate::TRIGGER.text(text) > LIMITS.max_tokens {
+    if ByteEstimate::TRIGGER.text(text) > MAX_TOKENS {
         println!("  {} the question alone is larger than the budget", style.red("refused:"));
         return Ok(false);
     }
@@ -160,7 +164,7 @@ fn ask(session: &mut Session, text: Text) -> Result<Usage, Box<dyn Error>> {
 /// What the answer cost, where the budget stands, and what it recommends.
 fn show(style: Style, budget: &TokenBudget, cost: Usage) {
     println!("  cost     {} in, {} out", thousands(cost.input), thousands(cost.output));
-    println!("  {}", style.meter(budget.status().total_used, LIMITS.max_tokens));
+    println!("  {}", style.meter(budget.status().total_used, MAX_TOKENS));
     let advice = budget.recommendations();
     let Some(warning) = advice.warning else { return };
     let mut steps = Vec::new();

@@ -11,7 +11,7 @@ use threadfold::{
     compact::{CompactOptions, TrimOptions},
     drive::CompactionError,
     edl::Limits,
-    log::{BudgetLimits, LogReadOptions},
+    log::{LogReadOptions, TokenBudget},
     message::{Redactor, Text},
     model::{Clock, ModelError, Sleeper, Tool},
     render::{ChunkBudget, RenderOptions},
@@ -72,7 +72,6 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     is_setting::<AuditOptions>();
     is_setting::<AutoPolicy>();
     is_setting::<BreakerOptions>();
-    is_setting::<BudgetLimits>();
     is_setting::<Chunked>();
     is_setting::<ChunkBudget>();
     is_setting::<CompactOptions>();
@@ -89,6 +88,7 @@ fn options_are_read_from_a_settings_file_and_say_what_they_do_not_know() {
     is_setting::<RetentionPolicy>();
     is_setting::<RunOptions>();
     is_setting::<Summarize>();
+    is_setting::<TokenBudget>();
     is_setting::<TrimOptions>();
     is_setting::<TrimToolResults>();
 }

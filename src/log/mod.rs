@@ -97,9 +97,7 @@ mod thread;
 mod undo;
 mod usage;
 
-pub use budget::{
-    BudgetError, BudgetLimits, BudgetStatus, BudgetWarning, Recommendations, TokenBudget,
-};
+pub use budget::{BudgetStatus, Recommendations, TokenBudget};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
