@@ -6,11 +6,7 @@
 
 use std::ops::Range;
 
-use super::{
-    blocks::Blocks,
-    insert::Insert,
-    plan::{Plan, Splice, StalePlan},
-};
+use super::plan::{Insert, Plan, Splice, StalePlan};
 use crate::message::Message;
 
 /// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
@@ -122,11 +118,14 @@ impl Insert {
 /// what stood before it once, so the part is marked. What the answer cost and why it ended stand
 /// on the last part only, so that they count once. Where nothing is left out it shares the parts of
 /// the message: the blocks of a big one would be copied for every plan that keeps it.
-pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message {
+pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
     // Ascending and within range, so as many are all.
-    let is_whole = blocks.len() == source.content.len();
-    let mut part =
-        if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
+    let mut part = if blocks.len() == source.content.len() {
+        source.clone()
+    } else {
+        let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
+        source.with_content(kept.cloned().collect())
+    };
     part.prefix_rewritten |= part.has_reasoning();
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
         let parts = part.make_mut();
@@ -184,7 +183,7 @@ mod tests {
             let part = |block| Insert::Part { message: before, blocks: [block].into() };
             let mut thread = vec![Message::user("begin"); before];
             thread.push(answer.clone());
-            let insert = vec![part(0), between(), part(1), part(2), between()].into();
+            let insert = vec![part(0), between(), part(1), part(2), between()];
             let splice = Splice { at: 0..before + 1, insert };
             Plan::from_splices(before + 1, vec![splice]).apply(&mut thread).unwrap();
             let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
@@ -203,7 +202,7 @@ mod tests {
             let parts = message.make_mut();
             parts.usage = Some(Usage::new(100, 10));
             parts.content.extend(reasons.then(thought));
-            let blocks: Blocks = (0..).take(message.content.len()).collect();
+            let blocks: Vec<u32> = (0..).take(message.content.len()).collect();
             let whole = part(&message, &blocks, true);
             assert_eq!((whole.ptr_eq(&message), whole == message), (same, same), "{message:?}");
             assert_eq!(whole.prefix_rewritten, marked || reasons);

@@ -21,13 +21,11 @@
 //! ```
 
 mod apply;
-mod blocks;
 mod call;
 mod calls;
 mod edit;
 mod edits;
 mod extend;
-mod insert;
 pub mod legality;
 mod plan;
 mod position;
@@ -39,17 +37,15 @@ mod turns;
 mod violations;
 
 pub use apply::Removed;
-pub use blocks::Blocks;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
-pub use insert::{Insert, Inserts};
-pub use plan::{Plan, Splice, StalePlan};
+pub use plan::{Insert, Plan, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};
 pub use report::{CompactReport, Size};
 pub use trim::{TrimOptions, Trimmed, trim};
 
-pub(crate) use edits::Place;
+pub(crate) use position::{Place, Places};
 pub(crate) use trim::trim_after;
 
 use crate::{message::Message, tokens::ByteEstimate};

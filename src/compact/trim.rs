@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     apply,
-    insert::Insert,
-    plan::{Plan, Splice},
+    plan::{Insert, Plan, Splice},
 };
 use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
 
@@ -144,7 +143,7 @@ impl Sweep<'_> {
     fn take_up(&mut self, index: usize, message: &Message) {
         let Some(message) = self.trimmed(index, message) else { return };
         let insert = Insert::Message { message };
-        self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
+        self.splices.push(Splice { at: index..index + 1, insert: vec![insert] });
     }
 
     /// Takes up a splice of the plan, in which parts of old messages may stay.
@@ -352,7 +351,7 @@ mod tests {
         let mut thread = vec![Message::user("Read."), results, Message::assistant("Done.")];
         let part = |block| Insert::Part { message: 1, blocks: [block].into() };
         let note = Insert::Message { message: Message::user("And on.") };
-        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)].into() };
+        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
         let none_recent = TrimOptions { keep_recent: 0, ..options(1, 1_000) };
         let trimmed = trim_after(&plan, &thread, &none_recent, None);

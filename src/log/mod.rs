@@ -86,7 +86,6 @@ mod form;
 mod lines;
 mod log_id;
 mod originals;
-mod places;
 mod projection;
 mod refusal;
 mod rewrite;

@@ -19,7 +19,7 @@ use crate::{
 /// use threadfold::{Message, Plan, Thread, compact::Splice};
 ///
 /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
-/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new() }]);
 /// drop(thread.rewrite(&plan)?);
 /// assert_eq!(thread.size().messages, 2);
 /// let _ = thread.rewrite(&plan)?.apply();

@@ -215,10 +215,8 @@ impl State {
         let gone = truncated.from.saturating_sub(truncated.len);
         let len = self.thread.len().saturating_sub(gone);
         self.thread.truncate(len);
-        if let Some(top) = self.standing.last_mut() {
-            if len < top.after {
-                top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
-            }
+        if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
+            top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
     }
 

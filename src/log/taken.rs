@@ -42,7 +42,7 @@ impl EventLog {
     /// for text in ["one", "two", "three"] {
     ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
     /// }
-    /// let insert = Insert::Message { message: Message::user("two more") }.into();
+    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
     /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
     /// let id = log.next_compaction();
     /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);

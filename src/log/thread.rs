@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::{
     event::LoggedEvent,
-    places::Places,
     rewrite::{Next, Rewrite, counted},
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
     compact::{
-        CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
-        legality,
+        CompactError, CompactOptions, Place, Places, Plan, Position, Removed, Replacement, Size,
+        StalePlan, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
@@ -168,7 +167,11 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
-        if let Place::At(position) = self.checkpoints.place(id) { Some(position) } else { None }
+        if let Some(Place::At(position)) = self.checkpoints.place(id) {
+            Some(position)
+        } else {
+            None
+        }
     }
 
     /// A number that changes with every change but an append. What was prepared for one epoch is
@@ -233,7 +236,7 @@ impl Thread {
     /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.holds(id));
+        let id = ids.draw(|id| self.checkpoints.place(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
@@ -283,7 +286,7 @@ impl Thread {
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Plan, CompactError> {
-        Plan::located(&self.messages, replacements, options, |id| self.checkpoints.place(id))
+        Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
     /// Returns the thread as the plan would leave it, for a caller who has something to do before
@@ -363,7 +366,7 @@ impl Thread {
     /// Notes what is there from this message on, of so many tokens each, and nothing else.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
-        self.checkpoints.truncate(from);
+        self.checkpoints = Places::of(self.messages.iter().take(from));
         let messages = self.messages.clone();
         let counted = messages.iter().enumerate().skip(from).zip(tokens);
         for ((index, message), tokens) in counted {
@@ -374,9 +377,7 @@ impl Thread {
 
     /// Adds a message of so many tokens to the index. It calls nothing of the host's.
     fn note(&mut self, index: usize, message: &Message, own: u64) {
-        for (id, block) in message.checkpoints() {
-            self.checkpoints.push(id, Position { message: index, block });
-        }
+        self.checkpoints.add(index, message);
         let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
         self.sums.push(Sum {
             bytes: bytes.saturating_add(message.text_bytes()),
@@ -492,6 +493,18 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_stands_twice_is_ambiguous_until_one_marker_is_left() {
+        let mut thread = thread();
+        thread.extend([stamped("four", "aaaaaa"), stamped("five", "aaaaaa")]);
+        let id = "aaaaaa".parse().unwrap();
+        for (len, expected) in [(5, None), (4, None), (3, Some(0)), (0, None)] {
+            thread.truncate(len);
+            let found = thread.checkpoint(id).map(|position| position.message);
+            assert_eq!(found, expected, "{len} messages");
+        }
+    }
+
+    #[test]
     fn only_an_append_leaves_the_epoch() {
         let mut thread = thread();
         thread.push(Message::assistant("four"));
@@ -543,7 +556,7 @@ mod tests {
     fn a_rewrite_changes_the_thread_only_when_it_is_applied() {
         let messages = ["one", "two", "three"].map(Message::user);
         let mut thread: Thread = messages.iter().cloned().collect();
-        let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+        let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
         let rewrite = thread.rewrite(&plan).unwrap();
         assert_eq!(rewrite.messages(), [messages[0].clone(), messages[2].clone()]);
         drop(rewrite);

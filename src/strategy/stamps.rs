@@ -139,7 +139,7 @@ mod tests {
             Insert::Message { message }
         };
         let roles = [Role::User, Role::User, Role::Assistant];
-        let insert = roles.map(summary).to_vec().into();
+        let insert = roles.map(summary).to_vec();
         Plan::from_splices(6, vec![Splice { at: 0..5, insert }])
     }
 
@@ -176,7 +176,7 @@ mod tests {
         let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
         let copy = |index: usize| Insert::Message { message: thread[index].clone() };
         // Of the first copy the original goes, of the second it stays.
-        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)].into() };
+        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)] };
         let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
         let after = plan.after(&thread).unwrap();
         let names: Vec<_> = after.iter().filter_map(last_checkpoint).collect();
