@@ -106,7 +106,7 @@ impl Splice {
 
 impl Insert {
     /// The message of which it is a part.
-    fn part_of(&self) -> Option<usize> {
+    pub(crate) fn part_of(&self) -> Option<usize> {
         match self {
             Self::Message { .. } => None,
             Self::Part { message, .. } => Some(*message),

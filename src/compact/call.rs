@@ -55,27 +55,32 @@ fn calls_beside(answer: &Message, id: &str) -> usize {
 fn without_call(answer: &Message, id: &str) -> Message {
     let alone = calls_beside(answer, id) == 0;
     let blocks = answer.content.iter().filter(|block| !(alone && block.is_reasoning()));
-    let instead = |block: &ContentBlock| {
+    let content = blocks.map(|block| {
         let is_it = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
         if is_it { ContentBlock::text(COMPACTED) } else { block.clone() }
-    };
-    let mut message = answer.with_content(blocks.map(instead).collect());
-    message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
+    });
+    let mut message = answer.with_content(content.collect());
+    message.prefix_rewritten |= message.has_reasoning();
     if alone {
         message.make_mut().stop_reason = Some(StopReason::EndTurn);
     }
     message
 }
 
-/// The user message behind it: what stays of the results, what is said, and the checkpoint.
-/// Without an id nothing of the results stays.
+/// The user message after it: the other results, `said`, and the checkpoint. Without an id no result
+/// stays.
 fn closing(results: &Message, id: Option<&str>, said: &Text) -> Message {
-    let is_marker = |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
-    let (markers, rest): (Vec<_>, Vec<_>) = results.content.iter().cloned().partition(is_marker);
-    let of_call = |block: &ContentBlock, id: &str| matches!(block, ContentBlock::ToolResult(result) if result.tool_use_id == *id);
-    let stays = rest.into_iter().filter(|block| id.is_some_and(|id| !of_call(block, id)));
-    let said = ContentBlock::from(SystemReminder::new(said.clone()));
-    Message::new(Role::User, stays.chain([said]).chain(markers).collect())
+    let blocks = results.content.iter().cloned();
+    let (markers, mut content): (Vec<_>, Vec<_>) =
+        blocks.partition(|block| matches!(block, ContentBlock::Checkpoint(_)));
+    content.retain(|block| id.is_some_and(|id| !is_result_of(block, id)));
+    content.push(SystemReminder::new(said.clone()).into());
+    content.extend(markers);
+    Message::new(Role::User, content)
+}
+
+fn is_result_of(block: &ContentBlock, id: &str) -> bool {
+    matches!(block, ContentBlock::ToolResult(result) if result.tool_use_id == *id)
 }
 
 #[cfg(test)]

@@ -149,21 +149,22 @@ fn resolve(
     options: &CompactOptions,
     places: &Places,
 ) -> Result<Edit, CompactError> {
-    let position = |id: Option<CheckpointId>, open: Position| {
-        let Some(id) = id else { return Ok(open) };
-        match places.place(id) {
-            Some(Place::At(position)) => Ok(position),
-            Some(Place::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
-            None => Err(CompactError::UnknownCheckpoint { index, id }),
-        }
-    };
-    let start = position(replacement.from, Position::before(0))?;
-    let end = position(replacement.to, Position::before(messages.len()))?;
+    let Replacement { from, to, .. } = replacement;
+    let start = from.map_or(Ok(Position::before(0)), |id| position(index, id, places))?;
+    let end = to.map_or(Ok(Position::before(messages.len())), |id| position(index, id, places))?;
     let summary =
         Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
     let blank = summary.text.is_blank();
     let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
     Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
+}
+
+fn position(index: usize, id: CheckpointId, places: &Places) -> Result<Position, CompactError> {
+    match places.place(id) {
+        Some(Place::At(position)) => Ok(position),
+        Some(Place::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
+        None => Err(CompactError::UnknownCheckpoint { index, id }),
+    }
 }
 
 fn check_extent(
@@ -228,7 +229,7 @@ struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     fn new(messages: &'a [Message], edits: &[(usize, Edit)], strip: Strip) -> Self {
         let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
-        let open_loop = if strip.keep_open_loop { legality::open_loop(messages) } else { None };
+        let open_loop = legality::open_loop(messages).filter(|_| strip.keep_open_loop);
         let loop_from = open_loop.unwrap_or(messages.len());
         Self {
             messages,
@@ -260,10 +261,8 @@ impl<'a> Sweep<'a> {
 
     /// Keeps a range of blocks, but for what is stripped.
     fn keep(&mut self, range: Range<Position>) {
-        let end = range.end.message.saturating_add(1).min(self.messages.len());
-        let touched = range.start.message..end;
-        let messages = self.messages.get(touched.clone()).unwrap_or_default();
-        for (index, message) in touched.zip(messages) {
+        let until = self.messages.iter().enumerate().take(range.end.message.saturating_add(1));
+        for (index, message) in until.skip(range.start.message) {
             let all = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };

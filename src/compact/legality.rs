@@ -104,11 +104,7 @@ pub fn open_loop(messages: &[Message]) -> Option<usize> {
         Role::User => last.has_results(),
         Role::System => false,
     };
-    // What was typed beside results came while the loop went on; it did not begin one.
-    let begins = |run: &Run<'_>| {
-        run.role == Role::User && !run.has_results() && run.messages.iter().any(Message::is_typed)
-    };
-    let start = std::iter::once(last).chain(runs).find(begins).map_or(0, |run| run.end);
+    let start = std::iter::once(last).chain(runs).find(Run::begins_loop).map_or(0, |run| run.end);
     loops.then_some(start)
 }
 
@@ -121,6 +117,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What was typed beside results came while a loop went on and begins none.
+    fn begins_loop(&self) -> bool {
+        let typed = self.messages.iter().any(Message::is_typed);
+        self.role == Role::User && typed && !self.has_results()
+    }
+
     fn has_results(&self) -> bool {
         self.messages.iter().flat_map(Message::tool_results).next().is_some()
     }

@@ -130,11 +130,11 @@ impl Plan {
     /// How many messages the thread has after it.
     #[must_use]
     pub fn messages_after(&self) -> usize {
-        let sum = |count: fn(&Splice) -> usize| {
-            self.splices.iter().map(count).fold(0, usize::saturating_add)
-        };
-        let (removed, inserted) =
-            (sum(|splice| splice.at.len()), sum(|splice| splice.insert.len()));
+        let (mut removed, mut inserted) = (0_usize, 0_usize);
+        for Splice { at, insert } in &self.splices {
+            removed = removed.saturating_add(at.len());
+            inserted = inserted.saturating_add(insert.len());
+        }
         self.before.saturating_sub(removed).saturating_add(inserted)
     }
 
@@ -225,8 +225,8 @@ impl Plan {
     /// Returns the plan with a message where messages go and nothing comes for the first time, if
     /// there is such a place.
     pub(crate) fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
-        let is_gap = |splice: &&mut Splice| !splice.at.is_empty() && splice.insert.is_empty();
-        let gap = self.splices.iter_mut().find(is_gap)?;
+        let mut splices = self.splices.iter_mut();
+        let gap = splices.find(|splice| !splice.at.is_empty() && splice.insert.is_empty())?;
         gap.insert.push(Insert::Message { message });
         Some(self)
     }

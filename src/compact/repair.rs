@@ -319,6 +319,7 @@ impl<'a> Pairing<'a> {
     }
 
     fn origin(&self, message: usize) -> usize {
+        debug_assert!(message < self.origins.len(), "message {message} was not cleaned");
         self.origins.get(message).copied().unwrap_or(message)
     }
 }
@@ -350,8 +351,7 @@ impl Edits {
         repairs: &mut Vec<Repair>,
     ) -> Vec<(usize, Message)> {
         let mut repaired = Vec::with_capacity(messages.len());
-        for (index, message) in messages.iter().enumerate() {
-            let origin = origins.get(index).copied().unwrap_or(index);
+        for ((index, message), origin) in messages.iter().enumerate().zip(origins.iter().copied()) {
             let within = (index, Position::default())..(index + 1, Position::default());
             let results: Vec<ContentBlock> =
                 self.additions.range(within).map(|(_, block)| block.clone()).collect();
@@ -398,9 +398,9 @@ fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
     if results.is_empty() {
         return;
     }
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     let content = &mut message.make_mut().content;
-    let leading = content.iter().take_while(|block| is_result(block)).count();
+    let results_first = content.iter().take_while(|it| matches!(it, ContentBlock::ToolResult(_)));
+    let leading = results_first.count();
     content.splice(leading..leading, results);
 }
 

@@ -134,16 +134,12 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
-        let messages = self.messages.get(range.clone()).unwrap_or_default();
-        for (index, message) in range.zip(messages) {
-            self.take_up(index, message);
+        for (index, message) in self.messages.iter().enumerate().take(range.end).skip(range.start) {
+            if let Some(message) = self.trimmed(index, message) {
+                let insert = vec![Insert::Message { message }];
+                self.splices.push(Splice { at: index..index + 1, insert });
+            }
         }
-    }
-
-    fn take_up(&mut self, index: usize, message: &Message) {
-        let Some(message) = self.trimmed(index, message) else { return };
-        let insert = Insert::Message { message };
-        self.splices.push(Splice { at: index..index + 1, insert: vec![insert] });
     }
 
     /// Takes up a splice of the plan, in which parts of old messages may stay.

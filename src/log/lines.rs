@@ -301,15 +301,18 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogReadError>
 }
 
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogReadError> {
-    let broken = |reason: String| LogReadError::Broken { line, reason: reason.into() };
-    let text = std::str::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
     form::read(text).map_err(|error| {
         // What is wrong with the fields is found before what is wrong with the JSON behind them.
         match serde_json::from_str::<serde::de::IgnoredAny>(text) {
             Ok(_) => LogReadError::NotAnEvent { line, reason: error.to_string().into() },
-            Err(error) => broken(error.to_string()),
+            Err(error) => broken(line, &error),
         }
     })
+}
+
+fn broken(line: u64, error: &dyn std::error::Error) -> LogReadError {
+    LogReadError::Broken { line, reason: error.to_string().into() }
 }
 
 /// The lines of an input, with their places.

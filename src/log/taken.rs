@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{event::Event, event_log::EventLog, refusal::ReplayError};
 use crate::{
-    compact::{Insert, Splice},
+    compact::Splice,
     message::{ContentBlock, Message, Timestamp},
 };
 
@@ -134,12 +134,13 @@ fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
     // Parts keep the order of the blocks.
     let went = message.content.iter().filter(|block| standing.next_if_eq(block).is_none());
     let content: Vec<ContentBlock> = went.cloned().collect();
-    let says = |block: &ContentBlock| {
-        !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-            && !block.is_reasoning()
-    };
-    let says = content.iter().any(says);
-    says.then(|| message.with_content(content))
+    content.iter().any(says).then(|| message.with_content(content))
+}
+
+/// Whether a block says something of its own.
+fn says(block: &ContentBlock) -> bool {
+    let is_mark = matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
+    !is_mark && !block.is_reasoning()
 }
 
 /// Where in the thread behind a splice that stands what went for it.
@@ -154,11 +155,9 @@ struct Places {
 
 impl Places {
     fn of(splice: &Splice, start: usize) -> Self {
-        let part = |(index, insert): (usize, &Insert)| match insert {
-            Insert::Message { .. } => None,
-            Insert::Part { message, .. } => Some((*message, index)),
-        };
-        Self { start, parts: splice.insert.iter().enumerate().filter_map(part).collect() }
+        let inserts = splice.insert.iter().enumerate();
+        let parts = inserts.filter_map(|(index, insert)| Some((insert.part_of()?, index)));
+        Self { start, parts: parts.collect() }
     }
 
     /// The place of a message that went. It does not fall where places rise: parts are in order.

@@ -1,6 +1,6 @@
 //! The live thread: messages, and what must be known of them on every turn.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     event::LoggedEvent,
@@ -62,7 +62,7 @@ impl Thread {
     /// Returns an empty thread whose size is counted so.
     ///
     /// ```
-    /// use std::sync::Arc;
+    /// use std::{collections::HashSet, sync::Arc};
     /// use threadfold::{Message, Thread, tokens::ByteEstimate};
     ///
     /// let mut thread = Thread::new(Arc::new(ByteEstimate::new(2)));
@@ -87,7 +87,7 @@ impl Thread {
     /// reported before they were compacted would count again.
     ///
     /// ```
-    /// use std::sync::Arc;
+    /// use std::{collections::HashSet, sync::Arc};
     /// use threadfold::{Message, Thread, log::{Event, LoggedEvent}, message::Timestamp};
     /// use threadfold::tokens::ByteEstimate;
     ///
@@ -136,9 +136,11 @@ impl Thread {
 
     /// Estimated tokens of the message at this place, as its counter said when it came.
     pub(crate) fn tokens_of(&self, message: usize) -> u64 {
-        let until = |len: usize| len.checked_sub(1).and_then(|last| self.sums.get(last));
-        let tokens = |sum: Option<&Sum>| sum.map_or(0, |sum| sum.tokens);
-        tokens(self.sums.get(message)).saturating_sub(tokens(until(message)))
+        self.tokens_until(message.saturating_add(1)).saturating_sub(self.tokens_until(message))
+    }
+
+    fn tokens_until(&self, len: usize) -> u64 {
+        len.checked_sub(1).and_then(|last| self.sums.get(last)).map_or(0, |sum| sum.tokens)
     }
 
     /// What counts the tokens.
@@ -434,13 +436,10 @@ impl FromIterator<Message> for Thread {
 /// ```
 #[must_use]
 pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
-    let id_of = |block: &ContentBlock| {
-        if let ContentBlock::Checkpoint(checkpoint) = block { Some(checkpoint.id) } else { None }
-    };
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let mut taken: std::collections::HashSet<CheckpointId> = blocks.filter_map(id_of).collect();
+    let stamps = messages.iter().flat_map(Message::checkpoints);
+    let mut taken: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
     for message in messages.iter_mut().filter(|message| message.role == Role::User) {
-        if message.content.last().and_then(id_of).is_none() {
+        if !matches!(message.content.last(), Some(ContentBlock::Checkpoint(_))) {
             let id = ids.draw(|id| taken.contains(&id));
             taken.insert(id);
             message.make_mut().content.push(ContentBlock::checkpoint(id));

@@ -15,7 +15,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::text::Text;
 
 const LENGTH: usize = 6;
-const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// The name of a place in a thread: six characters of `a` to `z` and `0` to `9`.
 ///
@@ -54,8 +53,11 @@ impl FromStr for CheckpointId {
         let refused =
             || CheckpointIdError { found: text.chars().take(40).collect::<String>().into() };
         let id: [u8; LENGTH] = text.as_bytes().try_into().map_err(|_| refused())?;
-        let known = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9');
-        if id.iter().all(known) { Ok(Self(id)) } else { Err(refused()) }
+        if id.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')) {
+            Ok(Self(id))
+        } else {
+            Err(refused())
+        }
     }
 }
 
@@ -68,9 +70,9 @@ impl CheckpointId {
 
     fn of(mut number: u64) -> Self {
         Self(std::array::from_fn(|_| {
-            let digit = usize::try_from(number % 36).unwrap_or_default();
+            let digit = (number % 36) as u8;
             number /= 36;
-            ALPHABET.get(digit).copied().unwrap_or(b'a')
+            if digit < 26 { b'a' + digit } else { b'0' + digit - 26 }
         }))
     }
 }

@@ -53,9 +53,10 @@ impl FromStr for ThreadId {
     type Err = ThreadIdError;
 
     fn from_str(text: &str) -> Result<Self, ThreadIdError> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let length = (1..=MAX_BYTES).contains(&text.len());
-        if length && !text.starts_with('.') && text.bytes().all(allowed) {
+        let allowed =
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+        if length && !text.starts_with('.') && allowed {
             return Ok(Self(text.into()));
         }
         Err(ThreadIdError { found: text.chars().take(40).collect::<String>().into() })

@@ -144,8 +144,10 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let cut = || TimestampError { found: text.chars().take(40).collect::<String>().into() };
-        parse(text).map(Self).ok_or_else(cut)
+        let time = parse(text).map(Self);
+        time.ok_or_else(|| TimestampError {
+            found: text.chars().take(40).collect::<String>().into(),
+        })
     }
 }
 
