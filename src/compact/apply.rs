@@ -1,15 +1,15 @@
 //! Carrying a plan out.
 //!
-//! A plan is checked once against its thread; then the thread that it makes is put together from
-//! handles, and no text is copied. Nothing is changed in place, so what a strategy, a report and a
-//! live thread see of a plan is the same vector, made in one way.
+//! A plan is checked once against its thread; then the new thread is built from handles, and no text
+//! is copied. Nothing is changed in place, so a strategy, a report and a live thread see the same
+//! result.
 
 use std::ops::Range;
 
 use super::plan::{Insert, Plan, Splice, StalePlan};
 use crate::message::Message;
 
-/// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
+/// What applying a plan removed from the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
@@ -114,10 +114,10 @@ impl Insert {
     }
 }
 
-/// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
-/// what stood before it once, so the part is marked. What the answer cost and why it ended stand
-/// on the last part only, so that they count once. Where nothing is left out it shares the parts of
-/// the message: the blocks of a big one would be copied for every plan that keeps it.
+/// Returns some blocks of a message, with its other fields. Reasoning in it was signed for the former
+/// prefix, so the part is marked. Usage and stop reason stay on the last part only, so that they
+/// count once. A part with all blocks shares the message: a large one would be copied for every plan
+/// that keeps it.
 pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
     // Ascending and within range, so as many are all.
     let mut part = if blocks.len() == source.content.len() {

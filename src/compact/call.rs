@@ -1,8 +1,8 @@
 //! The plan of a call of the `compact` tool: the ranges that it names, and the call itself.
 //!
-//! The call is in the answer at the end of the thread, its result behind it. Where they stay, a
-//! text takes the place of the call: a model that reads a request for ranges that are gone would
-//! ask for them again. What else was called in the same answer stays with its results.
+//! The call is in the last answer, its result in the message after it. Where they stay, a text
+//! replaces the call: a model that reads a request for ranges that are gone would ask for them again.
+//! Other calls of the same answer stay, with their results.
 
 use super::{
     edit::{self, CompactError, Edit},
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
 
-/// What stands in the place of the call.
+/// The text that replaces the call.
 const COMPACTED: &str = "I compacted the thread.";
 
 impl Plan {
-    /// Returns the plan of a call of the `compact` tool with this id, and of what is said to the
-    /// model when it is done. The last two messages are the answer with the call and the user
-    /// message with its result.
+    /// Returns the plan of a call of the `compact` tool with this id; `said` reports the outcome to the
+    /// model. The last two messages are the answer with the call and the user message with its
+    /// result.
     pub(crate) fn of_call(
         messages: &[Message],
         id: &str,
@@ -40,7 +40,7 @@ impl Plan {
                 insert: vec![without_call(answer, id), closing(results, Some(id), said)],
             }),
         }
-        // Without another call the loop is over: what is said next begins anew.
+        // Without another call the tool loop is over.
         let keep_open_loop = options.strip.keep_open_loop && !alone;
         let strip = Strip { keep_open_loop, ..options.strip };
         Self::from_edits(messages, edits, &CompactOptions { strip, ..*options })
@@ -51,7 +51,7 @@ fn calls_beside(answer: &Message, id: &str) -> usize {
     answer.tool_uses().filter(|call| call.id != *id).count()
 }
 
-/// The answer with a text in the place of the call. Its reasoning stays while other calls do.
+/// The answer with a text instead of the call. Its reasoning stays as long as other calls do.
 fn without_call(answer: &Message, id: &str) -> Message {
     let alone = calls_beside(answer, id) == 0;
     let blocks = answer.content.iter().filter(|block| !(alone && block.is_reasoning()));

@@ -99,7 +99,7 @@ fn endings(
     endings
 }
 
-/// Refuses edits of calls that nobody has answered yet, and messages of another role after them.
+/// Refuses edits that take open calls, and messages of another role after such calls.
 fn check_open(edits: &[(usize, Edit)], last: &Turn<'_>) -> Result<(), CompactError> {
     // What ends the turn after one call ends it after all calls before, so the last such edit
     // counts for all.

@@ -1,7 +1,7 @@
-//! Reasoning after a rewrite, and plans that were prepared while the thread went on.
+//! Reasoning after a rewrite, and plans for a thread that has grown since.
 //!
-//! A model signs its reasoning for what stood before it. So whatever a plan changes, the messages
-//! after its first change that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
+//! A model signs its reasoning for the messages before it. So the messages after the first change of a
+//! plan that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
 //! providers that would refuse the reasoning leave it out. The marks are parts of the plan: a plan
 //! that was stored gives them again.
 //!

@@ -1,7 +1,7 @@
-//! What no provider accepts, how to mend it, and where a thread may be cut.
+//! What no provider accepts, how to repair it, and where a thread may be cut.
 //!
-//! Only rules that hold everywhere stand here; what one provider demands (who speaks first, strict
-//! alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
+//! Only rules that hold for every provider stand here; what one provider demands (who speaks first,
+//! strict alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
 //! *turn*, as the providers count: calls of several assistant messages in a row may be answered
 //! together. An id may come again in a later turn.
 //!
@@ -141,7 +141,7 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
-/// Returns the ids of the calls that nobody has answered yet at the end of the thread, in order.
+/// Returns the ids of the calls at the end of the thread that have no result yet, in order.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolUse};

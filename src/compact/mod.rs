@@ -1,9 +1,9 @@
 //! Compaction of message vectors: pure functions over values.
 //!
-//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Behind it stands
-//! one currency for every edit, the [`Plan`]: made and checked whole before anything moves, stored
-//! as data, applied in one sweep that copies no text. [`legality`] says what no provider accepts,
-//! mends it, and knows where a thread may be cut. [`trim()`] shortens what tools gave.
+//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Every edit
+//! is a [`Plan`]: checked whole before anything moves, stored as data, applied in one sweep that
+//! copies no text. [`legality`] lists what no provider accepts, repairs it, and says where a thread
+//! may be cut. [`trim()`] shortens tool results.
 //!
 //! ```
 //! use threadfold::{ContentBlock, Message, Replacement, compact};

@@ -1,7 +1,7 @@
 //! A plan: one currency for every edit of a thread.
 //!
-//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs
-//! nothing else and does not depend on today's algorithm. It holds positions of the thread that it
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs only the
+//! plan and does not depend on today's algorithm. It holds positions of the thread that it
 //! was made for, and new messages; parts of old messages are named by their blocks, so that
 //! storing a plan costs numbers, not text.
 
@@ -222,8 +222,8 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with a message where messages go and nothing comes for the first time, if
-    /// there is such a place.
+    /// Returns the plan with this message in its first splice that only removes; `None` if there is
+    /// none.
     pub(crate) fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
         let mut splices = self.splices.iter_mut();
         let gap = splices.find(|splice| !splice.at.is_empty() && splice.insert.is_empty())?;
@@ -278,8 +278,8 @@ impl Plan {
 }
 
 impl Insert {
-    /// Checks a part against the messages that go, and against the last block that a part before
-    /// it kept: a block that came twice would be a call or a result that comes twice.
+    /// Checks a part against the messages that go, and against the last block that an earlier part
+    /// kept: a block that is kept twice could be a call or a result that comes twice.
     fn check<'a>(
         &self,
         splice: usize,

@@ -1,9 +1,9 @@
-//! Trimming tool results: of each long text the first lines stay.
+//! Trimming tool results: the first lines of each long text stay.
 //!
-//! Calls, ids and everything else stay as they are, so no pair can come apart. A text is cut behind
-//! its first lines, or at a number of bytes where the lines are long, and one line says how much
-//! went. A text that ends with such a line is cut no deeper than its limits, and cut further it
-//! counts on: trimming twice is trimming once, and trimming harder adds the numbers up.
+//! Calls, ids and everything else stay as they are, so no pair can come apart. A text is cut after
+//! its first lines, or at a number of bytes where the lines are long, and a marker line reports how
+//! many bytes went. Trimming twice with the same limits changes nothing; trimming harder adds to the
+//! number in the marker.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub struct Trimmed {
 /// Returns the plan of cutting long texts of tool results down to their first lines.
 ///
 /// Only messages with a result that becomes shorter are new; the others pass by handle. An
-/// assistant message with reasoning behind the first such message is kept with all of its blocks
+/// assistant message with reasoning after the first such message is kept with all of its blocks
 /// and marked [`prefix_rewritten`](field@crate::message::Message::prefix_rewritten). Texts never
 /// become longer, what is no text stays, and what was legal stays legal. Takes time linear in the
 /// messages and in the text that stays: what goes is not looked at.
@@ -206,7 +206,7 @@ fn changed(
 }
 
 /// Returns the first lines of a text with the marker, if that is shorter than the text. They are
-/// put together in a buffer, so that nothing but the new text is allocated.
+/// built in a buffer, so that only the new text is allocated.
 fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<Text> {
     if text.len() < options.min_bytes {
         return None;
@@ -224,8 +224,8 @@ fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<T
     (buffer.len() < text.len()).then(|| Text::from(buffer.as_str()))
 }
 
-/// The lines that stay, without the break behind the last; the whole text if no line goes. Nothing
-/// behind the bytes that may stay is looked at.
+/// The lines that stay, without the last line break; the whole text if no line goes. Bytes after the
+/// limit are not read.
 fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
     let most = options.bytes.map_or(text.len(), |bytes| bytes.min(text.len()));
     let border = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();

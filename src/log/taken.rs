@@ -27,9 +27,10 @@ impl EventLog {
     /// stand in it, as they came and in that order: through any number of summaries of summaries,
     /// and those too that went with nothing to stand for them.
     ///
-    /// What a compaction that was undone took is in the thread again and not told, nor is what was
-    /// dropped from the end, with what summaries there stood for. A message of which a part stands
-    /// is told without it, and not at all where only checkpoints, reminders and reasoning went.
+    /// Not among them: what a compaction took that was undone, because it is in the thread again, and
+    /// what was dropped from the end, with what summaries there stood for. A message of which a part
+    /// stands comes without that part, and is left out where only checkpoints, reminders and reasoning
+    /// went.
     ///
     /// The time is that of the thread and of what went. No text is copied.
     ///
@@ -143,10 +144,10 @@ fn says(block: &ContentBlock) -> bool {
     !is_mark && !block.is_reasoning()
 }
 
-/// Where in the thread behind a splice that stands what went for it.
+/// Maps removed messages to positions of the thread after a splice.
 ///
-/// What went stands before the next message that stayed or came, so it is dropped from the end with
-/// that one, and stays as long as what was put in its place.
+/// A removed message counts as part of the next message that stayed or came, so truncation drops the
+/// two together.
 struct Places {
     start: usize,
     /// The parts that stay: of which message, and how many messages come before it.
@@ -173,7 +174,8 @@ impl Places {
     }
 }
 
-/// The first place before a plan of what stands at this place or behind it after the plan.
+/// Maps a position of the thread after a plan to one before it: the first from which on everything
+/// is at or after that position.
 fn before(splices: &[Splice], limit: usize) -> usize {
     let (mut went, mut came, mut end) = (0, 0, 0);
     for splice in splices {

@@ -149,13 +149,13 @@ impl Thread {
         &self.counter
     }
 
-    /// The ids of the calls at the end that nobody has answered yet, in order.
+    /// The ids of the calls at the end that have no result yet, in order.
     #[must_use]
     pub fn open_calls(&self) -> &[Text] {
         &self.open_calls
     }
 
-    /// The place just behind the marker of a checkpoint; `None` if it is unknown or ambiguous.
+    /// The position just after the marker of a checkpoint; `None` if it is unknown or ambiguous.
     ///
     /// ```
     /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
@@ -206,7 +206,7 @@ impl Thread {
         self.messages.make_mut().push(message);
     }
 
-    /// Notes which calls are open behind messages that come.
+    /// Updates the open calls for appended messages.
     fn open(&mut self, messages: &[Message]) {
         let answer = messages.iter().rposition(|message| message.role != Role::Assistant);
         if answer.is_some() {
@@ -216,7 +216,7 @@ impl Thread {
         self.open_calls.extend(since.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
-    /// Follows an append, but for the calls that are open behind it.
+    /// Updates the index for an appended message, except for the open calls.
     fn follow(&mut self, index: usize, message: &Message, tokens: u64) {
         self.note(index, message, tokens);
         self.context = match usage::reported_tokens(message) {
@@ -228,7 +228,7 @@ impl Thread {
         };
     }
 
-    /// Appends a user message with a checkpoint behind its last block, and returns its id.
+    /// Appends a user message with a checkpoint after its last block, and returns its id.
     ///
     /// ```
     /// use threadfold::{Message, Thread, message::CheckpointIds};
@@ -347,8 +347,8 @@ impl Thread {
         Ok(self.rewrite(plan)?.apply())
     }
 
-    /// Takes on what a plan makes of this thread. Only a [`Rewrite`] has that, and it holds the
-    /// thread.
+    /// Replaces the thread with what a plan makes of it. Only a [`Rewrite`] has that, and it borrows
+    /// the thread.
     pub(crate) fn take_on(&mut self, next: Next) -> Removed {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
@@ -357,7 +357,7 @@ impl Thread {
         next.removed
     }
 
-    /// Follows a change from this message on that is no append.
+    /// Updates the index after a change from this message on that is no append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);
@@ -365,7 +365,7 @@ impl Thread {
         self.context = ContextUsage { counted, pending: 0 };
     }
 
-    /// Notes what is there from this message on, of so many tokens each, and nothing else.
+    /// Indexes the messages from this one on, of so many tokens each.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
         self.checkpoints = Places::of(self.messages.iter().take(from));
@@ -377,7 +377,7 @@ impl Thread {
         self.open_calls = legality::open_calls(&self.messages);
     }
 
-    /// Adds a message of so many tokens to the index. It calls nothing of the host's.
+    /// Adds a message of so many tokens to the index. Calls no code of the host.
     fn note(&mut self, index: usize, message: &Message, own: u64) {
         self.checkpoints.add(index, message);
         let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
@@ -424,7 +424,7 @@ impl FromIterator<Message> for Thread {
     }
 }
 
-/// Returns the messages with a checkpoint behind the last block of every user message that has
+/// Returns the messages with a checkpoint after the last block of every user message that has
 /// none, as a session would have stamped them. The same source gives the same ids.
 ///
 /// ```

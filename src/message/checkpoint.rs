@@ -62,7 +62,7 @@ impl FromStr for CheckpointId {
 }
 
 impl CheckpointId {
-    /// The id as a number, which no other id has.
+    /// The id as a unique number.
     pub(crate) fn number(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, 0, 0])

@@ -41,7 +41,7 @@ pub enum Role {
 
 /// Why a model stopped.
 ///
-/// In serde it is a string, and a string that nobody knows is [`Other`](Self::Other).
+/// In serde it is a string; an unknown string is [`Other`](Self::Other).
 ///
 /// ```
 /// use threadfold::message::StopReason;
