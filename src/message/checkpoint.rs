@@ -64,8 +64,10 @@ impl FromStr for CheckpointId {
 impl CheckpointId {
     /// The id as a unique number.
     pub(crate) fn number(self) -> u64 {
-        let [a, b, c, d, e, f] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+        self.0.iter().rev().fold(0, |number, sign| {
+            let digit = if sign.is_ascii_digit() { sign - b'0' + 26 } else { sign - b'a' };
+            number * 36 + u64::from(digit)
+        })
     }
 
     fn of(mut number: u64) -> Self {
