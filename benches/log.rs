@@ -132,7 +132,7 @@ fn compacted_once(messages: &[Message]) -> EventLog {
 }
 
 fn compact_to_ten(log: &mut EventLog, len: usize) {
-    let insert = Insert::Message { message: Message::user("So far, so good.") }.into();
+    let insert = vec![Insert::Message { message: Message::user("So far, so good.") }];
     let plan = Plan::from_splices(len, vec![Splice { at: 0..len - 10, insert }]);
     let (id, reason) = (log.next_compaction(), CompactionReason::Threshold);
     let record = CompactionRecord::new(id, reason, "summarize", plan);

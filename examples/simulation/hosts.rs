@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use threadfold::{
     CompactionStrategy, Message, Plan, Role, Turn,
-    compact::{Insert, Inserts, Splice},
+    compact::{Insert, Splice},
     message::{Messages, ModelError, ModelErrorKind, Summary},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step, StrategyError},
 };
@@ -57,7 +57,7 @@ impl Attempt for Ended {
 fn nonsense(kind: u64, thread: &Messages) -> Plan {
     let len = thread.len();
     let plan = |splices| Plan::from_splices(len, splices);
-    let none = Inserts::default;
+    let none = Vec::new;
     match kind % 10 {
         // Changes nothing.
         0 => plan(Vec::new()),
@@ -69,7 +69,7 @@ fn nonsense(kind: u64, thread: &Messages) -> Plan {
         3 => plan(vec![Splice { at: 2..4, insert: none() }, Splice { at: 0..3, insert: none() }]),
         // Keeps blocks that are not there.
         4 => {
-            let insert = Insert::Part { message: 0, blocks: [999].into() }.into();
+            let insert = vec![Insert::Part { message: 0, blocks: vec![999] }];
             plan(vec![Splice { at: 0..1, insert }])
         }
         // Drops everything.
@@ -85,15 +85,12 @@ fn nonsense(kind: u64, thread: &Messages) -> Plan {
     }
 }
 
-fn summary(text: &str) -> Inserts {
-    Insert::Message { message: Message::summary(Role::User, Summary::new(text)) }.into()
+fn summary(text: &str) -> Vec<Insert> {
+    vec![Insert::Message { message: Message::summary(Role::User, Summary::new(text)) }]
 }
 
 /// Drops the last message that is such a one.
 fn without(thread: &Messages, is_one: impl Fn(&Message) -> bool) -> Vec<Splice> {
     let place = thread.iter().rposition(is_one);
-    place
-        .map(|place| Splice { at: place..place + 1, insert: Inserts::default() })
-        .into_iter()
-        .collect()
+    place.map(|place| Splice { at: place..place + 1, insert: Vec::new() }).into_iter().collect()
 }

@@ -88,7 +88,7 @@ fn inserted(splice: &Splice, place: usize, before: &[Message]) -> Option<Message
         Insert::Part { message, blocks } => (*message, blocks),
     };
     let source = before.get(message)?;
-    let kept = blocks.iter().filter_map(|block| source.content.get(block as usize)).cloned();
+    let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize)).cloned();
     let mut part = source.clone();
     part.make_mut().content = kept.collect();
     // What an answer cost stands on its last part.

@@ -1,19 +1,15 @@
 //! Carrying a plan out.
 //!
-//! A plan is checked once against its thread; then the thread that it makes is put together from
-//! handles, and no text is copied. Nothing is changed in place, so what a strategy, a report and a
-//! live thread see of a plan is the same vector, made in one way.
+//! A plan is checked once against its thread; then the new thread is built from handles, and no text
+//! is copied. Nothing is changed in place, so a strategy, a report and a live thread see the same
+//! result.
 
 use std::ops::Range;
 
-use super::{
-    blocks::Blocks,
-    insert::Insert,
-    plan::{Plan, Splice, StalePlan},
-};
+use super::plan::{Insert, Plan, Splice, StalePlan};
 use crate::message::Message;
 
-/// What applying a plan took out of the thread, for whoever wants to keep it or drop it later.
+/// What applying a plan removed from the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
@@ -110,7 +106,7 @@ impl Splice {
 
 impl Insert {
     /// The message of which it is a part.
-    fn part_of(&self) -> Option<usize> {
+    pub(crate) fn part_of(&self) -> Option<usize> {
         match self {
             Self::Message { .. } => None,
             Self::Part { message, .. } => Some(*message),
@@ -118,15 +114,18 @@ impl Insert {
     }
 }
 
-/// Some blocks of a message, with everything else that it has. Reasoning that stays was signed for
-/// what stood before it once, so the part is marked. What the answer cost and why it ended stand
-/// on the last part only, so that they count once. Where nothing is left out it shares the parts of
-/// the message: the blocks of a big one would be copied for every plan that keeps it.
-pub(super) fn part(source: &Message, blocks: &Blocks, is_last: bool) -> Message {
+/// Returns some blocks of a message, with its other fields. Reasoning in it was signed for the former
+/// prefix, so the part is marked. Usage and stop reason stay on the last part only, so that they
+/// count once. A part with all blocks shares the message: a large one would be copied for every plan
+/// that keeps it.
+pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
     // Ascending and within range, so as many are all.
-    let is_whole = blocks.len() == source.content.len();
-    let mut part =
-        if is_whole { source.clone() } else { source.with_content(blocks.of(&source.content)) };
+    let mut part = if blocks.len() == source.content.len() {
+        source.clone()
+    } else {
+        let kept = blocks.iter().filter_map(|block| source.content.get(*block as usize));
+        source.with_content(kept.cloned().collect())
+    };
     part.prefix_rewritten |= part.has_reasoning();
     if !is_last && (part.stop_reason.is_some() || part.usage.is_some()) {
         let parts = part.make_mut();
@@ -184,7 +183,7 @@ mod tests {
             let part = |block| Insert::Part { message: before, blocks: [block].into() };
             let mut thread = vec![Message::user("begin"); before];
             thread.push(answer.clone());
-            let insert = vec![part(0), between(), part(1), part(2), between()].into();
+            let insert = vec![part(0), between(), part(1), part(2), between()];
             let splice = Splice { at: 0..before + 1, insert };
             Plan::from_splices(before + 1, vec![splice]).apply(&mut thread).unwrap();
             let costs: Vec<_> = thread.iter().map(|message| message.usage).collect();
@@ -203,7 +202,7 @@ mod tests {
             let parts = message.make_mut();
             parts.usage = Some(Usage::new(100, 10));
             parts.content.extend(reasons.then(thought));
-            let blocks: Blocks = (0..).take(message.content.len()).collect();
+            let blocks: Vec<u32> = (0..).take(message.content.len()).collect();
             let whole = part(&message, &blocks, true);
             assert_eq!((whole.ptr_eq(&message), whole == message), (same, same), "{message:?}");
             assert_eq!(whole.prefix_rewritten, marked || reasons);

@@ -1,8 +1,8 @@
 //! The plan of a call of the `compact` tool: the ranges that it names, and the call itself.
 //!
-//! The call is in the answer at the end of the thread, its result behind it. Where they stay, a
-//! text takes the place of the call: a model that reads a request for ranges that are gone would
-//! ask for them again. What else was called in the same answer stays with its results.
+//! The call is in the last answer, its result in the message after it. Where they stay, a text
+//! replaces the call: a model that reads a request for ranges that are gone would ask for them again.
+//! Other calls of the same answer stay, with their results.
 
 use super::{
     edit::{self, CompactError, Edit},
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
 
-/// What stands in the place of the call.
+/// The text that replaces the call.
 const COMPACTED: &str = "I compacted the thread.";
 
 impl Plan {
-    /// Returns the plan of a call of the `compact` tool with this id, and of what is said to the
-    /// model when it is done. The last two messages are the answer with the call and the user
-    /// message with its result.
+    /// Returns the plan of a call of the `compact` tool with this id; `said` reports the outcome to the
+    /// model. The last two messages are the answer with the call and the user message with its
+    /// result.
     pub(crate) fn of_call(
         messages: &[Message],
         id: &str,
@@ -40,7 +40,7 @@ impl Plan {
                 insert: vec![without_call(answer, id), closing(results, Some(id), said)],
             }),
         }
-        // Without another call the loop is over: what is said next begins anew.
+        // Without another call the tool loop is over.
         let keep_open_loop = options.strip.keep_open_loop && !alone;
         let strip = Strip { keep_open_loop, ..options.strip };
         Self::from_edits(messages, edits, &CompactOptions { strip, ..*options })
@@ -51,31 +51,36 @@ fn calls_beside(answer: &Message, id: &str) -> usize {
     answer.tool_uses().filter(|call| call.id != *id).count()
 }
 
-/// The answer with a text in the place of the call. Its reasoning stays while other calls do.
+/// The answer with a text instead of the call. Its reasoning stays as long as other calls do.
 fn without_call(answer: &Message, id: &str) -> Message {
     let alone = calls_beside(answer, id) == 0;
     let blocks = answer.content.iter().filter(|block| !(alone && block.is_reasoning()));
-    let instead = |block: &ContentBlock| {
+    let content = blocks.map(|block| {
         let is_it = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
         if is_it { ContentBlock::text(COMPACTED) } else { block.clone() }
-    };
-    let mut message = answer.with_content(blocks.map(instead).collect());
-    message.prefix_rewritten |= message.content.iter().any(ContentBlock::is_reasoning);
+    });
+    let mut message = answer.with_content(content.collect());
+    message.prefix_rewritten |= message.has_reasoning();
     if alone {
         message.make_mut().stop_reason = Some(StopReason::EndTurn);
     }
     message
 }
 
-/// The user message behind it: what stays of the results, what is said, and the checkpoint.
-/// Without an id nothing of the results stays.
+/// The user message after it: the other results, `said`, and the checkpoint. Without an id no result
+/// stays.
 fn closing(results: &Message, id: Option<&str>, said: &Text) -> Message {
-    let is_marker = |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
-    let (markers, rest): (Vec<_>, Vec<_>) = results.content.iter().cloned().partition(is_marker);
-    let of_call = |block: &ContentBlock, id: &str| matches!(block, ContentBlock::ToolResult(result) if result.tool_use_id == *id);
-    let stays = rest.into_iter().filter(|block| id.is_some_and(|id| !of_call(block, id)));
-    let said = ContentBlock::from(SystemReminder::new(said.clone()));
-    Message::new(Role::User, stays.chain([said]).chain(markers).collect())
+    let blocks = results.content.iter().cloned();
+    let (markers, mut content): (Vec<_>, Vec<_>) =
+        blocks.partition(|block| matches!(block, ContentBlock::Checkpoint(_)));
+    content.retain(|block| id.is_some_and(|id| !is_result_of(block, id)));
+    content.push(SystemReminder::new(said.clone()).into());
+    content.extend(markers);
+    Message::new(Role::User, content)
+}
+
+fn is_result_of(block: &ContentBlock, id: &str) -> bool {
+    matches!(block, ContentBlock::ToolResult(result) if result.tool_use_id == *id)
 }
 
 #[cfg(test)]

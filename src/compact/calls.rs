@@ -2,7 +2,7 @@
 //!
 //! An edit divides a call from its result when it takes one of them, and also when it takes
 //! neither and puts a message between them that ends the turn: providers look for results in the
-//! turn right behind the call.
+//! turn right after the call.
 
 use super::{
     edit::{self, CompactError, Edit},
@@ -50,8 +50,8 @@ fn check_pair(
         (Some(_), Some(_)) => None,
         (Some(index), None) | (None, Some(index)) => Some(index),
         (None, None) => {
-            let behind = between.partition_point(|(start, _)| *start <= call.at);
-            let next = between.get(behind).filter(|(start, _)| *start <= result.at);
+            let after = between.partition_point(|(start, _)| *start <= call.at);
+            let next = between.get(after).filter(|(start, _)| *start <= result.at);
             next.map(|(_, index)| *index)
         }
     };
@@ -63,7 +63,7 @@ fn check_pair(
 
 /// Returns where edits put messages in that end the turn, among the calls of a turn and their
 /// results: the start and the index of each such edit, in order. A call before one and its result
-/// behind it would be divided although neither goes.
+/// after it would be divided although neither goes.
 fn endings(
     messages: &[Message],
     edits: &[(usize, Edit)],
@@ -75,8 +75,8 @@ fn endings(
     let server_answer = turn.servers.iter().rev().find_map(ServerMention::answer);
     let last = next.and_then(|next| next.results.last()).or(server_answer);
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
-    let behind = edits.partition_point(|(_, edit)| edit.range.start <= first);
-    let among = edits.iter().skip(behind).take_while(|(_, edit)| edit.range.start <= last.at);
+    let before = edits.partition_point(|(_, edit)| edit.range.start <= first);
+    let among = edits.iter().skip(before).take_while(|(_, edit)| edit.range.start <= last.at);
     let border = Position::before(turn.end);
     let mut turned = false;
     let mut endings = Vec::new();
@@ -99,20 +99,21 @@ fn endings(
     endings
 }
 
-/// Refuses edits of calls that nobody has answered yet, and messages of another role behind them.
+/// Refuses edits that take open calls, and messages of another role after such calls.
 fn check_open(edits: &[(usize, Edit)], last: &Turn<'_>) -> Result<(), CompactError> {
-    // What ends the turn behind one call ends it behind all that stand before, so the last such
-    // edit answers for all.
-    let ends = |edit: &Edit| edit.insert.iter().any(|message| message.role != last.role);
-    let ending = edits.iter().rev().find(|(_, edit)| ends(edit));
-    let covers = |call: &Mention<'_>| {
+    // What ends the turn after one call ends it after all calls before, so the last such edit
+    // counts for all.
+    let mut ending = edits.iter().rev();
+    let ending = ending.find(|(_, edit)| edit.insert.iter().any(|it| it.role != last.role));
+    let covered = last.uses.iter().filter_map(|call| {
         let ended = ending.filter(|(_, edit)| edit.range.start > call.at);
-        edit_over(edits, call.at).or(ended.map(|(index, _)| *index))
-    };
-    let mut open = last.uses.iter().filter_map(|call| Some((covers(call)?, call.id.clone())));
-    let Some((index, id)) = open.next() else { return Ok(()) };
-    let rest = open.filter(|(other, _)| *other == index).map(|(_, id)| id);
-    Err(CompactError::OpenCalls { index, ids: std::iter::once(id).chain(rest).collect() })
+        let index = edit_over(edits, call.at).or(ended.map(|(index, _)| *index))?;
+        Some((index, call.id.clone()))
+    });
+    let mut covered = covered.peekable();
+    let Some((index, _)) = covered.peek().cloned() else { return Ok(()) };
+    let ids = covered.filter(|(other, _)| *other == index).map(|(_, id)| id).collect();
+    Err(CompactError::OpenCalls { index, ids })
 }
 
 /// Returns the index of the edit that takes the block at this position, if one does.

@@ -79,8 +79,7 @@ pub enum CompactError {
         /// The call.
         id: Text,
     },
-    /// The range holds calls that nobody has answered yet, or a message of another role would come
-    /// behind them.
+    /// The range holds calls without a result yet, or a message of another role would follow them.
     #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
     OpenCalls {
         /// Which of the replacements.

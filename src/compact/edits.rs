@@ -4,18 +4,16 @@
 //! checked against each other and against the calls in the thread; then the plan is built in one
 //! sweep from the first message that an edit touches. No lookup ever sees a half-edited thread.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    blocks::Blocks,
     calls,
     edit::{self, CompactError, Edit},
-    insert::{Insert, Inserts},
     legality,
-    plan::{Plan, Splice},
-    position::Position,
+    plan::{Insert, Plan, Splice},
+    position::{Place, Places, Position},
     replacements::Replacement,
 };
 use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
@@ -41,17 +39,6 @@ pub struct Strip {
     pub thinking: bool,
     /// Not the reasoning of an open tool loop: most providers demand it back.
     pub keep_open_loop: bool,
-}
-
-/// Where a checkpoint is in a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Nowhere.
-    Unknown,
-    /// Its marker ends here.
-    At(Position),
-    /// More than once.
-    Ambiguous,
 }
 
 impl Plan {
@@ -90,9 +77,9 @@ impl Plan {
         messages: &[Message],
         replacements: &[Replacement],
         options: &CompactOptions,
-        locate: impl Fn(CheckpointId) -> Place,
+        places: &Places,
     ) -> Result<Self, CompactError> {
-        let edits = resolved(messages, replacements, options, locate)?;
+        let edits = resolved(messages, replacements, options, places)?;
         plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
@@ -132,44 +119,23 @@ impl Default for Strip {
     }
 }
 
-/// Finds the checkpoints that the replacements name, in one pass over the thread.
-fn scan(messages: &[Message], replacements: &[Replacement]) -> HashMap<CheckpointId, Place> {
-    let named = replacements.iter().flat_map(|range| [range.from, range.to]).flatten();
-    let mut places: HashMap<CheckpointId, Place> = named.map(|id| (id, Place::Unknown)).collect();
-    if places.is_empty() {
-        return places;
-    }
-    for (message, candidate) in messages.iter().enumerate() {
-        for (id, block) in candidate.checkpoints() {
-            let Some(place) = places.get_mut(&id) else { continue };
-            *place = match place {
-                Place::Unknown => Place::At(Position { message, block }),
-                Place::At(_) | Place::Ambiguous => Place::Ambiguous,
-            };
-        }
-    }
-    places
-}
-
 /// Returns the edits that replacements name, each of some extent, in their order.
 pub(super) fn edits_of(
     messages: &[Message],
     replacements: &[Replacement],
     options: &CompactOptions,
 ) -> Result<Vec<Edit>, CompactError> {
-    let places = scan(messages, replacements);
-    let locate = |id| places.get(&id).copied().unwrap_or(Place::Unknown);
-    resolved(messages, replacements, options, locate)
+    resolved(messages, replacements, options, &Places::of(messages))
 }
 
 fn resolved(
     messages: &[Message],
     replacements: &[Replacement],
     options: &CompactOptions,
-    locate: impl Fn(CheckpointId) -> Place,
+    places: &Places,
 ) -> Result<Vec<Edit>, CompactError> {
     let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
-        let edit = resolve(messages, index, replacement, options, &locate)?;
+        let edit = resolve(messages, index, replacement, options, places)?;
         check_extent(messages, index, replacement, &edit)?;
         Ok(edit)
     });
@@ -181,21 +147,24 @@ fn resolve(
     index: usize,
     replacement: &Replacement,
     options: &CompactOptions,
-    locate: impl Fn(CheckpointId) -> Place,
+    places: &Places,
 ) -> Result<Edit, CompactError> {
-    let position = |id: Option<CheckpointId>, open: Position| match id.map(|id| (id, locate(id))) {
-        None => Ok(open),
-        Some((_, Place::At(position))) => Ok(position),
-        Some((id, Place::Unknown)) => Err(CompactError::UnknownCheckpoint { index, id }),
-        Some((id, Place::Ambiguous)) => Err(CompactError::AmbiguousCheckpoint { index, id }),
-    };
-    let start = position(replacement.from, Position::before(0))?;
-    let end = position(replacement.to, Position::before(messages.len()))?;
+    let Replacement { from, to, .. } = replacement;
+    let start = from.map_or(Ok(Position::before(0)), |id| position(index, id, places))?;
+    let end = to.map_or(Ok(Position::before(messages.len())), |id| position(index, id, places))?;
     let summary =
         Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
     let blank = summary.text.is_blank();
     let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
     Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
+}
+
+fn position(index: usize, id: CheckpointId, places: &Places) -> Result<Position, CompactError> {
+    match places.place(id) {
+        Some(Place::At(position)) => Ok(position),
+        Some(Place::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
+        None => Err(CompactError::UnknownCheckpoint { index, id }),
+    }
 }
 
 fn check_extent(
@@ -252,7 +221,7 @@ struct Sweep<'a> {
     loop_from: usize,
     /// The first message that is not accounted for.
     next: usize,
-    insert: Inserts,
+    insert: Vec<Insert>,
     splices: Vec<Splice>,
     stripped: usize,
 }
@@ -260,14 +229,14 @@ struct Sweep<'a> {
 impl<'a> Sweep<'a> {
     fn new(messages: &'a [Message], edits: &[(usize, Edit)], strip: Strip) -> Self {
         let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
-        let open_loop = if strip.keep_open_loop { legality::open_loop(messages) } else { None };
+        let open_loop = legality::open_loop(messages).filter(|_| strip.keep_open_loop);
         let loop_from = open_loop.unwrap_or(messages.len());
         Self {
             messages,
             strip,
             loop_from,
             next,
-            insert: Inserts::default(),
+            insert: Vec::new(),
             splices: Vec::new(),
             stripped: 0,
         }
@@ -292,15 +261,13 @@ impl<'a> Sweep<'a> {
 
     /// Keeps a range of blocks, but for what is stripped.
     fn keep(&mut self, range: Range<Position>) {
-        let end = range.end.message.saturating_add(1).min(self.messages.len());
-        let touched = range.start.message..end;
-        let messages = self.messages.get(touched.clone()).unwrap_or_default();
-        for (index, message) in touched.zip(messages) {
+        let until = self.messages.iter().enumerate().take(range.end.message.saturating_add(1));
+        for (index, message) in until.skip(range.start.message) {
             let all = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
             let last = if index == range.end.message { range.end.block } else { all };
             let within = first..last.min(all);
-            let blocks: Blocks = within
+            let blocks: Vec<u32> = within
                 .clone()
                 .filter(|block| !self.strips(index, message, *block))
                 .filter_map(|block| u32::try_from(block).ok())
@@ -320,7 +287,7 @@ impl<'a> Sweep<'a> {
 
     /// Keeps some blocks of a message. What went between two parts of one message without anything
     /// in its place leaves one message, not two.
-    fn keep_part(&mut self, index: usize, more: Blocks) {
+    fn keep_part(&mut self, index: usize, more: Vec<u32>) {
         match self.insert.last_mut() {
             Some(Insert::Part { message, blocks }) if *message == index => blocks.extend(more),
             Some(Insert::Part { .. } | Insert::Message { .. }) | None => {

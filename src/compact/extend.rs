@@ -1,7 +1,7 @@
-//! Reasoning after a rewrite, and plans that were prepared while the thread went on.
+//! Reasoning after a rewrite, and plans for a thread that has grown since.
 //!
-//! A model signs its reasoning for what stood before it. So whatever a plan changes, the messages
-//! after its first change that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
+//! A model signs its reasoning for the messages before it. So the messages after the first change of a
+//! plan that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
 //! providers that would refuse the reasoning leave it out. The marks are parts of the plan: a plan
 //! that was stored gives them again.
 //!
@@ -9,11 +9,7 @@
 
 use std::ops::Range;
 
-use super::{
-    blocks::Blocks,
-    insert::Insert,
-    plan::{Plan, Splice},
-};
+use super::plan::{Insert, Plan, Splice};
 use crate::message::Message;
 
 impl Plan {
@@ -30,7 +26,7 @@ impl Plan {
     /// let thought = Thinking::new("They greeted me.", Some("signature".into()));
     /// let answer = Message::new(Role::Assistant, vec![thought.into()]);
     /// let thread = [Message::user("Hi."), answer];
-    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// assert!(!plan.after(&thread)?[0].prefix_rewritten);
     /// assert!(plan.with_reasoning_marked(&thread).after(&thread)?[0].prefix_rewritten);
     /// # Ok::<(), threadfold::compact::StalePlan>(())
@@ -87,18 +83,15 @@ fn mark(message: &mut Message) {
 fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Splice> {
     let stays = messages.iter().enumerate().take(range.end).skip(range.start);
     stays.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
-        let blocks = Blocks::first_of(message.content.len());
-        Splice { at: index..index + 1, insert: Insert::Part { message: index, blocks }.into() }
+        let blocks = (0..).take(message.content.len()).collect();
+        Splice { at: index..index + 1, insert: vec![Insert::Part { message: index, blocks }] }
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        compact::Inserts,
-        message::{ContentBlock, Role, Thinking},
-    };
+    use crate::message::{ContentBlock, Role, Thinking};
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("hm", Some("sig".into()));
@@ -107,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_came_since_stays_and_its_reasoning_is_marked() {
-        let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Inserts::default() }]);
+        let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Vec::new() }]);
         let mut thread = vec![Message::user("a"), Message::assistant("b")];
         thread.extend([Message::user("c"), thoughtful("d"), Message::assistant("e")]);
         let marked = thoughtful("d").rewritten();

@@ -1,7 +1,7 @@
-//! What no provider accepts, how to mend it, and where a thread may be cut.
+//! What no provider accepts, how to repair it, and where a thread may be cut.
 //!
-//! Only rules that hold everywhere stand here; what one provider demands (who speaks first, strict
-//! alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
+//! Only rules that hold for every provider stand here; what one provider demands (who speaks first,
+//! strict alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
 //! *turn*, as the providers count: calls of several assistant messages in a row may be answered
 //! together. An id may come again in a later turn.
 //!
@@ -104,11 +104,7 @@ pub fn open_loop(messages: &[Message]) -> Option<usize> {
         Role::User => last.has_results(),
         Role::System => false,
     };
-    // What was typed beside results came while the loop went on; it did not begin one.
-    let begins = |run: &Run<'_>| {
-        run.role == Role::User && !run.has_results() && run.messages.iter().any(Message::is_typed)
-    };
-    let start = std::iter::once(last).chain(runs).find(begins).map_or(0, |run| run.end);
+    let start = std::iter::once(last).chain(runs).find(Run::begins_loop).map_or(0, |run| run.end);
     loops.then_some(start)
 }
 
@@ -121,6 +117,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What was typed beside results came while a loop went on and begins none.
+    fn begins_loop(&self) -> bool {
+        let typed = self.messages.iter().any(Message::is_typed);
+        self.role == Role::User && typed && !self.has_results()
+    }
+
     fn has_results(&self) -> bool {
         self.messages.iter().flat_map(Message::tool_results).next().is_some()
     }
@@ -139,7 +141,7 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
-/// Returns the ids of the calls that nobody has answered yet at the end of the thread, in order.
+/// Returns the ids of the calls at the end of the thread that have no result yet, in order.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolUse};

@@ -1,9 +1,9 @@
 //! Compaction of message vectors: pure functions over values.
 //!
-//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Behind it stands
-//! one currency for every edit, the [`Plan`]: made and checked whole before anything moves, stored
-//! as data, applied in one sweep that copies no text. [`legality`] says what no provider accepts,
-//! mends it, and knows where a thread may be cut. [`trim()`] shortens what tools gave.
+//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Every edit
+//! is a [`Plan`]: checked whole before anything moves, stored as data, applied in one sweep that
+//! copies no text. [`legality`] lists what no provider accepts, repairs it, and says where a thread
+//! may be cut. [`trim()`] shortens tool results.
 //!
 //! ```
 //! use threadfold::{ContentBlock, Message, Replacement, compact};
@@ -21,13 +21,11 @@
 //! ```
 
 mod apply;
-mod blocks;
 mod call;
 mod calls;
 mod edit;
 mod edits;
 mod extend;
-mod insert;
 pub mod legality;
 mod plan;
 mod position;
@@ -39,17 +37,15 @@ mod turns;
 mod violations;
 
 pub use apply::Removed;
-pub use blocks::Blocks;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
-pub use insert::{Insert, Inserts};
-pub use plan::{Plan, Splice, StalePlan};
+pub use plan::{Insert, Plan, Splice, StalePlan};
 pub use position::Position;
 pub use replacements::{CompactInput, CompactInputError, Replacement};
 pub use report::{CompactReport, Size};
 pub use trim::{TrimOptions, Trimmed, trim};
 
-pub(crate) use edits::Place;
+pub(crate) use position::{Place, Places};
 pub(crate) use trim::trim_after;
 
 use crate::{message::Message, tokens::ByteEstimate};

@@ -1,7 +1,7 @@
 //! A plan: one currency for every edit of a thread.
 //!
-//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs
-//! nothing else and does not depend on today's algorithm. It holds positions of the thread that it
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs only the
+//! plan and does not depend on today's algorithm. It holds positions of the thread that it
 //! was made for, and new messages; parts of old messages are named by their blocks, so that
 //! storing a plan costs numbers, not text.
 
@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::insert::{Insert, Inserts};
 use crate::message::{ContentBlock, Message, Text};
 
 /// The version of the stored form that this build writes, and the last that it reads.
@@ -37,7 +36,28 @@ pub struct Splice {
     /// The messages that go, by index. May be empty.
     pub at: Range<usize>,
     /// What comes in their place.
-    pub insert: Inserts,
+    pub insert: Vec<Insert>,
+}
+
+/// What comes in the place of messages.
+///
+/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
+/// serde buffer the message, and inputs of calls in it would lose their text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Insert {
+    /// A new message.
+    Message {
+        /// The message.
+        message: Message,
+    },
+    /// Some blocks of one of the messages that go.
+    Part {
+        /// The message, by index.
+        message: usize,
+        /// Its blocks that stay, by index, ascending.
+        blocks: Vec<u32>,
+    },
 }
 
 /// Why a plan does not fit a thread. The thread is untouched in every case.
@@ -88,7 +108,7 @@ impl Plan {
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
     ///
     /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
-    /// let insert = Insert::Message { message: Message::assistant("2") }.into();
+    /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
     /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
     /// assert_eq!(thread[1], Message::assistant("2"));
     /// # Ok::<(), threadfold::compact::StalePlan>(())
@@ -110,11 +130,11 @@ impl Plan {
     /// How many messages the thread has after it.
     #[must_use]
     pub fn messages_after(&self) -> usize {
-        let sum = |count: fn(&Splice) -> usize| {
-            self.splices.iter().map(count).fold(0, usize::saturating_add)
-        };
-        let (removed, inserted) =
-            (sum(|splice| splice.at.len()), sum(|splice| splice.insert.len()));
+        let (mut removed, mut inserted) = (0_usize, 0_usize);
+        for Splice { at, insert } in &self.splices {
+            removed = removed.saturating_add(at.len());
+            inserted = inserted.saturating_add(insert.len());
+        }
         self.before.saturating_sub(removed).saturating_add(inserted)
     }
 
@@ -202,11 +222,11 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with a message where messages go and nothing comes for the first time, if
-    /// there is such a place.
+    /// Returns the plan with this message in its first splice that only removes; `None` if there is
+    /// none.
     pub(crate) fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
-        let is_gap = |splice: &&mut Splice| !splice.at.is_empty() && splice.insert.is_empty();
-        let gap = self.splices.iter_mut().find(is_gap)?;
+        let mut splices = self.splices.iter_mut();
+        let gap = splices.find(|splice| !splice.at.is_empty() && splice.insert.is_empty())?;
         gap.insert.push(Insert::Message { message });
         Some(self)
     }
@@ -258,8 +278,8 @@ impl Plan {
 }
 
 impl Insert {
-    /// Checks a part against the messages that go, and against the last block that a part before
-    /// it kept: a block that came twice would be a call or a result that comes twice.
+    /// Checks a part against the messages that go, and against the last block that an earlier part
+    /// kept: a block that is kept twice could be a call or a result that comes twice.
     fn check<'a>(
         &self,
         splice: usize,
@@ -270,10 +290,11 @@ impl Insert {
         let Self::Part { message, blocks } = self else { return Ok(kept) };
         let source = if at.contains(message) { message_at(*message) } else { None };
         let count = source.map_or(0, |source| source.content.len());
-        let first = blocks.first().map(|block| (*message, block));
+        let first = blocks.first().map(|block| (*message, *block));
+        let is_ascending = blocks.is_sorted_by(|one, next| one < next);
         match blocks.last() {
-            Some(last) if blocks.is_ascending() && (last as usize) < count && first > kept => {
-                Ok(Some((*message, last)))
+            Some(last) if is_ascending && (*last as usize) < count && first > kept => {
+                Ok(Some((*message, *last)))
             }
             Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
         }
@@ -310,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_plan_of_huge_splices_is_counted_and_refused() {
-        let splice = || Splice { at: 0..usize::MAX, insert: Inserts::default() };
+        let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
         assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
         assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
     }
@@ -325,7 +346,7 @@ mod tests {
     #[test]
     #[expect(clippy::reversed_empty_ranges, reason = "the plan must refuse them")]
     fn splices_out_of_order_or_out_of_range_are_refused() {
-        let splice = |at| Splice { at, insert: Inserts::default() };
+        let splice = |at| Splice { at, insert: Vec::new() };
         let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
         for splices in cases {
             assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
@@ -335,7 +356,7 @@ mod tests {
     #[test]
     fn a_block_is_kept_once_at_most() {
         let part = || Insert::Part { message: 1, blocks: [0].into() };
-        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()].into() }]);
+        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
         assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
     }
 
@@ -344,7 +365,7 @@ mod tests {
         for (message, blocks) in
             [(0, vec![0]), (2, vec![0]), (1, vec![]), (1, vec![0, 0]), (1, vec![1])]
         {
-            let insert = Insert::Part { message, blocks: blocks.into() }.into();
+            let insert = vec![Insert::Part { message, blocks }];
             let error = refuse(vec![Splice { at: 1..2, insert }]);
             assert_eq!(error, StalePlan::Part { splice: 0, message });
         }
@@ -354,10 +375,10 @@ mod tests {
     fn a_message_goes_where_messages_go_and_nothing_comes() {
         let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
         let splices = vec![
-            Splice { at: 0..0, insert: Inserts::default() },
-            Splice { at: 0..1, insert: insert("a").into() },
-            Splice { at: 2..3, insert: Inserts::default() },
-            Splice { at: 4..5, insert: Inserts::default() },
+            Splice { at: 0..0, insert: Vec::new() },
+            Splice { at: 0..1, insert: vec![insert("a")] },
+            Splice { at: 2..3, insert: Vec::new() },
+            Splice { at: 4..5, insert: Vec::new() },
         ];
         let mut expected = splices.clone();
         let plan = Plan::from_splices(5, splices.clone());

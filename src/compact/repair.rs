@@ -1,8 +1,8 @@
-//! Mending a thread that no provider accepts.
+//! Repairing a thread that no provider accepts.
 //!
-//! Two passes. The first takes out what can be judged alone: blocks of the wrong role, blank text,
-//! results of calls that were never made, empty messages. The second pairs calls and results: what
-//! stands in the wrong place is moved, what is missing is answered, what is left over goes.
+//! Two passes. The first removes what can be judged alone: blocks of the wrong role, blank text,
+//! results of calls that were never made, empty messages. The second pairs calls and results:
+//! misplaced results are moved, missing ones are added, surplus ones go.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
 
-/// What stands as the result of a call whose own result is not in the thread.
+/// The result of a call whose own result is not in the thread.
 pub(crate) const NO_RESULT: &str = "No result was recorded for this call.";
 
 /// One thing that [`repair`] did. Indices are those of the thread before the repair.
@@ -40,7 +40,7 @@ pub enum Repair {
         /// The message.
         message: usize,
     },
-    /// A result was moved behind its call.
+    /// A result was moved after its call.
     ResultMoved {
         /// The message that held it.
         message: usize,
@@ -81,7 +81,7 @@ pub enum Repair {
 /// ```
 #[must_use]
 pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
-    // Most threads are in order: to see that takes less than to look for what each call needs.
+    // Most threads are legal, and checking one costs less than pairing its calls.
     if violations(&messages).is_empty() {
         return (messages, Vec::new());
     }
@@ -211,7 +211,7 @@ struct Pairing<'a> {
 #[derive(Clone)]
 struct Call<'a> {
     mention: Mention<'a>,
-    /// The message behind the turn of the call: results go there.
+    /// The message after the turn of the call: results go there.
     answer_at: usize,
     /// The id under which it goes on.
     id: Text,
@@ -279,7 +279,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// A call that nobody answered before its id came again.
+    /// Answers a call that had no result when its id came again.
     fn give_up(&mut self, call: Call<'a>) {
         if call.answered {
             return;
@@ -306,7 +306,7 @@ impl<'a> Pairing<'a> {
         id
     }
 
-    /// Answers the calls that nobody did, and gives back the edits.
+    /// Answers the calls that are left without a result, and returns the edits.
     fn finish(mut self, repairs: &mut Vec<Repair>) -> Edits {
         let mut calls: Vec<Call<'a>> = self.latest.drain().map(|(_, call)| call).collect();
         // The map has no order of its own, and the same thread must give the same report.
@@ -319,6 +319,7 @@ impl<'a> Pairing<'a> {
     }
 
     fn origin(&self, message: usize) -> usize {
+        debug_assert!(message < self.origins.len(), "message {message} was not cleaned");
         self.origins.get(message).copied().unwrap_or(message)
     }
 }
@@ -350,8 +351,7 @@ impl Edits {
         repairs: &mut Vec<Repair>,
     ) -> Vec<(usize, Message)> {
         let mut repaired = Vec::with_capacity(messages.len());
-        for (index, message) in messages.iter().enumerate() {
-            let origin = origins.get(index).copied().unwrap_or(index);
+        for ((index, message), origin) in messages.iter().enumerate().zip(origins.iter().copied()) {
             let within = (index, Position::default())..(index + 1, Position::default());
             let results: Vec<ContentBlock> =
                 self.additions.range(within).map(|(_, block)| block.clone()).collect();
@@ -393,14 +393,14 @@ impl Edits {
     }
 }
 
-/// Puts results behind those that the message begins with.
+/// Inserts results after the leading results of the message.
 fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
     if results.is_empty() {
         return;
     }
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     let content = &mut message.make_mut().content;
-    let leading = content.iter().take_while(|block| is_result(block)).count();
+    let results_first = content.iter().take_while(|it| matches!(it, ContentBlock::ToolResult(_)));
+    let leading = results_first.count();
     content.splice(leading..leading, results);
 }
 

@@ -1,7 +1,7 @@
 //! Ranges to replace, as a caller or the `compact` tool names them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::message::{CheckpointId, InvalidValue, Text};
 
@@ -163,9 +163,8 @@ impl CompactInput {
     /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in
     /// the thread is asked later.
     pub fn parse(input: &Value) -> Result<Self, CompactInputError> {
-        let missing = || CompactInputError::Missing { field: "replacements".to_owned() };
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
-        let list = object.get("replacements").ok_or_else(missing)?;
+        let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
         let items = list.as_array().ok_or_else(|| mismatch("replacements", "an array", list))?;
         if items.is_empty() {
             return Err(CompactInputError::Empty);
@@ -176,25 +175,42 @@ impl CompactInput {
 }
 
 fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputError> {
-    let name = |key: &str| format!("replacements[{index}].{key}");
     let whole = format!("replacements[{index}]");
     let object = item.as_object().ok_or_else(|| mismatch(&whole, "an object", item))?;
     if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "from" | "to" | "summary"))
     {
-        return Err(CompactInputError::Unknown { field: name(key) });
+        return Err(CompactInputError::Unknown { field: format!("{whole}.{key}") });
     }
-    let text = |key: &str| match object.get(key) {
+    let summary = text(object, &whole, "summary")?;
+    let summary = summary.ok_or_else(|| missing(&format!("{whole}.summary")))?;
+    let (from, to) = (id(object, &whole, "from")?, id(object, &whole, "to")?);
+    Ok(Replacement { from, to, summary: summary.into() })
+}
+
+/// A field of a replacement that holds text; `None` if it is absent.
+fn text<'v>(
+    object: &'v Map<String, Value>,
+    whole: &str,
+    key: &str,
+) -> Result<Option<&'v str>, CompactInputError> {
+    match object.get(key) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.as_str())),
-        Some(other) => Err(mismatch(&name(key), "a string", other)),
-    };
-    let id = |key: &str| {
-        let id = text(key)?.map(|text| bare(text).parse());
-        id.transpose().map_err(|error| CompactInputError::Checkpoint { field: name(key), error })
-    };
-    let summary =
-        text("summary")?.ok_or_else(|| CompactInputError::Missing { field: name("summary") })?;
-    Ok(Replacement { from: id("from")?, to: id("to")?, summary: summary.into() })
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(other) => Err(mismatch(&format!("{whole}.{key}"), "a string", other)),
+    }
+}
+
+fn id(
+    object: &Map<String, Value>,
+    whole: &str,
+    key: &str,
+) -> Result<Option<CheckpointId>, CompactInputError> {
+    let id = text(object, whole, key)?.map(|text| bare(text).parse()).transpose();
+    id.map_err(|error| CompactInputError::Checkpoint { field: format!("{whole}.{key}"), error })
+}
+
+fn missing(field: &str) -> CompactInputError {
+    CompactInputError::Missing { field: field.to_owned() }
 }
 
 /// The id in a marker that a model copied whole.

@@ -86,13 +86,10 @@ impl CompactReport {
     #[must_use]
     pub fn new(before: Size, after: &[Message], plan: &Plan, counter: &dyn TokenCounter) -> Self {
         let summaries = plan.new_messages().flat_map(|message| &message.content);
-        let summary = |block: &ContentBlock| {
-            if let ContentBlock::Summary(summary) = block { summary.text.len() as u64 } else { 0 }
-        };
         Self {
             before,
             after: Size::of(after, counter),
-            summary_bytes: summaries.map(summary).sum(),
+            summary_bytes: summaries.map(summary_bytes).sum(),
             user_messages_preserved: after.iter().filter(|message| message.is_typed()).count(),
             blocks_stripped: plan.blocks_stripped(),
             retention: None,
@@ -114,6 +111,10 @@ impl CompactReport {
     pub fn tokens_saved(&self) -> i64 {
         self.before.tokens.cast_signed().saturating_sub(self.after.tokens.cast_signed())
     }
+}
+
+fn summary_bytes(block: &ContentBlock) -> u64 {
+    if let ContentBlock::Summary(summary) = block { summary.text.len() as u64 } else { 0 }
 }
 
 impl fmt::Display for CompactReport {

@@ -1,9 +1,9 @@
-//! Trimming tool results: of each long text the first lines stay.
+//! Trimming tool results: the first lines of each long text stay.
 //!
-//! Calls, ids and everything else stay as they are, so no pair can come apart. A text is cut behind
-//! its first lines, or at a number of bytes where the lines are long, and one line says how much
-//! went. A text that ends with such a line is cut no deeper than its limits, and cut further it
-//! counts on: trimming twice is trimming once, and trimming harder adds the numbers up.
+//! Calls, ids and everything else stay as they are, so no pair can come apart. A text is cut after
+//! its first lines, or at a number of bytes where the lines are long, and a marker line reports how
+//! many bytes went. Trimming twice with the same limits changes nothing; trimming harder adds to the
+//! number in the marker.
 
 use std::ops::Range;
 
@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     apply,
-    insert::Insert,
-    plan::{Plan, Splice},
+    plan::{Insert, Plan, Splice},
 };
 use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
 
@@ -56,7 +55,7 @@ pub struct Trimmed {
 /// Returns the plan of cutting long texts of tool results down to their first lines.
 ///
 /// Only messages with a result that becomes shorter are new; the others pass by handle. An
-/// assistant message with reasoning behind the first such message is kept with all of its blocks
+/// assistant message with reasoning after the first such message is kept with all of its blocks
 /// and marked [`prefix_rewritten`](field@crate::message::Message::prefix_rewritten). Texts never
 /// become longer, what is no text stays, and what was legal stays legal. Takes time linear in the
 /// messages and in the text that stays: what goes is not looked at.
@@ -135,16 +134,12 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// Takes up messages that no splice of the plan touches.
     fn pass(&mut self, range: Range<usize>) {
-        let messages = self.messages.get(range.clone()).unwrap_or_default();
-        for (index, message) in range.zip(messages) {
-            self.take_up(index, message);
+        for (index, message) in self.messages.iter().enumerate().take(range.end).skip(range.start) {
+            if let Some(message) = self.trimmed(index, message) {
+                let insert = vec![Insert::Message { message }];
+                self.splices.push(Splice { at: index..index + 1, insert });
+            }
         }
-    }
-
-    fn take_up(&mut self, index: usize, message: &Message) {
-        let Some(message) = self.trimmed(index, message) else { return };
-        let insert = Insert::Message { message };
-        self.splices.push(Splice { at: index..index + 1, insert: insert.into() });
     }
 
     /// Takes up a splice of the plan, in which parts of old messages may stay.
@@ -211,7 +206,7 @@ fn changed(
 }
 
 /// Returns the first lines of a text with the marker, if that is shorter than the text. They are
-/// put together in a buffer, so that nothing but the new text is allocated.
+/// built in a buffer, so that only the new text is allocated.
 fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<Text> {
     if text.len() < options.min_bytes {
         return None;
@@ -229,8 +224,8 @@ fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<T
     (buffer.len() < text.len()).then(|| Text::from(buffer.as_str()))
 }
 
-/// The lines that stay, without the break behind the last; the whole text if no line goes. Nothing
-/// behind the bytes that may stay is looked at.
+/// The lines that stay, without the last line break; the whole text if no line goes. Bytes after the
+/// limit are not read.
 fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
     let most = options.bytes.map_or(text.len(), |bytes| bytes.min(text.len()));
     let border = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
@@ -352,7 +347,7 @@ mod tests {
         let mut thread = vec![Message::user("Read."), results, Message::assistant("Done.")];
         let part = |block| Insert::Part { message: 1, blocks: [block].into() };
         let note = Insert::Message { message: Message::user("And on.") };
-        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)].into() };
+        let splice = Splice { at: 0..2, insert: vec![note, part(0), part(1)] };
         let plan = Plan::from_splices(3, vec![splice]).with_stripped(4);
         let none_recent = TrimOptions { keep_recent: 0, ..options(1, 1_000) };
         let trimmed = trim_after(&plan, &thread, &none_recent, None);

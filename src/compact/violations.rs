@@ -54,7 +54,7 @@ pub enum Violation {
         /// The kind of the block.
         kind: Text,
     },
-    /// A text block of nothing but white space.
+    /// A text block of white space only.
     BlankText {
         /// The message that holds the block.
         message: usize,
@@ -66,8 +66,8 @@ pub enum Violation {
     },
 }
 
-/// Returns everything in the thread that no provider accepts, in order of the messages. Calls that
-/// nobody has answered yet at the open end are legal. Takes time linear in the blocks.
+/// Returns everything in the thread that no provider accepts, in order of the messages. Calls at
+/// the end that have no result yet are legal. Takes time linear in the blocks.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolResult};

@@ -385,7 +385,7 @@ mod tests {
     type Take = fn(&mut Compaction) -> Result<(), UnexpectedInput>;
 
     fn driven() -> Driven {
-        let splice = Splice { at: 0..1, insert: Vec::new().into() };
+        let splice = Splice { at: 0..1, insert: Vec::new() };
         let mut proposal = Proposal::new(Plan::from_splices(2, vec![splice]));
         proposal.rungs = vec![Rung {
             strategy: "digest".into(),

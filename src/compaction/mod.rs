@@ -14,7 +14,7 @@
 //!
 //! let brief = Brief { compaction: Some(CompactionId(0)), ..Brief::default() };
 //! let mut compaction = Compaction::begin(CompactionId(0), "main".parse()?, "my-own", &brief);
-//! let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+//! let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
 //! compaction.proposed(Ok(Driven::new(Proposal::new(plan))), None)?;
 //! assert!(matches!(compaction.step(), CompactionStep::Archive(entries) if entries.is_empty()));
 //! compaction.archived(Ok(0))?;

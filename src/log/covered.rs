@@ -29,7 +29,7 @@ impl EventLog {
     /// for text in ["one", "two", "three"] {
     ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
     /// }
-    /// let insert = Insert::Message { message: Message::user("one and two") }.into();
+    /// let insert = vec![Insert::Message { message: Message::user("one and two") }];
     /// let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
     /// let id = log.next_compaction();
     /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
@@ -104,11 +104,7 @@ impl Walk<'_> {
         }
         let Some(standing) = self.log.state().standing.get(number) else { return };
         let Some(planned) = self.splices(standing).get(splice) else { return };
-        let kept = |insert: &Insert| match insert {
-            Insert::Message { .. } => None,
-            Insert::Part { message, .. } => Some(*message),
-        };
-        let kept: HashSet<usize> = planned.insert.iter().filter_map(kept).collect();
+        let kept: HashSet<usize> = planned.insert.iter().filter_map(Insert::part_of).collect();
         let Some(swap) = standing.swaps.get(splice) else { return };
         // A message of which a part stays is not covered.
         let went = swap.comes.iter().zip(planned.at.start..);
@@ -130,8 +126,8 @@ impl Walk<'_> {
             return;
         }
         let Some(standing) = self.log.state().standing.get(number) else { return };
-        let splices = self.splices(standing).get(..splice).unwrap_or_default();
-        let before = splices.iter().rev().take_while(|splice| !brings_new(splice)).count();
+        let splices = self.splices(standing).iter().take(splice);
+        let before = splices.rev().take_while(|splice| !brings_new(splice)).count();
         self.open.extend((splice - before..=splice).map(|splice| (number, splice)));
     }
 }

@@ -272,7 +272,7 @@ impl EventLog {
         if let Event::SystemPromptSet(prompt) = event { Some(&prompt.text) } else { None }
     }
 
-    /// Puts the next event behind the others, and returns it there.
+    /// Appends the next event and returns it.
     pub(super) fn push(&mut self, event: LoggedEvent) -> Option<&LoggedEvent> {
         self.state.take(&event);
         self.events.push(event);

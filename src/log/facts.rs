@@ -48,7 +48,7 @@ impl LoggedFacts {
     }
 }
 
-/// How many messages were read, if what was read is how what there is begins.
+/// How many messages were read, if `said` begins with them.
 fn goes_on(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
     let (last, before) = read.split_last()?;
     let same = said.get(..before.len()) == Some(before);

@@ -161,8 +161,8 @@ impl<'de> de::Visitor<'de> for KindVisitor {
         let mut kind: Option<String> = None;
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             map.next_value::<de::IgnoredAny>()?;
-            let known = |kind: &str| KINDS.contains(&kind);
-            if kind.as_deref().is_none_or(|kind| known(&key) && !known(kind)) {
+            let is_known = KINDS.contains(&&*key);
+            if kind.as_deref().is_none_or(|kind| is_known && !KINDS.contains(&kind)) {
                 kind = Some(key.into_owned());
             }
         }

@@ -5,7 +5,7 @@
 //! {"seq":0,"at":1709164799042,"event":{"message_appended":{"role":"user","content":[...]}}}
 //! ```
 //!
-//! The id tells the log from another that the same thread had before; logs that nobody named have none.
+//! The id distinguishes the log from an earlier one of the same thread; a log without a name has none.
 //!
 //! A writer that dies leaves a last line that is not complete. Reading drops it and says where it
 //! begins, so that a store can cut it off; a line that is broken anywhere else is an error.
@@ -23,7 +23,7 @@ const MAJOR: u32 = 1;
 /// What the header calls the format.
 const FORMAT: &str = "threadfold";
 
-/// How every header begins, so that one that was cut short is told from another file.
+/// How every header begins, to distinguish a truncated header from another file.
 const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
 
 /// How a log is read.
@@ -52,7 +52,7 @@ pub struct LogRead {
     /// Where the last complete line ends, in bytes from the start of the input. A store that goes
     /// on writing begins here.
     pub end: u64,
-    /// What stands behind it.
+    /// What follows it.
     pub torn: Option<TornTail>,
 }
 
@@ -175,8 +175,8 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The first line. It is read in two steps, because what another version writes behind the version
-/// nobody knows.
+/// The first line. It is read in two steps, because another version may write other fields after
+/// `major`.
 #[derive(Serialize, Deserialize)]
 struct Header<T> {
     log: Text,
@@ -301,15 +301,18 @@ fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogReadError>
 }
 
 fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogReadError> {
-    let broken = |reason: String| LogReadError::Broken { line, reason: reason.into() };
-    let text = std::str::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
     form::read(text).map_err(|error| {
-        // What is wrong with the fields is found before what is wrong with the JSON behind them.
+        // Serde reports a wrong field before it reaches broken JSON after it.
         match serde_json::from_str::<serde::de::IgnoredAny>(text) {
             Ok(_) => LogReadError::NotAnEvent { line, reason: error.to_string().into() },
-            Err(error) => broken(error.to_string()),
+            Err(error) => broken(line, &error),
         }
     })
+}
+
+fn broken(line: u64, error: &dyn std::error::Error) -> LogReadError {
+    LogReadError::Broken { line, reason: error.to_string().into() }
 }
 
 /// The lines of an input, with their places.

@@ -1,4 +1,4 @@
-//! `LogId`: what tells a stored log from another of the same thread.
+//! `LogId`: the name of a stored log, which differs from that of other logs of the same thread.
 
 use std::{
     fmt,

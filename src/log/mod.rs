@@ -1,8 +1,8 @@
 //! What is known of a thread over time.
 //!
-//! [`EventLog`] is the truth: everything that happened, in order, for ever. [`Thread`] is the live
-//! projection: the messages that the model sees next, with an index that answers in constant time
-//! what is asked on every turn. After every operation `log.replay()` is `thread.messages()`.
+//! [`EventLog`] is the truth: everything that happened, in order. [`Thread`] is the live projection:
+//! the messages that the model sees next, with an index that answers the questions of every turn in
+//! constant time. After every operation `log.replay()` is `thread.messages()`.
 //!
 //! A compaction is stored as its [`Plan`](crate::Plan), so a replay needs no algorithm of today and
 //! asks no model; and since nothing is ever taken out of the log, it can be taken back.
@@ -29,7 +29,7 @@
 //! | there | here |
 //! |---|---|
 //! | `USER_MESSAGE` | [`Event::MessageAppended`] by the user |
-//! | `AGENT_MESSAGE` and the `TOOL_CALL`s behind it | one [`Event::MessageAppended`] by the assistant, calls and usage in it |
+//! | `AGENT_MESSAGE` and the `TOOL_CALL`s after it | one [`Event::MessageAppended`] by the assistant, calls and usage in it |
 //! | the `TOOL_RESULT`s of one turn | one [`Event::MessageAppended`] by the user, a block a result |
 //! | `TOOL_APPROVAL_REQUEST`, `TOOL_APPROVAL_RESPONSE` | [`Event::Host`] |
 //! | `LOCAL_SYSTEM_MESSAGE` | [`Event::LocalNotice`]: shown, never sent |
@@ -45,7 +45,7 @@
 //! - The latest compaction counts: its plan is for the thread that the earlier ones left, so what
 //!   they put in is seen through it or not at all.
 //! - A compaction that cannot be read or does not fit is left out, and the thread is what it was
-//!   before: complete, and only too long. What comes behind it and was meant for the compacted
+//!   before: complete, and only too long. What follows and was meant for the compacted
 //!   thread does no harm. [`Projection::skipped`] says what was left out.
 //! - A message that cannot be read is an error ([`ReplayError`]): nothing is silently missing.
 //! - Results that come twice, have no id or answer no call are kept, as they happened.
@@ -86,7 +86,6 @@ mod form;
 mod lines;
 mod log_id;
 mod originals;
-mod places;
 mod projection;
 mod refusal;
 mod rewrite;

@@ -19,7 +19,7 @@ impl EventLog {
     /// for text in ["one", "two", "three"] {
     ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
     /// }
-    /// let insert = Insert::Message { message: Message::user("one and two") }.into();
+    /// let insert = vec![Insert::Message { message: Message::user("one and two") }];
     /// let plan = Plan::from_splices(3, vec![Splice { at: 0..2, insert }]);
     /// let id = log.next_compaction();
     /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);

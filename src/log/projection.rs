@@ -2,7 +2,7 @@
 //!
 //! Only what happened counts, in the order of the log; times do not. A compaction that cannot be
 //! read, or does not fit, is left out, and the thread is what it was before: complete, and only
-//! too long. What comes behind and was meant for the compacted thread does no harm then: plans that
+//! too long. What follows and was meant for the compacted thread does no harm then: plans that
 //! do not fit are left out too, and a cut from the end drops as many messages as it did. A message
 //! that cannot be read is an error: nothing is silently missing.
 

@@ -98,8 +98,8 @@ pub enum UndoError {
         /// The event.
         seq: u64,
     },
-    /// Messages that it left were dropped from the end, and nobody knows which of those before it
-    /// were to go with them.
+    /// Messages that it left were dropped from the end, and the log does not say which of those
+    /// before it were to go with them.
     #[error("messages that compaction {id} left were dropped since, so it cannot be undone")]
     Truncated {
         /// Its number.

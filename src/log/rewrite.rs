@@ -19,7 +19,7 @@ use crate::{
 /// use threadfold::{Message, Plan, Thread, compact::Splice};
 ///
 /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
-/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new() }]);
 /// drop(thread.rewrite(&plan)?);
 /// assert_eq!(thread.size().messages, 2);
 /// let _ = thread.rewrite(&plan)?.apply();
@@ -84,8 +84,8 @@ impl Next {
     pub(super) fn made(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let from = (!plan.is_empty()).then(|| plan.first_touched());
         let made = plan.made_of(messages);
-        let changed = from.and_then(|from| made.get(from..)).unwrap_or_default();
-        let tokens = counted(changed, counter);
+        let changed = made.iter().skip(from.unwrap_or(made.len()));
+        let tokens = changed.map(|message| counter.message(message)).collect();
         Self { messages: made, removed: plan.taken_from(messages), from, tokens }
     }
 

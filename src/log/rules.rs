@@ -59,10 +59,10 @@ impl LoggedRules {
 
     /// Reads what happened since the last time.
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
-        let cut = |event: &Event| matches!(event, Event::Truncated(_));
         let came = log.since(self.next);
+        let cut = came.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
         let mut said = None;
-        if self.next > log.len() || came.iter().any(|logged| cut(&logged.event)) {
+        if self.next > log.len() || cut {
             // What was dropped was never said, so what it took back holds again.
             *self = Self::default();
             said = Some(log.said());

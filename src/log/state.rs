@@ -151,8 +151,8 @@ impl State {
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.highest.map_or(Some(0), |highest| highest.0.checked_add(1));
         // Only a log that was not written by us counts so far; then a number between is free.
-        let free = || (0..).find(|id| !self.compactions.contains_key(&CompactionId(*id)));
-        CompactionId(next.or_else(free).unwrap_or_default())
+        let mut ids = (next.unwrap_or_default()..).map(CompactionId);
+        ids.find(|id| !self.compactions.contains_key(id)).unwrap_or_default()
     }
 
     /// Where the latest system prompt of this author is in the log.
@@ -215,10 +215,8 @@ impl State {
         let gone = truncated.from.saturating_sub(truncated.len);
         let len = self.thread.len().saturating_sub(gone);
         self.thread.truncate(len);
-        if let Some(top) = self.standing.last_mut() {
-            if len < top.after {
-                top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
-            }
+        if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
+            top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
         }
     }
 

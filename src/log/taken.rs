@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{event::Event, event_log::EventLog, refusal::ReplayError};
 use crate::{
-    compact::{Insert, Splice},
+    compact::Splice,
     message::{ContentBlock, Message, Timestamp},
 };
 
@@ -27,9 +27,10 @@ impl EventLog {
     /// stand in it, as they came and in that order: through any number of summaries of summaries,
     /// and those too that went with nothing to stand for them.
     ///
-    /// What a compaction that was undone took is in the thread again and not told, nor is what was
-    /// dropped from the end, with what summaries there stood for. A message of which a part stands
-    /// is told without it, and not at all where only checkpoints, reminders and reasoning went.
+    /// Not among them: what a compaction took that was undone, because it is in the thread again, and
+    /// what was dropped from the end, with what summaries there stood for. A message of which a part
+    /// stands comes without that part, and is left out where only checkpoints, reminders and reasoning
+    /// went.
     ///
     /// The time is that of the thread and of what went. No text is copied.
     ///
@@ -42,7 +43,7 @@ impl EventLog {
     /// for text in ["one", "two", "three"] {
     ///     log.append(Timestamp(1), Event::MessageAppended(Message::user(text)))?;
     /// }
-    /// let insert = Insert::Message { message: Message::user("two more") }.into();
+    /// let insert = vec![Insert::Message { message: Message::user("two more") }];
     /// let plan = Plan::from_splices(3, vec![Splice { at: 1..3, insert }]);
     /// let id = log.next_compaction();
     /// let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);
@@ -134,18 +135,19 @@ fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
     // Parts keep the order of the blocks.
     let went = message.content.iter().filter(|block| standing.next_if_eq(block).is_none());
     let content: Vec<ContentBlock> = went.cloned().collect();
-    let says = |block: &ContentBlock| {
-        !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-            && !block.is_reasoning()
-    };
-    let says = content.iter().any(says);
-    says.then(|| message.with_content(content))
+    content.iter().any(says).then(|| message.with_content(content))
 }
 
-/// Where in the thread behind a splice that stands what went for it.
+/// Whether a block says something of its own.
+fn says(block: &ContentBlock) -> bool {
+    let is_mark = matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
+    !is_mark && !block.is_reasoning()
+}
+
+/// Maps removed messages to positions of the thread after a splice.
 ///
-/// What went stands before the next message that stayed or came, so it is dropped from the end with
-/// that one, and stays as long as what was put in its place.
+/// A removed message counts as part of the next message that stayed or came, so truncation drops the
+/// two together.
 struct Places {
     start: usize,
     /// The parts that stay: of which message, and how many messages come before it.
@@ -154,11 +156,9 @@ struct Places {
 
 impl Places {
     fn of(splice: &Splice, start: usize) -> Self {
-        let part = |(index, insert): (usize, &Insert)| match insert {
-            Insert::Message { .. } => None,
-            Insert::Part { message, .. } => Some((*message, index)),
-        };
-        Self { start, parts: splice.insert.iter().enumerate().filter_map(part).collect() }
+        let inserts = splice.insert.iter().enumerate();
+        let parts = inserts.filter_map(|(index, insert)| Some((insert.part_of()?, index)));
+        Self { start, parts: parts.collect() }
     }
 
     /// The place of a message that went. It does not fall where places rise: parts are in order.
@@ -174,7 +174,8 @@ impl Places {
     }
 }
 
-/// The first place before a plan of what stands at this place or behind it after the plan.
+/// Maps a position of the thread after a plan to one before it: the first from which on everything
+/// is at or after that position.
 fn before(splices: &[Splice], limit: usize) -> usize {
     let (mut went, mut came, mut end) = (0, 0, 0);
     for splice in splices {

@@ -1,17 +1,16 @@
 //! The live thread: messages, and what must be known of them on every turn.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     event::LoggedEvent,
-    places::Places,
     rewrite::{Next, Rewrite, counted},
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
     compact::{
-        CompactError, CompactOptions, Place, Plan, Position, Removed, Replacement, Size, StalePlan,
-        legality,
+        CompactError, CompactOptions, Place, Places, Plan, Position, Removed, Replacement, Size,
+        StalePlan, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
@@ -63,7 +62,7 @@ impl Thread {
     /// Returns an empty thread whose size is counted so.
     ///
     /// ```
-    /// use std::sync::Arc;
+    /// use std::{collections::HashSet, sync::Arc};
     /// use threadfold::{Message, Thread, tokens::ByteEstimate};
     ///
     /// let mut thread = Thread::new(Arc::new(ByteEstimate::new(2)));
@@ -88,7 +87,7 @@ impl Thread {
     /// reported before they were compacted would count again.
     ///
     /// ```
-    /// use std::sync::Arc;
+    /// use std::{collections::HashSet, sync::Arc};
     /// use threadfold::{Message, Thread, log::{Event, LoggedEvent}, message::Timestamp};
     /// use threadfold::tokens::ByteEstimate;
     ///
@@ -137,9 +136,11 @@ impl Thread {
 
     /// Estimated tokens of the message at this place, as its counter said when it came.
     pub(crate) fn tokens_of(&self, message: usize) -> u64 {
-        let until = |len: usize| len.checked_sub(1).and_then(|last| self.sums.get(last));
-        let tokens = |sum: Option<&Sum>| sum.map_or(0, |sum| sum.tokens);
-        tokens(self.sums.get(message)).saturating_sub(tokens(until(message)))
+        self.tokens_until(message.saturating_add(1)).saturating_sub(self.tokens_until(message))
+    }
+
+    fn tokens_until(&self, len: usize) -> u64 {
+        len.checked_sub(1).and_then(|last| self.sums.get(last)).map_or(0, |sum| sum.tokens)
     }
 
     /// What counts the tokens.
@@ -148,13 +149,13 @@ impl Thread {
         &self.counter
     }
 
-    /// The ids of the calls at the end that nobody has answered yet, in order.
+    /// The ids of the calls at the end that have no result yet, in order.
     #[must_use]
     pub fn open_calls(&self) -> &[Text] {
         &self.open_calls
     }
 
-    /// The place just behind the marker of a checkpoint; `None` if it is unknown or ambiguous.
+    /// The position just after the marker of a checkpoint; `None` if it is unknown or ambiguous.
     ///
     /// ```
     /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
@@ -168,7 +169,11 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
-        if let Place::At(position) = self.checkpoints.place(id) { Some(position) } else { None }
+        if let Some(Place::At(position)) = self.checkpoints.place(id) {
+            Some(position)
+        } else {
+            None
+        }
     }
 
     /// A number that changes with every change but an append. What was prepared for one epoch is
@@ -201,7 +206,7 @@ impl Thread {
         self.messages.make_mut().push(message);
     }
 
-    /// Notes which calls are open behind messages that come.
+    /// Updates the open calls for appended messages.
     fn open(&mut self, messages: &[Message]) {
         let answer = messages.iter().rposition(|message| message.role != Role::Assistant);
         if answer.is_some() {
@@ -211,7 +216,7 @@ impl Thread {
         self.open_calls.extend(since.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
-    /// Follows an append, but for the calls that are open behind it.
+    /// Updates the index for an appended message, except for the open calls.
     fn follow(&mut self, index: usize, message: &Message, tokens: u64) {
         self.note(index, message, tokens);
         self.context = match usage::reported_tokens(message) {
@@ -223,7 +228,7 @@ impl Thread {
         };
     }
 
-    /// Appends a user message with a checkpoint behind its last block, and returns its id.
+    /// Appends a user message with a checkpoint after its last block, and returns its id.
     ///
     /// ```
     /// use threadfold::{Message, Thread, message::CheckpointIds};
@@ -233,7 +238,7 @@ impl Thread {
     /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.holds(id));
+        let id = ids.draw(|id| self.checkpoints.place(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
@@ -283,7 +288,7 @@ impl Thread {
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Plan, CompactError> {
-        Plan::located(&self.messages, replacements, options, |id| self.checkpoints.place(id))
+        Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
     /// Returns the thread as the plan would leave it, for a caller who has something to do before
@@ -342,8 +347,8 @@ impl Thread {
         Ok(self.rewrite(plan)?.apply())
     }
 
-    /// Takes on what a plan makes of this thread. Only a [`Rewrite`] has that, and it holds the
-    /// thread.
+    /// Replaces the thread with what a plan makes of it. Only a [`Rewrite`] has that, and it borrows
+    /// the thread.
     pub(crate) fn take_on(&mut self, next: Next) -> Removed {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
@@ -352,7 +357,7 @@ impl Thread {
         next.removed
     }
 
-    /// Follows a change from this message on that is no append.
+    /// Updates the index after a change from this message on that is no append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);
@@ -360,10 +365,10 @@ impl Thread {
         self.context = ContextUsage { counted, pending: 0 };
     }
 
-    /// Notes what is there from this message on, of so many tokens each, and nothing else.
+    /// Indexes the messages from this one on, of so many tokens each.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
-        self.checkpoints.truncate(from);
+        self.checkpoints = Places::of(self.messages.iter().take(from));
         let messages = self.messages.clone();
         let counted = messages.iter().enumerate().skip(from).zip(tokens);
         for ((index, message), tokens) in counted {
@@ -372,11 +377,9 @@ impl Thread {
         self.open_calls = legality::open_calls(&self.messages);
     }
 
-    /// Adds a message of so many tokens to the index. It calls nothing of the host's.
+    /// Adds a message of so many tokens to the index. Calls no code of the host.
     fn note(&mut self, index: usize, message: &Message, own: u64) {
-        for (id, block) in message.checkpoints() {
-            self.checkpoints.push(id, Position { message: index, block });
-        }
+        self.checkpoints.add(index, message);
         let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
         self.sums.push(Sum {
             bytes: bytes.saturating_add(message.text_bytes()),
@@ -421,7 +424,7 @@ impl FromIterator<Message> for Thread {
     }
 }
 
-/// Returns the messages with a checkpoint behind the last block of every user message that has
+/// Returns the messages with a checkpoint after the last block of every user message that has
 /// none, as a session would have stamped them. The same source gives the same ids.
 ///
 /// ```
@@ -433,13 +436,10 @@ impl FromIterator<Message> for Thread {
 /// ```
 #[must_use]
 pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
-    let id_of = |block: &ContentBlock| {
-        if let ContentBlock::Checkpoint(checkpoint) = block { Some(checkpoint.id) } else { None }
-    };
-    let blocks = messages.iter().flat_map(|message| &message.content);
-    let mut taken: std::collections::HashSet<CheckpointId> = blocks.filter_map(id_of).collect();
+    let stamps = messages.iter().flat_map(Message::checkpoints);
+    let mut taken: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
     for message in messages.iter_mut().filter(|message| message.role == Role::User) {
-        if message.content.last().and_then(id_of).is_none() {
+        if !matches!(message.content.last(), Some(ContentBlock::Checkpoint(_))) {
             let id = ids.draw(|id| taken.contains(&id));
             taken.insert(id);
             message.make_mut().content.push(ContentBlock::checkpoint(id));
@@ -489,6 +489,18 @@ mod tests {
         thread.truncate(1);
         assert_indexed(&thread);
         assert_eq!(thread.epoch(), 2);
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_ambiguous_until_one_marker_is_left() {
+        let mut thread = thread();
+        thread.extend([stamped("four", "aaaaaa"), stamped("five", "aaaaaa")]);
+        let id = "aaaaaa".parse().unwrap();
+        for (len, expected) in [(5, None), (4, None), (3, Some(0)), (0, None)] {
+            thread.truncate(len);
+            let found = thread.checkpoint(id).map(|position| position.message);
+            assert_eq!(found, expected, "{len} messages");
+        }
     }
 
     #[test]
@@ -543,7 +555,7 @@ mod tests {
     fn a_rewrite_changes_the_thread_only_when_it_is_applied() {
         let messages = ["one", "two", "three"].map(Message::user);
         let mut thread: Thread = messages.iter().cloned().collect();
-        let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+        let plan = Plan::from_splices(3, vec![Splice { at: 1..2, insert: Vec::new() }]);
         let rewrite = thread.rewrite(&plan).unwrap();
         assert_eq!(rewrite.messages(), [messages[0].clone(), messages[2].clone()]);
         drop(rewrite);

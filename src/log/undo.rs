@@ -1,8 +1,8 @@
 //! Taking a compaction back.
 //!
 //! The log holds everything, so what went can be put back: the thread is then what it was before
-//! the compaction, and behind it what came since. Compactions are undone in the reverse of their
-//! order, because a plan holds places of the thread that it was made for.
+//! the compaction, followed by what came since. Compactions are undone in the reverse of their
+//! order, because a plan holds positions of the thread that it was made for.
 //!
 //! Reasoning that a model signed since the compaction was signed for what the compaction left.
 //! Messages with such reasoning are marked ([`prefix_rewritten`]), as they are by any edit of what

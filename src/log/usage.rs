@@ -58,7 +58,7 @@ pub enum ContextCount {
     Reported(u64),
     /// A counter, after the thread was rewritten: its messages, and nothing beside them.
     Estimated(u64),
-    /// Nobody. Providers that do not count answer with zeros or with nothing.
+    /// Not counted. Providers that do not count report zeros or nothing.
     #[default]
     Unknown,
 }
@@ -133,7 +133,7 @@ pub fn context_usage(
 }
 
 impl TotalUsage {
-    /// Adds what one event cost, for whoever keeps the total as events come.
+    /// Adds what one event cost, for hosts that keep the total as events come.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, TotalUsage}};
@@ -190,7 +190,7 @@ impl ContextUsage {
         }
     }
 
-    /// The tokens to reckon with, estimated where nobody counted.
+    /// The tokens to assume: counted, or else estimated.
     ///
     /// ```
     /// use threadfold::log::{ContextCount, ContextUsage};
@@ -264,7 +264,7 @@ impl ContextUsage {
     }
 }
 
-/// The size of the context behind an answer, where its provider said it.
+/// The size of the context after an answer, where its provider reported it.
 pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
     let usage = message.usage.filter(|usage| message.role == Role::Assistant && !usage.is_zero());
     usage.map(|usage| usage.context_tokens())

@@ -41,7 +41,7 @@ pub enum Role {
 
 /// Why a model stopped.
 ///
-/// In serde it is a string, and a string that nobody knows is [`Other`](Self::Other).
+/// In serde it is a string; an unknown string is [`Other`](Self::Other).
 ///
 /// ```
 /// use threadfold::message::StopReason;
@@ -100,20 +100,19 @@ impl MessageParts {
     }
 
     pub(super) fn typed_blocks(&self) -> impl Iterator<Item = usize> {
-        let typed = |block: &ContentBlock| {
-            matches!(
-                block,
-                ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_)
-            )
-        };
         let machine = self.role != Role::User || self.untyped || self.is_summary();
         let blocks = if machine { &[] } else { self.content.as_slice() };
-        blocks.iter().enumerate().filter(move |(_, block)| typed(block)).map(|(index, _)| index)
+        blocks.iter().enumerate().filter(|(_, block)| is_typed(block)).map(|(index, _)| index)
     }
 
     pub(super) fn is_summary(&self) -> bool {
         self.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
     }
+}
+
+/// Whether a person gives blocks of this kind.
+fn is_typed(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_))
 }
 
 impl Origin {

@@ -138,7 +138,7 @@ impl Request {
         Self { messages: messages.into(), ..Self::default() }
     }
 
-    /// Returns the request with this system prompt behind those that it has.
+    /// Returns the request with this system prompt after those that it has.
     ///
     /// ```
     /// use threadfold::{Message, Request};

@@ -1,7 +1,7 @@
 //! Shared vectors.
 //!
 //! A request, a snapshot and a fork hold the messages of the thread without walking it: one
-//! reference count each. An append while nobody else holds the vector is in place.
+//! reference count each. An append while no other handle holds the vector is in place.
 
 use std::{ops::Deref, sync::Arc};
 

@@ -232,8 +232,10 @@ struct ToolUseForm {
 
 impl From<ToolUseForm> for ToolUse {
     fn from(form: ToolUseForm) -> Self {
-        let json = || ToolInput::Json(form.input.unwrap_or_default());
-        let input = form.input_text.map_or_else(json, ToolInput::Text);
+        let input = match form.input_text {
+            Some(text) => ToolInput::Text(text),
+            None => ToolInput::Json(form.input.unwrap_or_default()),
+        };
         Self { id: form.id, name: form.name, input, extra: form.extra }
     }
 }

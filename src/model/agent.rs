@@ -116,7 +116,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
 /// let mut agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
 /// agent.push(Message::user("hi"));
 /// agent.push(Message::assistant("hello"));
-/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new().into() }]);
+/// let plan = Plan::from_splices(2, vec![Splice { at: 1..2, insert: Vec::new() }]);
 /// let rewrite = model::rewrite(&mut agent, &plan)?;
 /// assert_eq!(rewrite.messages().len(), 1);
 /// let removed = rewrite.apply();
@@ -370,7 +370,7 @@ mod tests {
         let mut adapter = Counting::default();
         adapter.push(Message::user("one"));
         adapter.push(Message::user("two"));
-        let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+        let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
         drop(rewrite(&mut adapter, &plan).unwrap());
         assert_eq!((adapter.messages().len(), adapter.rewritten), (2, 0));
         assert_eq!(rewrite(&mut adapter, &plan).unwrap().apply().messages.len(), 1);

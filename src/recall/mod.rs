@@ -14,7 +14,7 @@
 //!
 //! let mut log = EventLog::new("main".parse()?);
 //! log.append(Timestamp(0), Event::MessageAppended(Message::user("The port is 8443.")))?;
-//! let insert = Insert::Message { message: Message::user("A port was named.") }.into();
+//! let insert = vec![Insert::Message { message: Message::user("A port was named.") }];
 //! let plan = Plan::from_splices(1, vec![Splice { at: 0..1, insert }]);
 //! let id = log.next_compaction();
 //! let record = CompactionRecord::new(id, CompactionReason::default(), "mine", plan);

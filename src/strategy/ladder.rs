@@ -405,7 +405,7 @@ mod tests {
             let len = thread.messages().len();
             let message = Message::summary(Role::User, Summary::new(self.2));
             let at = 0..len.saturating_sub(self.1);
-            let splice = Splice { at, insert: Insert::Message { message }.into() };
+            let splice = Splice { at, insert: vec![Insert::Message { message }] };
             attempt::propose(Ok::<_, StrategyError>(Plan::from_splices(len, vec![splice])))
         }
     }

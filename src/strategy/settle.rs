@@ -52,7 +52,7 @@ impl Snapshot {
     /// let said = Message::user(format!("Never touch the lexer. {padding}"));
     /// let thread = Snapshot::new(vec![said, Message::assistant("Fine."), Message::user("Go on.")]);
     /// let message = Message::summary(Role::User, Summary::new("They talked."));
-    /// let splice = Splice { at: 0..2, insert: Insert::Message { message }.into() };
+    /// let splice = Splice { at: 0..2, insert: vec![Insert::Message { message }] };
     /// let proposal = Proposal::new(Plan::from_splices(3, vec![splice]));
     /// let brief = Brief { retention: Some(RetentionPolicy::default()), ..Brief::default() };
     /// let settled = thread.settle(proposal, &brief)?;
@@ -109,7 +109,7 @@ impl Snapshot {
     ///
     /// let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(30)));
     /// let thread = Snapshot::new((0..4).map(said).collect::<Vec<_>>());
-    /// let plan = Plan::from_splices(4, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+    /// let plan = Plan::from_splices(4, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// let brief = Brief { target: Some(80), ..Brief::default() };
     /// let refused = thread.settle(Proposal::new(plan.clone()), &brief).unwrap_err();
     /// assert!(matches!(refused, Rejection::OverTarget { target: 80, .. }));
@@ -218,10 +218,8 @@ mod tests {
         let snapshot = Snapshot::new(thread.clone());
         // A host's own plan that also inserts an old answer as a new message.
         let again = Insert::Message { message: thoughtful("again") };
-        let splices = vec![
-            Splice { at: 2..3, insert: Vec::new().into() },
-            Splice { at: 4..4, insert: again.into() },
-        ];
+        let splices =
+            vec![Splice { at: 2..3, insert: Vec::new() }, Splice { at: 4..4, insert: vec![again] }];
         let plan = Plan::from_splices(5, splices);
         assert_eq!(marks(&plan, &thread), [false; 5]);
         let settled = snapshot.settle(Proposal::new(plan), &Brief::default()).unwrap();

@@ -368,7 +368,7 @@ impl Snapshot {
     /// use threadfold::{Message, Plan, compact::Splice, strategy::{Brief, Rejection, Snapshot}};
     ///
     /// let thread = Snapshot::new(vec![Message::user("hi"), Message::assistant("hello")]);
-    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new().into() }]);
+    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// let refused = thread.accept(&plan, &Brief::default());
     /// assert_eq!(refused, Err(Rejection::LosesLastUserMessage));
     /// // The next prompt is typed by the user too.

@@ -459,7 +459,7 @@ fn compacted_often(count: usize) -> EventLog {
     for number in 0..count as u64 {
         let before = usize::from(number > 0);
         log.append(Timestamp(0), Event::MessageAppended(Message::user("hi"))).unwrap();
-        let insert = Insert::Message { message: Message::user("So far.") }.into();
+        let insert = vec![Insert::Message { message: Message::user("So far.") }];
         let splice = Splice { at: 0..before + 1, insert };
         let plan = Plan::from_splices(before + 1, vec![splice]);
         let reason = CompactionReason::default();

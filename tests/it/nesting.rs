@@ -80,7 +80,7 @@ fn what_a_host_assembled_too_deep_is_not_logged() {
         let mut log = log();
         let refused = append(&mut log, message.clone());
         assert!(matches!(refused, Err(AppendError::Nesting(_))), "{refused:?}");
-        let splice = Splice { at: 0..0, insert: Insert::Message { message }.into() };
+        let splice = Splice { at: 0..0, insert: vec![Insert::Message { message }] };
         let (id, reason) = (CompactionId(0), CompactionReason::default());
         let record = CompactionRecord::new(id, reason, "s", Plan::from_splices(0, vec![splice]));
         let refused = log.append(Timestamp(1), Event::Compacted(Box::new(record))).map(drop);
@@ -100,7 +100,7 @@ fn what_is_allowed_is_read_in_every_stored_form() {
     assert_eq!(serde_json::from_str::<[[[Turn; 1]; 1]; 1]>(&text).unwrap(), [[[turn]]]);
     let mut log = log();
     append(&mut log, message.clone()).unwrap();
-    let splice = Splice { at: 0..1, insert: Insert::Message { message }.into() };
+    let splice = Splice { at: 0..1, insert: vec![Insert::Message { message }] };
     let (id, reason) = (CompactionId(0), CompactionReason::default());
     let record = CompactionRecord::new(id, reason, "s", Plan::from_splices(1, vec![splice]));
     log.append(Timestamp(1), Event::Compacted(Box::new(record))).unwrap();

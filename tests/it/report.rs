@@ -72,7 +72,7 @@ fn hostile() -> EventLog {
 fn plan(log: &EventLog, text: &str) -> Plan {
     let len = log.replay().unwrap().len();
     let message = Message::summary(Role::User, Summary::new(text));
-    let splice = Splice { at: 0..len - 2, insert: Insert::Message { message }.into() };
+    let splice = Splice { at: 0..len - 2, insert: vec![Insert::Message { message }] };
     Plan::from_splices(len, vec![splice])
 }
 

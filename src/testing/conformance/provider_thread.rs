@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::law::{Breach, Law, for_all};
 use crate::{
-    compact::{CompactOptions, CompactReport, Inserts, Plan, Replacement, Splice},
+    compact::{CompactOptions, CompactReport, Plan, Replacement, Splice},
     log::Thread,
     message::{CheckpointId, ContentBlock, Message},
     model::ProviderThread,
@@ -250,7 +250,7 @@ fn ranges(messages: &[Message], work: &Work) -> Vec<Replacement> {
 fn plan(messages: &[Message], work: &Work) -> Plan {
     let length = messages.len();
     let Work::Apply(at) = work else { return Plan::from_splices(length + 1, Vec::new()) };
-    let splice = Splice { at: 0..at.index(length + 1), insert: Inserts::default() };
+    let splice = Splice { at: 0..at.index(length + 1), insert: Vec::new() };
     let empty = splice.at.is_empty();
     Plan::from_splices(length, if empty { Vec::new() } else { vec![splice] })
 }

@@ -153,7 +153,7 @@ fn keeping_all_of_a_big_block_ever_again_does_not_copy_it() {
     log.append(Timestamp(0), Event::MessageAppended(message)).unwrap();
     for _ in 0..4_000 {
         let kept = threadfold::compact::Insert::Part { message: 0, blocks: [0].into() };
-        compact(&mut log, vec![threadfold::compact::Splice { at: 0..1, insert: kept.into() }]);
+        compact(&mut log, vec![threadfold::compact::Splice { at: 0..1, insert: vec![kept] }]);
     }
     let messages = log.replay().unwrap();
     let Event::MessageAppended(came) = &log.events()[0].event else { unreachable!() };

@@ -33,7 +33,7 @@ fn every_kind() -> EventLog {
     append(&mut log, Event::LocalNotice(LocalNotice { text: "compacting".into() }));
     let failed = failure(&log);
     append(&mut log, Event::CompactionFailed(Box::new(failed)));
-    let part = Splice { at: 3..4, insert: Insert::Part { message: 3, blocks: [0].into() }.into() };
+    let part = Splice { at: 3..4, insert: vec![Insert::Part { message: 3, blocks: vec![0] }] };
     let Event::Compacted(record) = compacted(&log, vec![splice(0..2, &["ab"]), part]) else {
         unreachable!()
     };
@@ -277,7 +277,7 @@ fn odd_json_in_any_place_is_stored_and_comes_back() {
         append(&mut log, Event::MessageAppended(Message::new(Role::Assistant, blocks)));
         append(&mut log, Event::Host(HostEvent { kind: text.into(), data: json() }));
         let message = log.replay().unwrap().remove(0);
-        let splices = vec![Splice { at: 0..1, insert: Insert::Message { message }.into() }];
+        let splices = vec![Splice { at: 0..1, insert: vec![Insert::Message { message }] }];
         compact(&mut log, splices);
         let read = EventLog::read(bytes(&log).as_slice()).unwrap();
         assert_eq!((&read.log, read.torn), (&log, None));

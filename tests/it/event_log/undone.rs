@@ -50,7 +50,7 @@ fn what_would_not_replay_is_refused() {
     let mut log = log_of(&["a", "b", "c"]);
     compact(&mut log, vec![splice(0..2, &["ab"])]);
     let part =
-        |message, blocks| Splice { at: 0..1, insert: Insert::Part { message, blocks }.into() };
+        |message, blocks| Splice { at: 0..1, insert: vec![Insert::Part { message, blocks }] };
     let unread = || UnreadEvent { kind: "later".into(), data: Json::default() };
     let kind = "later".into();
     let used = |log| {
@@ -109,7 +109,7 @@ fn reasoning_that_came_since_is_marked_and_what_is_put_back_is_as_it_was() {
     let mut log = log_of(&["a", "b"]);
     append(&mut log, Event::MessageAppended(reasons("c")));
     let all = Insert::Part { message: 2, blocks: [0, 1].into() };
-    compact(&mut log, vec![splice(0..2, &["ab"]), Splice { at: 2..3, insert: all.into() }]);
+    compact(&mut log, vec![splice(0..2, &["ab"]), Splice { at: 2..3, insert: vec![all] }]);
     append(&mut log, Event::MessageAppended(reasons("d")));
     let marks = |log: &threadfold::log::EventLog| {
         let messages = log.replay().unwrap();
@@ -136,7 +136,7 @@ fn a_compaction_covers_what_its_messages_stand_for() {
     say(&mut log, "e");
     // The summary goes, and with it what it stands for.
     let keep_d = Insert::Part { message: 2, blocks: [0].into() };
-    let insert = vec![Insert::Message { message: Message::user("abc") }, keep_d].into();
+    let insert = vec![Insert::Message { message: Message::user("abc") }, keep_d];
     compact(&mut log, vec![Splice { at: 0..3, insert }]);
     assert_eq!(log.covered(SECOND), Some(vec![0..2, 3..4]));
     let sources = log.projection().unwrap().sources;

@@ -10,7 +10,7 @@ use threadfold::{
     CheckpointId, CompactionStrategy, ContentBlock, Message, Plan, Request, Role, StrategyRegistry,
     Turn, WireFormat,
     auto::{AutoPolicy, Threshold},
-    compact::{Insert, Inserts, Splice},
+    compact::{Insert, Splice},
     message::{CompactionReason, Messages, ModelError, Summary, Thinking, ToolUse},
     strategy::{Attempt, Brief, Proposal, Snapshot, Step},
     wire::{AnthropicMessages, EncodeOptions, ModelTraits},
@@ -57,7 +57,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
     });
     let first_two_go = |_: &Messages| {
         let message = Message::summary(Role::User, Summary::new("They talked."));
-        vec![Splice { at: 0..2, insert: Insert::Message { message }.into() }]
+        vec![Splice { at: 0..2, insert: vec![Insert::Message { message }] }]
     };
     let mut session =
         provider.session(Some(WINDOW), |builder| builder.strategy(Arc::new(Splices(first_two_go))));
@@ -84,7 +84,7 @@ fn reasoning_after_a_plan_of_splices_is_marked_and_not_sent_where_it_is_bound() 
 fn a_plan_that_takes_results_and_leaves_their_calls_open_is_not_carried_out() {
     let last_results_go = |messages: &Messages| {
         let place = messages.iter().rposition(|message| message.tool_results().next().is_some());
-        let splice = |place| Splice { at: place..place + 1, insert: Inserts::default() };
+        let splice = |place| Splice { at: place..place + 1, insert: Vec::new() };
         place.map(splice).into_iter().collect()
     };
     let provider = Provider::new(|_, place| reading_rounds(place, 6));

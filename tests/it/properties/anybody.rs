@@ -60,7 +60,7 @@ fn anybodys_plan(thread: &[Message], cuts: &Cuts) -> Plan {
             }
             Put::Part(index, blocks) => {
                 let message = at.start + index.index(at.len().max(1));
-                Insert::Part { message, blocks: blocks.clone().into() }
+                Insert::Part { message, blocks: blocks.clone() }
             }
         };
         Splice { at: at.clone(), insert: put.iter().map(insert).collect() }

@@ -238,7 +238,7 @@ fn accounts(
                     let same = blocks.iter().zip(&came.content);
                     prop_assert!(same.clone().count() == blocks.len());
                     for (block, content) in same {
-                        prop_assert_eq!(content, &old.content[block as usize]);
+                        prop_assert_eq!(content, &old.content[*block as usize]);
                     }
                 }
             }
