@@ -87,7 +87,7 @@ impl Emit {
     /// Hands an event over, and waits until it was taken. Where nobody listens any more the work is
     /// about to be dropped.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.0.place.put(Ok(event));
+        self.0.slot.put(Ok(event));
         self.taken()
     }
 
@@ -101,7 +101,7 @@ impl Emit {
     /// Hands over the error that the work ended with, if it did.
     pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
         if let Err(error) = ended {
-            self.0.place.put(Err(error));
+            self.0.slot.put(Err(error));
         }
         self.taken()
     }
@@ -109,7 +109,7 @@ impl Emit {
     /// Waits until what was handed over is taken. It is there before anything is awaited: a future
     /// that holds it would have room for an event at each place where the work tells one.
     fn taken(&self) -> impl Future<Output = ()> {
-        future::poll_fn(|_| if self.0.place.is_full() { Poll::Pending } else { Poll::Ready(()) })
+        future::poll_fn(|_| if self.0.slot.is_full() { Poll::Pending } else { Poll::Ready(()) })
     }
 }
 
@@ -172,7 +172,7 @@ impl Stream for Events<'_> {
             self.work = None;
             self.shared.end();
         }
-        let event = self.shared.place.take();
+        let event = self.shared.slot.take();
         if let Some(Ok(taken)) = &event {
             self.shared.take_note(taken);
         }
@@ -182,7 +182,7 @@ impl Stream for Events<'_> {
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        self.shared.place.clear();
+        self.shared.slot.clear();
         self.shared.end();
     }
 }

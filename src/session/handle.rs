@@ -11,7 +11,7 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::{event::SessionEvent, place::Place};
+use super::{event::SessionEvent, slot::EventSlot};
 use crate::message::{CompactionId, Text};
 
 /// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
@@ -64,7 +64,7 @@ pub(super) struct Shared {
     abort: AtomicBool,
     waker: AtomicWaker,
     /// What the turn tells next.
-    pub(super) place: Place,
+    pub(super) slot: EventSlot,
     /// The compaction that was told of last, and whether its end was told.
     told: Mutex<Option<(CompactionId, bool)>>,
 }
@@ -171,7 +171,7 @@ impl Shared {
     /// that will be queued from now on.
     pub(super) fn begin(&self) -> u64 {
         self.abort.store(false, Ordering::Release);
-        self.place.clear();
+        self.slot.clear();
         self.busy.store(true, Ordering::Release);
         locked(&self.queue).next
     }

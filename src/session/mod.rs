@@ -74,12 +74,12 @@ mod handle;
 mod job;
 mod known_rules;
 mod lawful;
-mod place;
 mod recall_tool;
 mod rules;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod settings;
+mod slot;
 mod tools;
 mod undo;
 mod work;

@@ -10,9 +10,9 @@ use super::{error::SessionError, event::SessionEvent};
 /// Room for events between the work and the stream: for one, because the work waits until that is
 /// taken. Nobody is woken, because the stream that takes an event polls the work.
 #[derive(Debug, Default)]
-pub(super) struct Place(Mutex<VecDeque<Result<SessionEvent, SessionError>>>);
+pub(super) struct EventSlot(Mutex<VecDeque<Result<SessionEvent, SessionError>>>);
 
-impl Place {
+impl EventSlot {
     pub(super) fn put(&self, told: Result<SessionEvent, SessionError>) {
         self.lock().push_back(told);
     }
@@ -41,16 +41,16 @@ mod tests {
 
     #[test]
     fn events_are_taken_in_order_and_what_nobody_took_is_forgotten() {
-        let place = Place::default();
+        let slot = EventSlot::default();
         let notice = |text: &str| SessionEvent::Notice { text: text.into() };
-        let take = || place.take().map(Result::unwrap);
-        assert_eq!((place.is_full(), take()), (false, None));
-        place.put(Ok(notice("one")));
-        place.put(Ok(notice("two")));
-        assert_eq!((take(), place.is_full()), (Some(notice("one")), true));
-        assert_eq!((take(), place.is_full()), (Some(notice("two")), false));
-        place.put(Ok(notice("three")));
-        place.clear();
-        assert_eq!((place.is_full(), take()), (false, None));
+        let take = || slot.take().map(Result::unwrap);
+        assert_eq!((slot.is_full(), take()), (false, None));
+        slot.put(Ok(notice("one")));
+        slot.put(Ok(notice("two")));
+        assert_eq!((take(), slot.is_full()), (Some(notice("one")), true));
+        assert_eq!((take(), slot.is_full()), (Some(notice("two")), false));
+        slot.put(Ok(notice("three")));
+        slot.clear();
+        assert_eq!((slot.is_full(), take()), (false, None));
     }
 }
