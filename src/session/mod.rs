@@ -73,8 +73,8 @@ mod fork;
 mod handle;
 mod job;
 mod known_rules;
-mod lawful;
 mod recall_tool;
+mod repair;
 mod rules;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;

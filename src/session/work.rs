@@ -4,7 +4,7 @@ use futures::{FutureExt, StreamExt};
 
 use super::{
     calls::Called, command::Command, compacting::Order, error::SessionError, event::SessionEvent,
-    events::Emit, lawful::lawful, session::Session,
+    events::Emit, repair::repaired, session::Session,
 };
 use crate::{
     auto::{Input, Output},
@@ -168,7 +168,7 @@ impl Session {
     /// Goes on until the model has come to its answer.
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = self.with_reminder(message);
-        let message = lawful(self.agent.thread(), message);
+        let message = repaired(self.agent.thread(), message);
         // With everything that it will have, so that all of it is counted.
         let message = self.stamped(message);
         self.tick();
@@ -252,7 +252,7 @@ impl Session {
     /// Takes an answer into the thread.
     fn take(&mut self, turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
         self.learn(&turn);
-        let turn = self.mended(turn);
+        let turn = self.repaired_turn(turn);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
         // An answer of nothing leaves nothing in the thread.
@@ -384,11 +384,11 @@ impl Session {
     }
 
     /// The answer as it may stand in the thread, whatever role it came with.
-    fn mended(&self, mut turn: Turn) -> Turn {
+    fn repaired_turn(&self, mut turn: Turn) -> Turn {
         if turn.message.role != Role::Assistant {
             turn.message.change(|parts| parts.role = Role::Assistant);
         }
-        turn.message = lawful(self.agent.thread(), turn.message);
+        turn.message = repaired(self.agent.thread(), turn.message);
         turn
     }
 
