@@ -6,7 +6,7 @@ use super::{
     builder::{SessionBuilder, new_journal},
     context,
     handle::Shared,
-    known_rules::SessionRules,
+    rules_cache::RulesCache,
     session::Session,
 };
 use crate::{
@@ -96,7 +96,7 @@ impl SessionBuilder {
             in_turn: false,
             unreminded: 0,
             facts: LoggedFacts::default(),
-            rules: SessionRules::default(),
+            rules: RulesCache::default(),
             ids,
             at: now,
             overhead,

@@ -181,7 +181,7 @@ impl Session {
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let now = self.now();
-        self.rules.change();
+        self.rules.invalidate();
         let (compaction, mut conversation) = self.in_flight()?;
         if let Some(message) = arriving {
             conversation = conversation.with_arriving(message);

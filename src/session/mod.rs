@@ -72,10 +72,10 @@ mod events;
 mod fork;
 mod handle;
 mod job;
-mod known_rules;
 mod recall_tool;
 mod repair;
 mod rules;
+mod rules_cache;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod settings;

@@ -90,7 +90,7 @@ impl Session {
     }
 
     fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
-        self.rules.change();
+        self.rules.invalidate();
         let now = self.now();
         self.journal.append(now, Event::RuleChanged(change))?;
         self.read_rules();

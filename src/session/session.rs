@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     handle::{SessionHandle, Shared},
-    known_rules::SessionRules,
+    rules_cache::RulesCache,
     settings::Settings,
 };
 use crate::{
@@ -62,7 +62,7 @@ pub struct Session {
     /// The facts of everything that was said, computed when a compaction needs them.
     pub(super) facts: LoggedFacts,
     /// The standing rules, computed when somebody asks.
-    pub(super) rules: SessionRules,
+    pub(super) rules: RulesCache,
     pub(super) ids: CheckpointIds,
     /// The time of what comes into the log, read after everything that takes its time.
     pub(super) at: Timestamp,

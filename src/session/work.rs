@@ -443,7 +443,7 @@ impl Session {
 
     /// The only place where a message comes into thread and log: in both or in neither.
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.rules.change();
+        self.rules.invalidate();
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // First into the thread, because that counts: a counter that panics leaves both as before.

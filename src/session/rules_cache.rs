@@ -9,38 +9,38 @@ use crate::{
 };
 
 /// The standing rules of the log of a session, read when somebody asks: the rules of a plain prompt
-/// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who asked.
+/// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who cached.
 #[derive(Debug, Default)]
-pub(super) struct SessionRules {
+pub(super) struct RulesCache {
     pub(super) read: LoggedRules,
-    /// With what came since, where somebody asked who could not change them.
-    asked: OnceLock<LoggedRules>,
+    /// With what came since, where somebody cached who could not change them.
+    cached: OnceLock<LoggedRules>,
 }
 
-impl SessionRules {
+impl RulesCache {
     /// The rules as they are now.
     pub(super) fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
         if self.read.is_read(log) {
             return self.read.ledger();
         }
-        let asked = self.asked.get_or_init(|| {
-            let mut asked = self.read.clone();
-            asked.read(log, redactor);
-            asked
+        let cached = self.cached.get_or_init(|| {
+            let mut cached = self.read.clone();
+            cached.read(log, redactor);
+            cached
         });
-        asked.ledger()
+        cached.ledger()
     }
 
     /// Says that something comes into the log that may change the rules.
-    pub(super) fn change(&mut self) {
-        if let Some(asked) = self.asked.take() {
-            self.read = asked;
+    pub(super) fn invalidate(&mut self) {
+        if let Some(cached) = self.cached.take() {
+            self.read = cached;
         }
     }
 
     /// Reads what happened since.
     pub(super) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
-        self.change();
+        self.invalidate();
         self.read.read(log, redactor);
     }
 }
