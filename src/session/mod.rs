@@ -58,7 +58,6 @@
 //! | a client of the Agent Client Protocol | [`acp`] |
 //! | whoever traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
-mod ask;
 mod build;
 mod builder;
 mod calls;
@@ -76,6 +75,7 @@ mod recall_tool;
 mod repair;
 mod rules;
 mod rules_cache;
+mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod settings;

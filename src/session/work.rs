@@ -42,14 +42,14 @@ enum TooLong {
 
 /// What a session is asked to do.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum UserInput {
     /// Send this, and go on until the agent has come to its answer.
     Message(Message),
     /// Compact, and send what the command says, if anything.
     Command(Command),
 }
 
-impl Asked {
+impl UserInput {
     pub(super) fn parse(text: Text) -> Self {
         let command = Command::parse(&text).map(Self::Command);
         command.unwrap_or_else(|| Self::Message(Message::user(text)))
@@ -61,7 +61,7 @@ impl Session {
     /// stream was dropped, and the texts that were queued before this number.
     pub(super) async fn work(
         &mut self,
-        asked: Asked,
+        input: UserInput,
         queued_later: u64,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
@@ -77,27 +77,27 @@ impl Session {
         }
         self.journal.flush().await?;
         while let Some(text) = self.shared.next_queued(queued_later) {
-            self.queued(text, emit).await?;
+            self.run_queued(text, emit).await?;
         }
-        self.carry(asked, emit).await?;
+        self.run_input(input, emit).await?;
         while let Some(text) = self.shared.next_queued(u64::MAX) {
-            self.queued(text, emit).await?;
+            self.run_queued(text, emit).await?;
         }
         Ok(())
     }
 
-    async fn queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
+    async fn run_queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
         emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-        self.carry(Asked::parse(text), emit).await
+        self.run_input(UserInput::parse(text), emit).await
     }
 
-    async fn carry(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
-        match asked {
-            Asked::Message(message) => self.turn(message, emit).await,
-            Asked::Command(Command::Compact { focus }) => {
+    async fn run_input(&mut self, input: UserInput, emit: &mut Emit) -> Result<(), SessionError> {
+        match input {
+            UserInput::Message(message) => self.turn(message, emit).await,
+            UserInput::Command(Command::Compact { focus }) => {
                 self.command(focus.map(Text::from), None, emit).boxed().await
             }
-            Asked::Command(Command::CompactAndSend { prompt }) => {
+            UserInput::Command(Command::CompactAndSend { prompt }) => {
                 let prompt = prompt.map(Message::user);
                 self.command(None, prompt.as_ref(), emit).boxed().await?;
                 // The user typed nothing, so nothing is appended in the user's name.

@@ -8,7 +8,7 @@ use super::{
     event::SessionEvent,
     events::{Events, Reply},
     session::Session,
-    work::Asked,
+    work::UserInput,
 };
 use crate::message::{Message, Role, Text};
 
@@ -38,7 +38,7 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
-        self.events(Asked::parse(text.into()))
+        self.events(UserInput::parse(text.into()))
     }
 
     /// As [`send`](Self::send), for a message of any content. It is never a command, and always the
@@ -64,7 +64,7 @@ impl Session {
         if message.role != Role::User {
             message.change(|parts| parts.role = Role::User);
         }
-        self.events(Asked::Message(message))
+        self.events(UserInput::Message(message))
     }
 
     /// Compacts the thread now, with what the summary should attend to, and asks the model nothing
@@ -87,15 +87,15 @@ impl Session {
     /// ```
     pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
         let focus = focus.map(|focus| focus.to_string());
-        self.events(Asked::Command(Command::Compact { focus }))
+        self.events(UserInput::Command(Command::Compact { focus }))
     }
 
-    fn events(&mut self, asked: Asked) -> Events<'_> {
+    fn events(&mut self, input: UserInput) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
         let queued_later = shared.begin();
-        let is_command = matches!(asked, Asked::Command(Command::Compact { .. }));
+        let is_command = matches!(input, UserInput::Command(Command::Compact { .. }));
         Events::of(shared, is_command, move |mut emit| async move {
-            let ended = self.work(asked, queued_later, &mut emit).await;
+            let ended = self.work(input, queued_later, &mut emit).await;
             emit.ended(ended).await;
         })
     }
