@@ -82,7 +82,7 @@ impl Session {
         self.begin(strategy.name(), &seen, emit).await;
         let outcome = span.run(self.ask_models(attempt.as_mut(), emit)).await;
         let done = span.run(self.conclude(outcome, None, &span)).await;
-        self.tell_end(emit).await;
+        self.emit_end(emit).await;
         stored(done)
     }
 
@@ -99,7 +99,7 @@ impl Session {
         let (span, seen) = (self.span(strategy, brief), self.seen(brief));
         self.begin(strategy, &seen, emit).await;
         let done = span.run(self.conclude(Ok(driven), Some(arriving), &span)).await;
-        self.tell_end(emit).await;
+        self.emit_end(emit).await;
         stored(done)
     }
 
@@ -115,13 +115,13 @@ impl Session {
         if self.compaction.is_some() {
             // Nobody listens, so its end is told with the next stream too.
             self.interrupt().await?;
-            self.tell_end_later();
+            self.defer_end();
         }
         let compaction = self.machine(strategy, &self.seen(brief));
-        self.shared.tell_later(SessionEvent::Compaction(compaction.started()));
+        self.shared.defer(SessionEvent::Compaction(compaction.started()));
         self.compaction = Some(compaction);
         let done = span.run(self.conclude(outcome, None, span)).await;
-        self.tell_end_later();
+        self.defer_end();
         done
     }
 
@@ -129,12 +129,12 @@ impl Session {
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
         let id = compaction.id();
-        match self.shared.told() {
+        match self.shared.last_compaction() {
             // The stream was dropped right after the end.
-            Some(told) if told == (id, true) => self.compaction = None,
-            Some(told) if told == (id, false) => {
+            Some(last) if last == (id, true) => self.compaction = None,
+            Some(last) if last == (id, false) => {
                 let ended = self.interrupt().await;
-                self.tell_end(emit).await;
+                self.emit_end(emit).await;
                 return stored(ended).map(|_| ());
             }
             // Nobody heard of its start, so nobody waits for its end.
@@ -156,7 +156,7 @@ impl Session {
         compaction.interrupted();
         compaction.set_now(now);
         let ended = conversation.end(compaction, &CompactionSpan::none()).await;
-        self.count_end();
+        self.report_end_to_trigger();
         ended
     }
 
@@ -188,7 +188,7 @@ impl Session {
         }
         compaction.set_now(now);
         let done = conversation.conclude(compaction, span, outcome).await;
-        self.count_end();
+        self.report_end_to_trigger();
         done
     }
 
@@ -208,7 +208,7 @@ impl Session {
 
     /// Has the trigger know how the compaction in flight ended. What it says to that is told with the
     /// end.
-    fn count_end(&mut self) {
+    fn report_end_to_trigger(&mut self) {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
         let reason = compaction.reason().clone();
@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// Tells the end of the compaction in flight. It stays in flight until that was heard.
-    async fn tell_end(&mut self, emit: &mut Emit) {
+    async fn emit_end(&mut self, emit: &mut Emit) {
         if let Some(event) = self.end_event() {
             emit.event(event).await;
         }
@@ -229,9 +229,9 @@ impl Session {
         emit.notice_of(notice).await;
     }
 
-    fn tell_end_later(&mut self) {
+    fn defer_end(&mut self) {
         if let Some(event) = self.end_event() {
-            self.shared.tell_later(event);
+            self.shared.defer(event);
         }
         self.compaction = None;
     }
@@ -253,7 +253,7 @@ impl Session {
             fast: self.settings.fast.as_deref(),
             sleeper: Some(self.settings.sleeper.as_ref()),
         };
-        drive_with(attempt, models, &mut Telling { emit, id }).await
+        drive_with(attempt, models, &mut EmitProgress { emit, id }).await
     }
 
     /// The brief of a compaction. The target is as the provider counts.
@@ -324,12 +324,12 @@ impl Session {
 }
 
 /// Tells what happens while models are asked.
-struct Telling<'e> {
+struct EmitProgress<'e> {
     emit: &'e mut Emit,
     id: CompactionId,
 }
 
-impl Listener for Telling<'_> {
+impl Listener for EmitProgress<'_> {
     fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
         let id = self.id;
         let event = match event {

@@ -161,9 +161,9 @@ impl Stream for Events<'_> {
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
         if self.work.is_some()
-            && let Some(event) = self.shared.take_later()
+            && let Some(event) = self.shared.next_deferred()
         {
-            self.shared.take_note(&event);
+            self.shared.record(&event);
             return Poll::Ready(Some(Ok(event)));
         }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
@@ -174,7 +174,7 @@ impl Stream for Events<'_> {
         }
         let event = self.shared.slot.take();
         if let Some(Ok(taken)) = &event {
-            self.shared.take_note(taken);
+            self.shared.record(taken);
         }
         if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
     }

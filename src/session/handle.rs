@@ -58,7 +58,7 @@ pub enum SessionStatus {
 pub(super) struct Shared {
     queue: Mutex<Queue>,
     /// Events that came while no stream was there, for the next one.
-    later: Mutex<VecDeque<SessionEvent>>,
+    deferred: Mutex<VecDeque<SessionEvent>>,
     /// Whether a turn goes on.
     busy: AtomicBool,
     abort: AtomicBool,
@@ -66,7 +66,7 @@ pub(super) struct Shared {
     /// What the turn tells next.
     pub(super) slot: EventSlot,
     /// The compaction that was told of last, and whether its end was told.
-    told: Mutex<Option<(CompactionId, bool)>>,
+    last_compaction: Mutex<Option<(CompactionId, bool)>>,
 }
 
 /// The texts that wait, numbered in the order in which they came.
@@ -112,7 +112,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn status(&self) -> SessionStatus {
-        match self.shared.told() {
+        match self.shared.last_compaction() {
             _ if !self.shared.busy.load(Ordering::Acquire) => SessionStatus::Idle,
             Some((id, false)) => SessionStatus::Compacting { id },
             Some((_, true)) | None => SessionStatus::Working,
@@ -188,13 +188,13 @@ impl Shared {
     }
 
     /// Keeps an event for the next stream.
-    pub(super) fn tell_later(&self, event: SessionEvent) {
-        locked(&self.later).push_back(event);
+    pub(super) fn defer(&self, event: SessionEvent) {
+        locked(&self.deferred).push_back(event);
     }
 
     /// Takes the next event that was kept for this stream.
-    pub(super) fn take_later(&self) -> Option<SessionEvent> {
-        locked(&self.later).pop_front()
+    pub(super) fn next_deferred(&self) -> Option<SessionEvent> {
+        locked(&self.deferred).pop_front()
     }
 
     /// Whether somebody aborted. Registers to be woken if somebody does.
@@ -205,16 +205,15 @@ impl Shared {
     }
 
     /// Notes an event that somebody took.
-    pub(super) fn take_note(&self, event: &SessionEvent) {
+    pub(super) fn record(&self, event: &SessionEvent) {
         if let SessionEvent::Compaction(event) = event {
-            let told = Some((event.id(), event.is_end()));
-            *locked(&self.told) = told;
+            *locked(&self.last_compaction) = Some((event.id(), event.is_end()));
         }
     }
 
     /// The compaction that was told of last, and whether its end was told.
-    pub(super) fn told(&self) -> Option<(CompactionId, bool)> {
-        *locked(&self.told)
+    pub(super) fn last_compaction(&self) -> Option<(CompactionId, bool)> {
+        *locked(&self.last_compaction)
     }
 }
 

@@ -13,8 +13,8 @@ use super::{error::SessionError, event::SessionEvent};
 pub(super) struct EventSlot(Mutex<VecDeque<Result<SessionEvent, SessionError>>>);
 
 impl EventSlot {
-    pub(super) fn put(&self, told: Result<SessionEvent, SessionError>) {
-        self.lock().push_back(told);
+    pub(super) fn put(&self, event: Result<SessionEvent, SessionError>) {
+        self.lock().push_back(event);
     }
 
     pub(super) fn is_full(&self) -> bool {
