@@ -71,15 +71,15 @@ impl Session {
             | CompactionReason::Background => strategy,
         };
         let brief = self.brief(self.next_compaction(), reason, target, next_prompt);
-        let (snapshot, seen) = (self.snapshot_for(&brief), self.seen(&brief));
-        let mut attempt = strategy.begin(&snapshot, &seen);
+        let (snapshot, redacted) = (self.snapshot_for(&brief), self.redacted_brief(&brief));
+        let mut attempt = strategy.begin(&snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
             let notice = self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
             emit.notice_of(notice).await;
             return Ok(Err(error.into()));
         }
         let span = self.span(strategy.name(), &brief);
-        self.begin(strategy.name(), &seen, emit).await;
+        self.begin(strategy.name(), &redacted, emit).await;
         let outcome = span.run(self.ask_models(attempt.as_mut(), emit)).await;
         let done = span.run(self.conclude(outcome, None, &span)).await;
         self.emit_end(emit).await;
@@ -96,8 +96,8 @@ impl Session {
         arriving: Message,
         emit: &mut Emit,
     ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let (span, seen) = (self.span(strategy, brief), self.seen(brief));
-        self.begin(strategy, &seen, emit).await;
+        let (span, redacted) = (self.span(strategy, brief), self.redacted_brief(brief));
+        self.begin(strategy, &redacted, emit).await;
         let done = span.run(self.conclude(Ok(driven), Some(arriving), &span)).await;
         self.emit_end(emit).await;
         stored(done)
@@ -117,7 +117,7 @@ impl Session {
             self.interrupt().await?;
             self.defer_end();
         }
-        let compaction = self.machine(strategy, &self.seen(brief));
+        let compaction = self.machine(strategy, &self.redacted_brief(brief));
         self.shared.defer(SessionEvent::Compaction(compaction.started()));
         self.compaction = Some(compaction);
         let done = span.run(self.conclude(outcome, None, span)).await;
@@ -161,16 +161,16 @@ impl Session {
     }
 
     /// Makes a compaction the one in flight and announces it.
-    async fn begin(&mut self, strategy: &str, seen: &Brief, emit: &mut Emit) {
-        let compaction = self.machine(strategy, seen);
+    async fn begin(&mut self, strategy: &str, redacted: &Brief, emit: &mut Emit) {
+        let compaction = self.machine(strategy, redacted);
         let started = compaction.started();
         self.compaction = Some(compaction);
         emit.event(SessionEvent::Compaction(started)).await;
     }
 
-    fn machine(&self, strategy: &str, seen: &Brief) -> Compaction {
-        let id = seen.compaction.unwrap_or_else(|| self.next_compaction());
-        Compaction::begin(id, self.thread_id().clone(), strategy, seen)
+    fn machine(&self, strategy: &str, redacted: &Brief) -> Compaction {
+        let id = redacted.compaction.unwrap_or_else(|| self.next_compaction());
+        Compaction::begin(id, self.thread_id().clone(), strategy, redacted)
     }
 
     /// Takes what was proposed, carries the compaction to its end, and has the trigger know.
@@ -309,7 +309,7 @@ impl Session {
     }
 
     /// The brief that a strategy sees.
-    pub(super) fn seen(&self, brief: &Brief) -> Brief {
+    pub(super) fn redacted_brief(&self, brief: &Brief) -> Brief {
         let redactor = self.settings.redactor.as_deref();
         redactor.map_or_else(|| brief.clone(), |redactor| brief.redacted(redactor))
     }

@@ -31,7 +31,7 @@ pub struct CompactionJob {
     snapshot: Snapshot,
     brief: Brief,
     /// The brief that the strategy sees.
-    seen: Brief,
+    redacted_brief: Brief,
 }
 
 /// A compaction that was prepared, or why it came to nothing. Nothing has changed yet.
@@ -118,7 +118,7 @@ impl CompactionJob {
             sleeper: Some(self.sleeper.as_ref()),
         };
         let strategy = Net::new(Arc::clone(&self.strategy), None);
-        let mut attempt = strategy.begin(&self.snapshot, &self.seen);
+        let mut attempt = strategy.begin(&self.snapshot, &self.redacted_brief);
         let span = match nothing_to_do(attempt.as_ref()) {
             Some(_) => CompactionSpan::none(),
             None => {
@@ -288,7 +288,7 @@ impl Session {
             strategy,
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
-            seen: self.seen(&brief),
+            redacted_brief: self.redacted_brief(&brief),
             brief,
         }
     }
