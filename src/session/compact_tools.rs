@@ -42,7 +42,7 @@ impl Session {
         &mut self,
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let target = self.wanted();
+        let target = self.requested_target();
         let before = self.agent.thread().size().tokens;
         // Within its target a thread has nothing that has to go.
         let counted = self.ratio.scale_up(before);

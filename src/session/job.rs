@@ -278,7 +278,7 @@ impl Session {
     ) -> CompactionJob {
         let id = self.next_compaction();
         self.reserved = id.next();
-        let target = self.wanted();
+        let target = self.requested_target();
         let brief = self.brief(id, reason, target, None);
         CompactionJob {
             thread: self.thread_id().clone(),
@@ -294,7 +294,7 @@ impl Session {
     }
 
     /// The tokens to which a compaction brings the thread that is asked for, not needed.
-    pub(super) fn wanted(&mut self) -> Option<u64> {
+    pub(super) fn requested_target(&mut self) -> Option<u64> {
         let (now, pressure) = (self.now(), self.pressure(0));
         let asked = self.auto.handle(now, Input::Requested { focus: None, pressure });
         if let Some(Output::Compact { target, .. }) = asked { target } else { None }

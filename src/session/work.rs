@@ -117,7 +117,7 @@ impl Session {
         self.answer_open_calls()?;
         // A person who asks for it wants to feel it, and wants it also where the target is met already.
         let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
-        let target = self.wanted().filter(|target| thread > *target);
+        let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { focus };
         let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
