@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
-use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session, tools};
+use super::{
+    error::SessionError, event::SessionEvent, events::Emit, session::Session, tool_output,
+};
 use crate::{
     compaction::{COMPACT, COMPACT_CONTEXT},
     message::{ToolResult, ToolUse},
@@ -29,7 +31,7 @@ pub(super) struct Called {
 
 /// The session's own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Own {
+enum SessionTool {
     Compact,
     CompactContext,
     Recall,
@@ -48,25 +50,25 @@ impl Session {
             let (id, name) = (call.id.clone(), call.name.clone());
             emit.event(SessionEvent::ToolStarted { id, name }).await;
         }
-        self.call_others(calls, &mut results, emit).await;
+        self.call_host_tools(calls, &mut results, emit).await;
         for (index, call) in calls.iter().enumerate() {
-            if self.own(call) == Some(Own::Recall) {
+            if self.session_tool(call) == Some(SessionTool::Recall) {
                 let output = self.recall(call);
                 finish(&mut results, index, call, output, emit).await;
             }
         }
         let mut compact = None;
         for (index, call) in calls.iter().enumerate() {
-            let output = match self.own(call) {
-                None | Some(Own::Recall) => continue,
+            let output = match self.session_tool(call) {
+                None | Some(SessionTool::Recall) => continue,
                 Some(own) if !self.offers(call) => not_configured(own),
                 // Boxed: inlined, this rare path would enlarge every turn's future.
-                Some(Own::CompactContext) => self.compact_context(emit).boxed().await?,
-                Some(Own::Compact) if compact.is_none() => {
+                Some(SessionTool::CompactContext) => self.compact_context(emit).boxed().await?,
+                Some(SessionTool::Compact) if compact.is_none() => {
                     compact = Some((index, call));
                     continue;
                 }
-                Some(Own::Compact) => ToolOutput::error(ONE_CALL),
+                Some(SessionTool::Compact) => ToolOutput::error(ONE_CALL),
             };
             finish(&mut results, index, call, output, emit).await;
         }
@@ -81,7 +83,7 @@ impl Session {
     }
 
     /// Calls the host's tools, all at once.
-    async fn call_others(
+    async fn call_host_tools(
         &self,
         calls: &[ToolUse],
         results: &mut [Option<ToolResult>],
@@ -89,7 +91,7 @@ impl Session {
     ) {
         let context = &self.context();
         let mut running: FuturesUnordered<_> = self
-            .others(calls)
+            .host_calls(calls)
             .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
             .collect();
         while let Some((index, call, output)) = running.next().await {
@@ -98,8 +100,8 @@ impl Session {
     }
 
     /// The calls that are not of the session's own tools, with their places.
-    fn others<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
-        calls.iter().enumerate().filter(|(_, call)| self.own(call).is_none())
+    fn host_calls<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
+        calls.iter().enumerate().filter(|(_, call)| self.session_tool(call).is_none())
     }
 
     fn context(&self) -> ToolContext<'_> {
@@ -126,11 +128,11 @@ impl Session {
     }
 
     /// The session's own tool that is called. A tool of the host goes before it.
-    fn own(&self, call: &ToolUse) -> Option<Own> {
+    fn session_tool(&self, call: &ToolUse) -> Option<SessionTool> {
         let own = match call.name.as_str() {
-            COMPACT => Own::Compact,
-            COMPACT_CONTEXT => Own::CompactContext,
-            RECALL if self.offers(call) => Own::Recall,
+            COMPACT => SessionTool::Compact,
+            COMPACT_CONTEXT => SessionTool::CompactContext,
+            RECALL if self.offers(call) => SessionTool::Recall,
             _ => return None,
         };
         self.host_tool(call).is_none().then_some(own)
@@ -138,8 +140,8 @@ impl Session {
 
     fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
         // The specs of the host's tools come first, in their order.
-        let place = self.specs.iter().position(|spec| spec.name == call.name)?;
-        self.settings.tools.get(place)
+        let index = self.specs.iter().position(|spec| spec.name == call.name)?;
+        self.settings.tools.get(index)
     }
 
     /// Whether the model was told of the tool.
@@ -148,10 +150,10 @@ impl Session {
     }
 }
 
-fn not_configured(own: Own) -> ToolOutput {
+fn not_configured(own: SessionTool) -> ToolOutput {
     match own {
-        Own::Compact | Own::Recall => ToolOutput::error(NOT_CONFIGURED),
-        Own::CompactContext => tools::not_compacted(NOT_CONFIGURED),
+        SessionTool::Compact | SessionTool::Recall => ToolOutput::error(NOT_CONFIGURED),
+        SessionTool::CompactContext => tool_output::not_compacted(NOT_CONFIGURED),
     }
 }
 
@@ -168,8 +170,8 @@ fn finish<'e>(
     result.is_error |= output.is_error;
     result.usage = output.usage.map(Box::new);
     let is_error = result.is_error;
-    if let Some(place) = results.get_mut(index) {
-        *place = Some(result);
+    if let Some(slot) = results.get_mut(index) {
+        *slot = Some(result);
     }
     let (id, name) = (call.id.clone(), call.name.clone());
     emit.event(SessionEvent::ToolFinished { id, name, is_error })

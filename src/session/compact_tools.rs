@@ -9,7 +9,7 @@ use super::{
     error::SessionError,
     events::Emit,
     session::Session,
-    tools::{self, Compacted},
+    tool_output::{self, Compacted},
 };
 use crate::{
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
@@ -60,7 +60,7 @@ impl Session {
             }
             .output(),
             Err(error) if error.is_nothing_to_compact() => Compacted::nothing(before).output(),
-            Err(error) => tools::not_compacted(error.to_string()),
+            Err(error) => tool_output::not_compacted(error.to_string()),
         })
     }
 
@@ -99,8 +99,8 @@ impl Session {
         let input = call.input.json().map_err(|error| not_read(&error))?;
         let input = input.to_value().map_err(|error| not_read(&error))?;
         let ranges = CompactInput::parse(&input).map_err(|error| not_read(&error))?.replacements;
-        let blocks = results.iter().enumerate().filter_map(|(place, result)| match result {
-            None if place == index => Some(ToolResult::text(call.id.clone(), COMPACTED).into()),
+        let blocks = results.iter().enumerate().filter_map(|(at, result)| match result {
+            None if at == index => Some(ToolResult::text(call.id.clone(), COMPACTED).into()),
             result => result.clone().map(ContentBlock::from),
         });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));

@@ -80,7 +80,7 @@ mod send;
 mod session;
 mod settings;
 mod slot;
-mod tools;
+mod tool_output;
 mod undo;
 mod work;
 

@@ -28,16 +28,16 @@ impl Compacted {
     }
 
     pub(super) fn output(self) -> ToolOutput {
-        told(&self)
+        json(&self)
     }
 }
 
 /// What a compaction that came to nothing is told as.
 pub(super) fn not_compacted(output: impl Into<Text>) -> ToolOutput {
     let output = NotCompacted { success: false, output: output.into() };
-    ToolOutput { is_error: true, ..told(&output) }
+    ToolOutput { is_error: true, ..json(&output) }
 }
 
-fn told<T: Serialize>(value: &T) -> ToolOutput {
+fn json<T: Serialize>(value: &T) -> ToolOutput {
     ToolOutput::from(serde_json::to_string(value).unwrap_or_default())
 }
