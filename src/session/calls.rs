@@ -1,4 +1,4 @@
-//! Carrying out what the model calls: the host's tools, and those of the session.
+//! Executing the calls of an answer: the host's tools and the session's own.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::{
     recall::tool::RECALL,
 };
 
-/// What a compaction tool says that the session does not offer.
+/// The result of a compaction tool that the builder did not add.
 const NOT_CONFIGURED: &str = "Compaction not yet configured";
 
-/// What a second call of `compact` in one answer gets.
+/// The result of a second call of `compact` in one answer.
 const ONE_CALL: &str =
     "Not carried out: one call of compact in an answer is. Name all ranges in one call.";
 
-/// What the calls of an answer gave.
+/// The results of the calls of an answer.
 pub(super) struct Called {
-    /// The results, in the order of the calls. There is one for each.
+    /// One result for each call, in the order of the calls.
     pub(super) results: Vec<Option<ToolResult>>,
-    /// Whether they are in the thread already.
+    /// Whether the thread already holds them.
     pub(super) appended: bool,
 }
 
@@ -38,8 +38,9 @@ enum SessionTool {
 }
 
 impl Session {
-    /// Carries all calls out at the same time and gives their results in the order of the calls.
-    /// Those that compact come last: they change what the others were called for.
+    /// Executes the host's tools concurrently, then the session's own, and returns the results in
+    /// the order of the calls. Compactions run last, because they change the thread that the other
+    /// calls read.
     pub(super) async fn call_tools(
         &mut self,
         calls: &[ToolUse],
@@ -74,7 +75,7 @@ impl Session {
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
-            // For the same reason.
+            // Boxed for the same reason.
             let done = self.compact_ranges(call, index, &results, emit).boxed().await?;
             appended = !done.is_error;
             finish(&mut results, index, call, done, emit).await;
@@ -82,7 +83,7 @@ impl Session {
         Ok(Called { results, appended })
     }
 
-    /// Calls the host's tools, all at once.
+    /// Calls the host's tools concurrently.
     async fn call_host_tools(
         &self,
         calls: &[ToolUse],
@@ -99,7 +100,7 @@ impl Session {
         }
     }
 
-    /// The calls that are not of the session's own tools, with their places.
+    /// The calls that are not for the session's own tools, with their indexes.
     fn host_calls<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
         calls.iter().enumerate().filter(|(_, call)| self.session_tool(call).is_none())
     }
@@ -120,14 +121,14 @@ impl Session {
                 call.name
             ));
         };
-        // Through the handle the future would be boxed twice.
+        // Called through the `Arc`, the future would be boxed twice.
         match tool.as_ref().call(call, context).await {
             Ok(output) => output,
             Err(error) => ToolOutput::error(error.to_string()),
         }
     }
 
-    /// The session's own tool that is called. A tool of the host goes before it.
+    /// The session's own tool of this name. A host tool of the same name takes precedence.
     fn session_tool(&self, call: &ToolUse) -> Option<SessionTool> {
         let own = match call.name.as_str() {
             COMPACT => SessionTool::Compact,
@@ -139,12 +140,12 @@ impl Session {
     }
 
     fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
-        // The specs of the host's tools come first, in their order.
+        // The specs start with those of the host's tools, in the same order.
         let index = self.specs.iter().position(|spec| spec.name == call.name)?;
         self.settings.tools.get(index)
     }
 
-    /// Whether the model was told of the tool.
+    /// Whether the request offers this tool to the model.
     fn offers(&self, call: &ToolUse) -> bool {
         self.specs.iter().any(|spec| spec.name == call.name)
     }
@@ -157,7 +158,7 @@ fn not_configured(own: SessionTool) -> ToolOutput {
     }
 }
 
-/// Puts the result of a call in its place, and tells that it is there.
+/// Stores the result of a call and emits `ToolFinished`.
 fn finish<'e>(
     results: &mut [Option<ToolResult>],
     index: usize,
@@ -165,7 +166,7 @@ fn finish<'e>(
     output: ToolOutput,
     emit: &'e mut Emit,
 ) -> impl Future<Output = ()> + use<'e> {
-    // What nests too deep is an error already.
+    // `ToolResult::new` turns content that nests too deep into an error.
     let mut result = ToolResult::new(call.id.clone(), output.content);
     result.is_error |= output.is_error;
     result.usage = output.usage.map(Box::new);

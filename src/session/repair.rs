@@ -1,7 +1,7 @@
-//! What comes into the thread, in the form in which every provider takes it back.
+//! Repairing a message before it is appended, so that every provider accepts it later.
 //!
-//! Models answer with nothing, with white space, with one id for two calls; persons send nothing
-//! too. In the thread that would make every request from then on illegal.
+//! Models send empty answers, blank text and the same id for two calls, and users send blank
+//! messages. Appended as they are, they would make every later request illegal.
 
 use crate::{
     compact::legality::{self, repair_numbered},
@@ -9,10 +9,10 @@ use crate::{
     message::{Message, Role},
 };
 
-/// Returns a message as it may stand behind these, without blocks if nothing of it may. One that is
-/// in order is the same handle.
+/// Returns the message as it may follow the thread, with no blocks if nothing of it may. A legal
+/// message is returned as the same handle.
 pub(super) fn repaired(thread: &Thread, message: Message) -> Message {
-    // Almost every message: a look at it is enough, where listing the round took 3,000 instructions.
+    // Fast path for almost every message: checking the whole round takes 3,000 instructions.
     let before = thread.messages().last().map(|message| message.role);
     let answers = message.role != Role::Assistant && !thread.open_calls().is_empty();
     if !answers && legality::begins_turn(before, &message) {
@@ -22,21 +22,21 @@ pub(super) fn repaired(thread: &Thread, message: Message) -> Message {
 }
 
 fn repaired_round(thread: &[Message], message: Message) -> Message {
-    // An id may come again in a later turn, so only the round at the end matters.
+    // Ids may repeat in later turns, so only the last round matters.
     let answer = thread.iter().rposition(|message| message.role == Role::Assistant);
-    let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
-    let start = before.iter().rposition(|message| message.role != Role::Assistant);
+    let mut before = thread.iter().take(answer.unwrap_or(0));
+    let start = before.rposition(|message| message.role != Role::Assistant);
     let start = start.map_or(0, |last| last + 1);
-    // A provider may answer a call of its own turns later.
+    // A provider may answer its own call in a later turn.
     let start = legality::earliest_answered(thread, &message).map_or(start, |call| call.min(start));
-    let round = thread.get(start..).unwrap_or_default();
-    let mut joined = round.to_vec();
+    let mut joined: Vec<Message> = thread.iter().skip(start).cloned().collect();
+    let end = joined.len();
     joined.push(message.clone());
     if legality::violations(&joined).is_empty() {
         return message;
     }
     let (messages, _) = repair_numbered(joined);
-    let last = messages.into_iter().next_back().filter(|(at, _)| *at == round.len());
+    let last = messages.into_iter().next_back().filter(|(at, _)| *at == end);
     let role = message.role;
     last.map_or_else(|| Message::new(role, Vec::new()), |(_, message)| message)
 }

@@ -1,4 +1,4 @@
-//! The standing rules of a session, as far as somebody had to know.
+//! The standing rules of a session, computed on first use.
 
 use std::sync::OnceLock;
 
@@ -8,17 +8,17 @@ use crate::{
     message::Redactor,
 };
 
-/// The standing rules of the log of a session, read when somebody asks: the rules of a plain prompt
-/// cost 3,000 instructions, a quarter of its turn, and most turns end without anybody who cached.
+/// The standing rules of a session's log. They are read lazily: reading the rules of a plain prompt
+/// costs 3,000 instructions, a quarter of its turn, and most turns need no rules.
 #[derive(Debug, Default)]
 pub(super) struct RulesCache {
     pub(super) read: LoggedRules,
-    /// With what came since, where somebody cached who could not change them.
+    /// Up-to-date rules, cached for callers that hold `&self`.
     cached: OnceLock<LoggedRules>,
 }
 
 impl RulesCache {
-    /// The rules as they are now.
+    /// The current rules.
     pub(super) fn ledger(&self, log: &EventLog, redactor: Option<&dyn Redactor>) -> &Ledger {
         if self.read.is_read(log) {
             return self.read.ledger();
@@ -31,14 +31,14 @@ impl RulesCache {
         cached.ledger()
     }
 
-    /// Says that something comes into the log that may change the rules.
+    /// Drops the cache, because an event that may change the rules is about to be logged.
     pub(super) fn invalidate(&mut self) {
         if let Some(cached) = self.cached.take() {
             self.read = cached;
         }
     }
 
-    /// Reads what happened since.
+    /// Reads the events logged since the last call.
     pub(super) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
         self.invalidate();
         self.read.read(log, redactor);

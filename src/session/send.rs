@@ -1,4 +1,4 @@
-//! What can be asked of a session: a stream of events comes of it.
+//! Sending messages and commands to a session, each answered with a stream of events.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::{
 use crate::message::{Message, Role, Text};
 
 impl Session {
-    /// Says something to the agent and returns what happens, until it has come to its answer and no
-    /// queued message waits. A [command](super::Command) is carried out instead.
+    /// Sends a user message and returns the events of the turn, and of the turns of queued messages
+    /// after it. A [command](super::Command) is executed instead of sent.
     ///
-    /// Nothing is asked, called or written before the first event is asked for; but the session counts
-    /// as working from here on. The stream may be dropped at any point.
+    /// No model or tool is called and nothing is written before the first poll of the stream; the
+    /// session's status is `Working` from this call on. The stream may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -41,8 +41,8 @@ impl Session {
         self.events(UserInput::parse(text.into()))
     }
 
-    /// As [`send`](Self::send), for a message of any content. It is never a command, and always the
-    /// user's, whatever role it came with.
+    /// Same as [`send`](Self::send), for a message with any content. It is never parsed as a
+    /// command, and its role is set to user.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -67,8 +67,8 @@ impl Session {
         self.events(UserInput::Message(message))
     }
 
-    /// Compacts the thread now, with what the summary should attend to, and asks the model nothing
-    /// else. What `/compact` does.
+    /// Compacts the thread now and asks the agent nothing. `focus` names what the summary should
+    /// attend to. Same as the command `/compact`.
     ///
     /// ```
     /// use futures::executor::block_on;

@@ -7,8 +7,8 @@ use std::{
 
 use super::{error::SessionError, event::SessionEvent};
 
-/// Room for events between the work and the stream: for one, because the work waits until that is
-/// taken. Nobody is woken, because the stream that takes an event polls the work.
+/// Holds the next event until the stream takes it; the turn waits meanwhile. Nothing needs waking,
+/// because the stream that takes an event also polls the turn.
 #[derive(Debug, Default)]
 pub(super) struct EventSlot(Mutex<VecDeque<Result<SessionEvent, SessionError>>>);
 
@@ -25,7 +25,7 @@ impl EventSlot {
         self.lock().pop_front()
     }
 
-    /// Forgets what nobody took.
+    /// Discards events that were not taken.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
