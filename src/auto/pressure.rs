@@ -55,11 +55,11 @@ impl Pressure {
 
     /// Returns the same without a count that cannot be right, such as one that adds up all calls.
     /// Without an estimate to hold against it every count is believed.
-    pub(super) fn believed(self) -> Self {
+    pub(super) fn without_impossible_count(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
-        let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
+        let most = estimate.saturating_mul(MAX_OFF);
         match self.reported.zip(self.window) {
-            Some((reported, window)) if reported > window.tokens() && off(reported) => {
+            Some((reported, window)) if estimate > 0 && reported > most.max(window.tokens()) => {
                 Self { reported: None, since: 0, ..self }
             }
             Some(_) | None => self,
