@@ -128,7 +128,7 @@ pub(crate) async fn drive_with(
                 return Err(DriveError { error, usage, calls });
             }
             Step::Call { model, request, progress, after } => {
-                listener.hear(DriveEvent::Called { model, progress, after }).await;
+                listener.on_event(DriveEvent::Called { model, progress, after }).await;
                 (model, request.clone(), after)
             }
         };
@@ -145,14 +145,14 @@ pub(crate) async fn drive_with(
 
 /// Hears what happens while an attempt is driven. The attempt waits until it has.
 pub(crate) trait Listener: Send {
-    fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
+    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
 }
 
 /// A listener that keeps nobody waiting.
 struct Observer<'o>(&'o mut (dyn FnMut(DriveEvent<'_>) + Send));
 
 impl Listener for Observer<'_> {
-    fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
+    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
         (self.0)(event);
         future::ready(()).boxed()
     }
@@ -202,7 +202,7 @@ async fn ask(
     let mut deltas = model.stream(request);
     while let Some(delta) = deltas.next().await {
         let delta = delta?;
-        listener.hear(DriveEvent::Delta(&delta)).await;
+        listener.on_event(DriveEvent::Delta(&delta)).await;
         if let Delta::Turn { turn } = delta {
             return Ok(turn);
         }
@@ -232,8 +232,7 @@ impl<'a> Models<'a> {
         after: Duration,
         listener: &mut dyn Listener,
     ) -> Result<Turn, ModelError> {
-        let none = || ModelError::new(ModelErrorKind::NoModel, "");
-        let model = self.get(role).ok_or_else(none)?;
+        let model = self.get(role).ok_or_else(|| ModelError::new(ModelErrorKind::NoModel, ""))?;
         if !after.is_zero() {
             self.sleeper.unwrap_or(&StdSleeper).sleep(after).await;
         }

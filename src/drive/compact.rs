@@ -198,15 +198,15 @@ pub async fn compact(
     let id = conversation.next_compaction();
     let brief = Brief { compaction: Some(id), ..brief.clone() };
     let snapshot = conversation.snapshot_for(&brief);
-    let seen = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
-    let mut attempt = strategy.begin(&snapshot, &seen);
+    let redacted = conversation.redactor.map_or(brief.clone(), |redactor| brief.redacted(redactor));
+    let mut attempt = strategy.begin(&snapshot, &redacted);
     if let Some(error) = nothing_to_do(attempt.as_ref()) {
         return Err(error.into());
     }
     let thread = conversation.journal.log().thread_id().clone();
     let span =
         CompactionSpan::begin(conversation.thread.thread(), &thread, strategy.name(), &brief);
-    let mut compaction = Compaction::begin(id, thread, strategy.name(), &seen);
+    let mut compaction = Compaction::begin(id, thread, strategy.name(), &redacted);
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
         let outcome = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
@@ -371,8 +371,8 @@ impl Conversation<'_> {
             let (usage, calls) = compaction.spent();
             span.fail("archive", usage, calls);
         }
-        let told = written.as_ref().map(|entries| *entries);
-        compaction.archived(told.map_err(|error| self.line(&error.to_string())))?;
+        let entries = written.as_ref().map(|entries| *entries);
+        compaction.archived(entries.map_err(|error| self.redacted(&error.to_string())))?;
         written.map(|_| ()).map_err(CompactionError::Archive)
     }
 
@@ -388,9 +388,8 @@ impl Conversation<'_> {
             Ok(report) => span.complete(report, usage, calls),
             Err(_) => span.fail("commit", usage, calls),
         }
-        let words = applied.as_ref().map(Clone::clone);
-        let words = words.map_err(|error| self.line(&error.to_string()));
-        compaction.committed(words)?;
+        let report = applied.as_ref().map(Clone::clone);
+        compaction.committed(report.map_err(|error| self.redacted(&error.to_string())))?;
         applied.map(|_| ())
     }
 
@@ -446,7 +445,7 @@ impl Conversation<'_> {
     }
 
     /// A line that may be shown and stored.
-    fn line(&self, line: &str) -> Text {
+    fn redacted(&self, line: &str) -> Text {
         match self.redactor {
             Some(redactor) => redacted_text(&line.into(), redactor),
             None => line.into(),

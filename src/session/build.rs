@@ -1,4 +1,4 @@
-//! A session of what its builder was told.
+//! Building a session from the settings of its builder.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{
     builder::{SessionBuilder, new_journal},
     context,
     handle::Shared,
-    known_rules::SessionRules,
+    rules_cache::RulesCache,
     session::Session,
 };
 use crate::{
@@ -22,16 +22,16 @@ use crate::{
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The policy cannot be followed.
+    /// A share in the policy is not between 0 and 1.
     #[error(transparent)]
     Policy(#[from] InvalidValue),
     /// The log cannot be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// A rule of the host cannot be one.
+    /// A rule of the host is not valid.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error("two tools are called {name}")]
     DoubleTool {
         /// The name.
@@ -40,8 +40,8 @@ pub enum BuildError {
 }
 
 impl SessionBuilder {
-    /// Builds the session. A log that has messages takes the place of the agent's thread; messages
-    /// that the agent has without a log are logged.
+    /// Builds the session. A log with messages replaces the agent's thread; if there is no log, or
+    /// it is empty, the agent's messages are logged.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -52,8 +52,10 @@ impl SessionBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: a policy that cannot be followed, a log that cannot be replayed, two tools of
-    /// one name, a rule that cannot be one.
+    /// - [`BuildError::Policy`] if a share in the policy is not between 0 and 1.
+    /// - [`BuildError::Replay`] if the log cannot be replayed.
+    /// - [`BuildError::DoubleTool`] if two tools have the same name.
+    /// - [`BuildError::Rule`] if a rule is not valid.
     pub fn build(self) -> Result<Session, BuildError> {
         let auto = AutoCompactor::new(self.policy)?;
         let specs = self.specs()?;
@@ -77,8 +79,8 @@ impl SessionBuilder {
         let counter = agent.thread().counter();
         let overhead =
             counter.messages(&self.settings.system).saturating_add(counter.tools(&specs));
-        // A session that is taken up again must not give the names again that its log has: what a
-        // compaction took out comes back with them.
+        // The log's length varies the seed: a resumed session must not reuse an id from its log,
+        // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
         let mut messages = agent.messages().iter().rev();
@@ -96,7 +98,7 @@ impl SessionBuilder {
             in_turn: false,
             unreminded: 0,
             facts: LoggedFacts::default(),
-            rules: SessionRules::default(),
+            rules: RulesCache::default(),
             ids,
             at: now,
             overhead,
@@ -119,7 +121,7 @@ impl SessionBuilder {
     }
 }
 
-/// Notes the rules that the log does not know yet.
+/// Logs the rules that the log does not have yet.
 fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), RuleError> {
     if rules.is_empty() {
         return Ok(());
@@ -127,7 +129,7 @@ fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<()
     let mut known = Ledger::default();
     for logged in journal.log() {
         if let Event::RuleChanged(RuleChange::Added { text }) = &logged.event {
-            // What was no rule then is none.
+            // A text that was refused as a rule when it was logged is refused again.
             let _ = known.add(text);
         }
     }

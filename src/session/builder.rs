@@ -1,4 +1,4 @@
-//! Putting a session together.
+//! The builder of a session.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     strategy::CompactionStrategy,
 };
 
-/// Puts a [`Session`] together. Everything but the agent has a default.
+/// Builds a [`Session`]. Only the agent is required; everything else has a default.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -52,14 +52,14 @@ pub struct SessionBuilder {
 }
 
 impl Session {
-    /// Returns what puts a session together over this agent.
+    /// Returns the builder of a session over this agent.
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
         SessionBuilder {
             agent: Box::new(agent),
             journal: None,
             settings: Settings::default(),
             host_rules: Vec::new(),
-            // A session estimates as long as no provider has counted.
+            // Until a provider reports a count, a session uses estimates.
             policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
             own_tools: Vec::new(),
         }
@@ -67,9 +67,8 @@ impl Session {
 }
 
 impl SessionBuilder {
-    /// Returns the builder with this log, and the store that keeps it. The thread of the agent is
-    /// that of the log then, so this is how a session is taken up again: open the journal of its
-    /// thread and hand it over.
+    /// Returns the builder with this log and its store. A log with messages replaces the agent's
+    /// thread, so this resumes a session: open the journal of its thread and pass it here.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -86,9 +85,9 @@ impl SessionBuilder {
         Self { journal: Some(journal), ..self }
     }
 
-    /// Returns the builder with the log that a store has of a thread, and goes on keeping it there.
-    /// A thread that the store does not know begins empty. As [`journal`](Self::journal), for a
-    /// store that is to be asked first.
+    /// Returns the builder with the log that a store holds for this thread; new events go to the
+    /// same store. A thread that the store does not know starts empty. Same as
+    /// [`journal`](Self::journal), but loads the log first.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -120,9 +119,9 @@ impl SessionBuilder {
         Ok(self.journal(Journal::open(store, thread).await?))
     }
 
-    /// Returns the builder with a store for a thread that it does not know yet: that of a
-    /// [fork](Session::fork), or a new one, whose name is `main`. [`resume`](Self::resume) names it,
-    /// new or not. Everything is written there before the first message.
+    /// Returns the builder with a store for a new thread: a [fork](Session::fork), or one with the
+    /// default id `main`. To name the thread, new or not, use [`resume`](Self::resume). Events
+    /// logged before the first message are written to the store first.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -140,14 +139,14 @@ impl SessionBuilder {
         Self { journal: Some(journal.kept_by(store)), ..self }
     }
 
-    /// Returns the builder with a place for what compactions archive, such as a
+    /// Returns the builder with an archive for the entries that compactions write, such as a
     /// [`MemoryArchive`](crate::store::MemoryArchive).
     pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
         self.settings.archive = Some(archive);
         self
     }
 
-    /// Returns the builder with one tool more.
+    /// Returns the builder with one more tool.
     pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.settings.tools.push(tool);
         self
@@ -159,29 +158,30 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with a hint that stands behind everything that the user types. It is
-    /// stripped when the thread is compacted.
+    /// Returns the builder with a reminder that is appended to every user message. Compactions
+    /// strip reminders.
     pub fn reminder(mut self, text: impl Into<Text>) -> Self {
         self.settings.reminder = Some(text.into());
         self
     }
 
-    /// Returns the builder with the hint behind the results of tools, too, whenever the model has
-    /// written so many tokens since it read the hint last. A long tool loop forgets it otherwise.
+    /// Returns the builder with the reminder also appended to tool results, whenever the model
+    /// wrote this many tokens since the last one. In a long tool loop a model otherwise loses sight
+    /// of it.
     pub fn remind_every(mut self, output_tokens: u64) -> Self {
         self.settings.remind_every = Some(output_tokens);
         self
     }
 
-    /// Returns the builder with this way of compacting; by default
+    /// Returns the builder with this compaction strategy; the default is
     /// [`Ladder::default`](crate::strategy::Ladder).
     pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.settings.strategy = strategy;
         self
     }
 
-    /// Returns the builder with a fast and cheap model for summaries; by default the agent's own is
-    /// asked.
+    /// Returns the builder with a fast and cheap model for summaries; the default is the agent's
+    /// own model.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -204,10 +204,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with what takes out of texts what must not leave the thread. Requests to
-    /// a model that sums up, archive entries, summaries, notices and errors of compactions pass it,
-    /// and so does what a strategy writes anew, such as a result that it trims. The conversation with
-    /// the agent's own model does not.
+    /// Returns the builder with a redactor, which removes secrets from text. It is applied to
+    /// requests for summaries, archive entries, summaries, notices, errors of compactions, and text
+    /// that a strategy rewrites, such as a trimmed result. It is not applied to the conversation
+    /// with the agent's own model.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::{borrow::Cow, sync::Arc}};
@@ -228,18 +228,19 @@ impl SessionBuilder {
         self
     }
 
-    /// How much of what was said has to stand behind a compaction; `None` for whatever does.
+    /// Returns the builder with a retention policy, which says how many of the thread's facts must
+    /// survive a compaction; `None` turns the check off.
     ///
-    /// What a summary leaves out is put behind it as a list, as far as the policy and the window
-    /// allow; what the user demanded comes first, word for word. The report of a compaction says
-    /// what is kept. Without this the default of [`RetentionPolicy`] holds.
+    /// Facts that a summary omits are appended to it as a list, as far as the policy and the window
+    /// allow; the user's rules come first, word for word. The report of a compaction says what is
+    /// kept. The default is [`RetentionPolicy::default`].
     pub fn retention(mut self, policy: impl Into<Option<RetentionPolicy>>) -> Self {
         self.settings.retention = policy.into();
         self
     }
 
-    /// Returns the builder with one standing rule more, which the host gives from the beginning. A
-    /// log that knows the rule already keeps it as it is, also where it was taken back since.
+    /// Returns the builder with one more standing rule from the host. A rule that the log already
+    /// has is not added again, even if it was revoked since.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -255,17 +256,18 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the standing rules at the end of the system prompt of every request,
-    /// instead of behind the summaries. The model sees them from the moment they are given; but each
-    /// change of a rule makes the provider read the whole thread anew, because the system prompt
-    /// comes first in its cache.
+    /// Returns the builder with the standing rules at the end of the system prompt of every
+    /// request, instead of after the summaries. The model sees a rule at once; but every change of
+    /// a rule invalidates the provider's cache of the whole thread, because the system prompt comes
+    /// first.
     pub fn rules_in_system_prompt(mut self) -> Self {
         self.settings.rules_in_system_prompt = true;
         self
     }
 
-    /// Returns the builder with this policy of automatic compaction. Without one the defaults of
-    /// [`AutoPolicy`] hold, but that the session goes by estimates until a provider has counted.
+    /// Returns the builder with this policy of automatic compaction. The default is
+    /// [`AutoPolicy::default`], except that the session uses estimates until a provider has
+    /// reported a count.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ContextWindow, ModelAgent, Session}};
@@ -285,8 +287,8 @@ impl SessionBuilder {
         Self { policy, ..self }
     }
 
-    /// Returns the builder with the window of the model, for a route whose window the agent does not
-    /// know or states wrongly.
+    /// Returns the builder with the model's context window. It overrides the window that the agent
+    /// states.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -302,8 +304,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the most tokens that an answer may have. Every request asks for it,
-    /// and so much of the window is kept free.
+    /// Returns the builder with the maximum tokens of an answer. Every request asks for this limit,
+    /// and this many tokens of the window stay free.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session}};
@@ -326,20 +328,20 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with another way to wait.
+    /// Returns the builder with another sleeper, which waits between retries.
     pub fn sleeper(mut self, sleeper: Arc<dyn Sleeper>) -> Self {
         self.settings.sleeper = sleeper;
         self
     }
 
-    /// Returns the builder with another seed for the names of checkpoints. A session over a log that
-    /// has events already gives other names than one over a shorter log, with the same seed too.
+    /// Returns the builder with another seed for checkpoint ids. The ids also depend on the length
+    /// of the log, so a resumed session does not repeat earlier ones.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Returns the builder with this many answers that a turn may have; by default 100.
+    /// Returns the builder with the maximum number of model answers in a turn; the default is 100.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{Message, ModelAgent, Role, Session}};
@@ -356,36 +358,36 @@ impl SessionBuilder {
         self
     }
 
-    /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), by which the
-    /// model has the thread compacted.
+    /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), with which
+    /// the model asks the session to compact the thread.
     pub fn compact_context_tool(mut self) -> Self {
         self.own_tools.push(compaction::compact_context());
         self
     }
 
-    /// Returns the builder with the tool [`compact`](super::COMPACT), by which the model replaces
+    /// Returns the builder with the tool [`compact`](super::COMPACT), with which the model replaces
     /// ranges between checkpoints with summaries that it writes itself.
     ///
-    /// It is told in the tool's description when to do so, what checkpoints are and what makes a
-    /// good summary. A call that names what is not there, or that would part a call from its result,
-    /// gets an error result that says so, and nothing changes.
+    /// The tool's description explains when to compact, what a checkpoint is and what makes a good
+    /// summary. A call that names an unknown checkpoint or separates a call from its result gets an
+    /// error result with the reason, and nothing changes.
     pub fn compact_tool(mut self) -> Self {
         self.own_tools.push(compaction::compact());
         self
     }
 
-    /// Returns the builder with the tool [`recall`](mod@crate::recall), by which the model reads what
-    /// was compacted away. What the [redactor](Self::redactor) takes out is not told.
+    /// Returns the builder with the tool [`recall`](mod@crate::recall), with which the model reads
+    /// what was compacted away. The answers pass the [redactor](Self::redactor).
     ///
-    /// An answer is at most an eighth of the model's window, and at most
-    /// [`MAX_BYTES`](crate::recall::MAX_BYTES). Words are searched for with the feature `recall`.
+    /// An answer has at most an eighth of the model's window, and at most
+    /// [`MAX_BYTES`](crate::recall::MAX_BYTES) bytes. Search by words needs the feature `recall`.
     pub fn recall_tool(mut self) -> Self {
         self.own_tools.push(crate::recall::tool::spec());
         self
     }
 }
 
-/// The journal of a thread that nothing is known of.
+/// An empty journal under the default thread id.
 pub(super) fn new_journal() -> Journal {
     Journal::new(EventLog::new(ThreadId::default()))
 }

@@ -1,10 +1,12 @@
-//! Carrying out what the model calls: the host's tools, and those of the session.
+//! Executing the calls of an answer: the host's tools and the session's own.
 
 use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
-use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session, tools};
+use super::{
+    error::SessionError, event::SessionEvent, events::Emit, session::Session, tool_output,
+};
 use crate::{
     compaction::{COMPACT, COMPACT_CONTEXT},
     message::{ToolResult, ToolUse},
@@ -12,32 +14,33 @@ use crate::{
     recall::tool::RECALL,
 };
 
-/// What a compaction tool says that the session does not offer.
+/// The result of a compaction tool that the builder did not add.
 const NOT_CONFIGURED: &str = "Compaction not yet configured";
 
-/// What a second call of `compact` in one answer gets.
+/// The result of a second call of `compact` in one answer.
 const ONE_CALL: &str =
     "Not carried out: one call of compact in an answer is. Name all ranges in one call.";
 
-/// What the calls of an answer gave.
+/// The results of the calls of an answer.
 pub(super) struct Called {
-    /// The results, in the order of the calls. There is one for each.
+    /// One result for each call, in the order of the calls.
     pub(super) results: Vec<Option<ToolResult>>,
-    /// Whether they are in the thread already.
+    /// Whether the thread already holds them.
     pub(super) appended: bool,
 }
 
 /// The session's own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Own {
+enum SessionTool {
     Compact,
     CompactContext,
     Recall,
 }
 
 impl Session {
-    /// Carries all calls out at the same time and gives their results in the order of the calls.
-    /// Those that compact come last: they change what the others were called for.
+    /// Executes the host's tools concurrently, then the session's own, and returns the results in
+    /// the order of the calls. Compactions run last, because they change the thread that the other
+    /// calls read.
     pub(super) async fn call_tools(
         &mut self,
         calls: &[ToolUse],
@@ -48,31 +51,31 @@ impl Session {
             let (id, name) = (call.id.clone(), call.name.clone());
             emit.event(SessionEvent::ToolStarted { id, name }).await;
         }
-        self.call_others(calls, &mut results, emit).await;
+        self.call_host_tools(calls, &mut results, emit).await;
         for (index, call) in calls.iter().enumerate() {
-            if self.own(call) == Some(Own::Recall) {
+            if self.session_tool(call) == Some(SessionTool::Recall) {
                 let output = self.recall(call);
                 finish(&mut results, index, call, output, emit).await;
             }
         }
         let mut compact = None;
         for (index, call) in calls.iter().enumerate() {
-            let output = match self.own(call) {
-                None | Some(Own::Recall) => continue,
+            let output = match self.session_tool(call) {
+                None | Some(SessionTool::Recall) => continue,
                 Some(own) if !self.offers(call) => not_configured(own),
                 // Boxed: inlined, this rare path would enlarge every turn's future.
-                Some(Own::CompactContext) => self.compact_context(emit).boxed().await?,
-                Some(Own::Compact) if compact.is_none() => {
+                Some(SessionTool::CompactContext) => self.compact_context(emit).boxed().await?,
+                Some(SessionTool::Compact) if compact.is_none() => {
                     compact = Some((index, call));
                     continue;
                 }
-                Some(Own::Compact) => ToolOutput::error(ONE_CALL),
+                Some(SessionTool::Compact) => ToolOutput::error(ONE_CALL),
             };
             finish(&mut results, index, call, output, emit).await;
         }
         let mut appended = false;
         if let Some((index, call)) = compact {
-            // For the same reason.
+            // Boxed for the same reason.
             let done = self.compact_ranges(call, index, &results, emit).boxed().await?;
             appended = !done.is_error;
             finish(&mut results, index, call, done, emit).await;
@@ -80,8 +83,8 @@ impl Session {
         Ok(Called { results, appended })
     }
 
-    /// Calls the host's tools, all at once.
-    async fn call_others(
+    /// Calls the host's tools concurrently.
+    async fn call_host_tools(
         &self,
         calls: &[ToolUse],
         results: &mut [Option<ToolResult>],
@@ -89,7 +92,7 @@ impl Session {
     ) {
         let context = &self.context();
         let mut running: FuturesUnordered<_> = self
-            .others(calls)
+            .host_calls(calls)
             .map(|(index, call)| async move { (index, call, self.call(call, context).await) })
             .collect();
         while let Some((index, call, output)) = running.next().await {
@@ -97,9 +100,9 @@ impl Session {
         }
     }
 
-    /// The calls that are not of the session's own tools, with their places.
-    fn others<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
-        calls.iter().enumerate().filter(|(_, call)| self.own(call).is_none())
+    /// The calls that are not for the session's own tools, with their indexes.
+    fn host_calls<'a>(&self, calls: &'a [ToolUse]) -> impl Iterator<Item = (usize, &'a ToolUse)> {
+        calls.iter().enumerate().filter(|(_, call)| self.session_tool(call).is_none())
     }
 
     fn context(&self) -> ToolContext<'_> {
@@ -118,44 +121,44 @@ impl Session {
                 call.name
             ));
         };
-        // Through the handle the future would be boxed twice.
+        // Called through the `Arc`, the future would be boxed twice.
         match tool.as_ref().call(call, context).await {
             Ok(output) => output,
             Err(error) => ToolOutput::error(error.to_string()),
         }
     }
 
-    /// The session's own tool that is called. A tool of the host goes before it.
-    fn own(&self, call: &ToolUse) -> Option<Own> {
+    /// The session's own tool of this name. A host tool of the same name takes precedence.
+    fn session_tool(&self, call: &ToolUse) -> Option<SessionTool> {
         let own = match call.name.as_str() {
-            COMPACT => Own::Compact,
-            COMPACT_CONTEXT => Own::CompactContext,
-            RECALL if self.offers(call) => Own::Recall,
+            COMPACT => SessionTool::Compact,
+            COMPACT_CONTEXT => SessionTool::CompactContext,
+            RECALL if self.offers(call) => SessionTool::Recall,
             _ => return None,
         };
         self.host_tool(call).is_none().then_some(own)
     }
 
     fn host_tool(&self, call: &ToolUse) -> Option<&Arc<dyn Tool>> {
-        // The specs of the host's tools come first, in their order.
-        let place = self.specs.iter().position(|spec| spec.name == call.name)?;
-        self.settings.tools.get(place)
+        // The specs start with those of the host's tools, in the same order.
+        let index = self.specs.iter().position(|spec| spec.name == call.name)?;
+        self.settings.tools.get(index)
     }
 
-    /// Whether the model was told of the tool.
+    /// Whether the request offers this tool to the model.
     fn offers(&self, call: &ToolUse) -> bool {
         self.specs.iter().any(|spec| spec.name == call.name)
     }
 }
 
-fn not_configured(own: Own) -> ToolOutput {
+fn not_configured(own: SessionTool) -> ToolOutput {
     match own {
-        Own::Compact | Own::Recall => ToolOutput::error(NOT_CONFIGURED),
-        Own::CompactContext => tools::not_compacted(NOT_CONFIGURED),
+        SessionTool::Compact | SessionTool::Recall => ToolOutput::error(NOT_CONFIGURED),
+        SessionTool::CompactContext => tool_output::not_compacted(NOT_CONFIGURED),
     }
 }
 
-/// Puts the result of a call in its place, and tells that it is there.
+/// Stores the result of a call and emits `ToolFinished`.
 fn finish<'e>(
     results: &mut [Option<ToolResult>],
     index: usize,
@@ -163,13 +166,13 @@ fn finish<'e>(
     output: ToolOutput,
     emit: &'e mut Emit,
 ) -> impl Future<Output = ()> + use<'e> {
-    // What nests too deep is an error already.
+    // `ToolResult::new` turns content that nests too deep into an error.
     let mut result = ToolResult::new(call.id.clone(), output.content);
     result.is_error |= output.is_error;
     result.usage = output.usage.map(Box::new);
     let is_error = result.is_error;
-    if let Some(place) = results.get_mut(index) {
-        *place = Some(result);
+    if let Some(slot) = results.get_mut(index) {
+        *slot = Some(result);
     }
     let (id, name) = (call.id.clone(), call.name.clone());
     emit.event(SessionEvent::ToolFinished { id, name, is_error })

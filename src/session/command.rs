@@ -1,24 +1,24 @@
-//! What a person types to have the thread compacted.
+//! The commands that a user types to compact the thread.
 
-/// A message that is a command to the session.
+/// A user message that the session executes instead of sending it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Command {
-    /// `/compact`, and what the summary should attend to: compacts, and asks the model nothing.
+    /// `/compact FOCUS`: compacts, and does not ask the agent.
     Compact {
-        /// What stands behind the word.
+        /// The text after the word: what the summary should attend to.
         focus: Option<String>,
     },
-    /// `@compact`, and a prompt: compacts, and goes on with the prompt.
+    /// `@compact PROMPT`: compacts, then sends the prompt.
     CompactAndSend {
-        /// What stands behind the word.
+        /// The text after the word: the message to send.
         prompt: Option<String>,
     },
 }
 
 impl Command {
-    /// Returns the command that a message is, if it is one. The word must stand alone or be
-    /// followed by white space: `/compaction` is a message like any other.
+    /// Returns the command in a message, or `None` for an ordinary message. The word must stand
+    /// alone or be followed by white space: `/compaction` is an ordinary message.
     ///
     /// ```
     /// use threadfold::session::Command;
@@ -29,18 +29,20 @@ impl Command {
     /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // Every message comes by here, so what is no command is looked at no further than that.
+        // Every message passes here, so an ordinary one must cost only a comparison of its start.
         let text = text.trim_start();
-        let behind = |word: &str| {
-            let rest = text.strip_prefix(word)?;
-            let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);
-            alone.then(|| Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()))
-        };
-        match behind("/compact") {
+        match argument(text, "/compact") {
             Some(focus) => Some(Self::Compact { focus }),
-            None => behind("@compact").map(|prompt| Self::CompactAndSend { prompt }),
+            None => argument(text, "@compact").map(|prompt| Self::CompactAndSend { prompt }),
         }
     }
+}
+
+/// The text after a command's word, if the message is that command.
+fn argument(text: &str, word: &str) -> Option<Option<String>> {
+    let rest = text.strip_prefix(word)?;
+    let alone = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    alone.then(|| Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()))
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! The two tools by which the model has its thread compacted.
+//! The two tools with which the model compacts its own thread.
 //!
-//! `compact_context` leaves the how to the strategy of the session. In a call of `compact` the model
-//! names ranges by their checkpoints and writes the summaries itself: everything is checked first,
-//! with the results of the other calls in place, and then thread and log change at once.
+//! `compact_context` runs the session's strategy. In a call of `compact` the model names ranges by
+//! their checkpoints and writes the summaries itself: the call is checked first, against the thread
+//! with the results of the other calls in it, and then thread and log change in one step.
 
 use super::{
     compacting::Order,
     error::SessionError,
     events::Emit,
     session::Session,
-    tools::{self, Compacted},
+    tool_output::{self, Compacted},
 };
 use crate::{
     compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
@@ -21,30 +21,30 @@ use crate::{
     strategy::{Brief, Proposal},
 };
 
-/// The result of a call of `compact` that was carried out. It is seen only where the compaction is
-/// taken back.
+/// The result of a successful call of `compact`. The compaction replaces it, so it is visible only
+/// after an undo.
 const COMPACTED: &str = "The thread was compacted.";
 
-/// How many checkpoints are named to a model that named others.
+/// How many of the latest checkpoints an error result lists.
 const NAMED_CHECKPOINTS: usize = 40;
 
-/// A call of `compact` that was checked.
+/// A call of `compact` that passed the checks.
 struct Checked {
-    /// The results of all calls of the answer.
+    /// A message with the results of all calls of the answer.
     results: Message,
     brief: Brief,
     driven: Driven,
 }
 
 impl Session {
-    /// The tool by which the model has the thread compacted.
+    /// Executes a call of `compact_context`.
     pub(super) async fn compact_context(
         &mut self,
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let target = self.wanted();
+        let target = self.requested_target();
         let before = self.agent.thread().size().tokens;
-        // Within its target a thread has nothing that has to go.
+        // A thread within its target needs no compaction.
         let counted = self.ratio.scale_up(before);
         if target.is_some_and(|target| counted <= target) {
             return Ok(Compacted::nothing(before).output());
@@ -60,19 +60,19 @@ impl Session {
             }
             .output(),
             Err(error) if error.is_nothing_to_compact() => Compacted::nothing(before).output(),
-            Err(error) => tools::not_compacted(error.to_string()),
+            Err(error) => tool_output::not_compacted(error.to_string()),
         })
     }
 
-    /// How many messages a compaction took out of the thread.
+    /// How many messages a compaction removed from the thread.
     fn taken_by(&self, id: CompactionId) -> usize {
         let Some(record) = self.journal.log().compaction(id) else { return 0 };
         let (before, after) = (record.plan.messages_before(), record.plan.messages_after());
         before.saturating_add(record.plan.new_messages().count()).saturating_sub(after)
     }
 
-    /// The tool by which the model compacts ranges itself. The results of the other calls are there.
-    /// Where it is carried out they come into the thread with it.
+    /// Executes a call of `compact`. `results` holds the results of the answer's other calls; on
+    /// success they are appended in the same step as the compaction.
     pub(super) async fn compact_ranges(
         &mut self,
         call: &ToolUse,
@@ -89,7 +89,7 @@ impl Session {
         Ok(ToolOutput::from(COMPACTED))
     }
 
-    /// Checks a call against the thread as it will be, and says what is wrong with it.
+    /// Plans a call against the thread as it will be; the error is the text of the error result.
     fn check_ranges(
         &mut self,
         call: &ToolUse,
@@ -99,26 +99,27 @@ impl Session {
         let input = call.input.json().map_err(|error| not_read(&error))?;
         let input = input.to_value().map_err(|error| not_read(&error))?;
         let ranges = CompactInput::parse(&input).map_err(|error| not_read(&error))?.replacements;
-        let blocks = results.iter().enumerate().filter_map(|(place, result)| match result {
-            None if place == index => Some(ToolResult::text(call.id.clone(), COMPACTED).into()),
+        let blocks = results.iter().enumerate().filter_map(|(at, result)| match result {
+            None if at == index => Some(ToolResult::text(call.id.clone(), COMPACTED).into()),
             result => result.clone().map(ContentBlock::from),
         });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
         let id = self.next_compaction();
         let options = CompactOptions { compaction: Some(id), ..CompactOptions::default() };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
-        let plan = |said: &Text| Plan::of_call(&thread, &call.id, &ranges, &options, said);
+        let plan = |notice: &Text| Plan::of_call(&thread, &call.id, &ranges, &options, notice);
         // The notice quotes the plan's numbers, so plan once with an empty notice.
         let draft = plan(&Text::default()).map_err(|error| self.refused(&error))?;
         let after = draft.after(&thread).map_err(|error| not_read(&error))?;
         let counter = self.agent.thread().counter().as_ref();
         let report = CompactReport::new(Size::of(&thread, counter), &after, &draft, counter);
-        let said = format!("The thread was compacted as you asked: {report}. Go on with the task.");
-        let plan = plan(&said.into()).map_err(|error| self.refused(&error))?;
+        let notice =
+            format!("The thread was compacted as you asked: {report}. Go on with the task.");
+        let plan = plan(&notice.into()).map_err(|error| self.refused(&error))?;
         let brief = self.brief(id, CompactionReason::AgentTool, None, None);
         let mut proposal = Proposal::new(plan);
         if let Some(policy) = &brief.retention {
-            // Measured only: nothing is added to the model's own words.
+            // Audited, but not completed: nothing is added to the model's own words.
             let after = proposal.plan.after(&thread).map_err(|error| not_read(&error))?;
             let redactor = self.settings.redactor.as_deref();
             let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
@@ -127,7 +128,7 @@ impl Session {
         Ok(Checked { results, brief, driven: Driven::new(proposal) })
     }
 
-    /// What is wrong with the ranges of a call, and which checkpoints there are.
+    /// The text for a refused call: the error and the latest checkpoints.
     fn refused(&self, error: &CompactError) -> String {
         let blocks = self.messages().iter().rev().flat_map(|message| message.content.iter().rev());
         let ids = blocks.filter_map(|block| {

@@ -1,13 +1,13 @@
-//! The life of a compaction in a session, whatever asked for it.
+//! Compactions in a session, whatever requested them.
 //!
-//! | begun by | comes in through | how it is proposed |
+//! | requested by | entry point | proposed by |
 //! |---|---|---|
-//! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | by the strategy, with the net below it |
-//! | the tool `compact`, the host's replacements | [`Session::replace`] | named ranges |
-//! | [`Session::adopt`] | [`Session::adopt`] | prepared by a [`CompactionJob`](super::CompactionJob) |
+//! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with the safety net below it |
+//! | the tool `compact` | [`Session::replace`] | the model, as named ranges |
+//! | [`Session::adopt`] | [`Session::end_prepared`] | a [`CompactionJob`](super::CompactionJob), earlier |
 //!
-//! Each becomes the one [`Compaction`] that the session has in flight, with one start and one end. A
-//! stream that is dropped leaves it there, and the next turn ends it.
+//! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
+//! the stream leaves it in flight, and the next turn ends it.
 
 use std::sync::Arc;
 
@@ -29,21 +29,21 @@ use crate::{
     strategy::{Attempt, Brief, CompactionStrategy, Net, Snapshot},
 };
 
-/// What a compaction is asked for.
+/// The parameters of a compaction.
 #[derive(Debug)]
 pub(super) struct Order {
     pub(super) reason: CompactionReason,
-    /// The tokens that the thread should have afterwards, as the provider counts.
+    /// Tokens that the thread should have afterwards, as the provider counts them.
     pub(super) target: Option<u64>,
-    /// The most tokens with which it helps; `None` where any gain does.
+    /// Maximum tokens with which the compaction helps; `None` if any reduction helps.
     pub(super) limit: Option<u64>,
-    /// What is sent next.
+    /// The prompt that is sent next.
     pub(super) next_prompt: Option<Message>,
 }
 
 impl Session {
-    /// Compacts once by the strategy, with all events. The outer result is that of the session, the
-    /// inner one that of the compaction.
+    /// Runs the strategy once and emits all events. The outer result is an error of the session,
+    /// the inner one the outcome of the compaction.
     ///
     /// Boxed: inlined, this rare path would enlarge every turn's future.
     pub(super) fn compact_for<'a>(
@@ -70,24 +70,25 @@ impl Session {
             | CompactionReason::AgentTool
             | CompactionReason::Background => strategy,
         };
-        let brief = self.brief(self.next_compaction(), reason, target, next_prompt);
-        let (snapshot, seen) = (self.snapshot_for(&brief), self.seen(&brief));
-        let mut attempt = strategy.begin(&snapshot, &seen);
+        let id = self.next_compaction();
+        let brief = self.brief(id, reason, target, next_prompt);
+        let (snapshot, redacted) = (self.snapshot_for(&brief), self.redacted_brief(&brief));
+        let mut attempt = strategy.begin(&snapshot, &redacted);
         if let Some(error) = nothing_to_do(attempt.as_ref()) {
             let notice = self.auto.handle(brief.now, Input::Failed { reason: brief.reason });
             emit.notice_of(notice).await;
             return Ok(Err(error.into()));
         }
         let span = self.span(strategy.name(), &brief);
-        self.begin(strategy.name(), &seen, emit).await;
-        let outcome = span.run(self.ask_models(attempt.as_mut(), emit)).await;
+        self.begin(strategy.name(), &redacted, emit).await;
+        let outcome = span.run(self.ask_models(attempt.as_mut(), id, emit)).await;
         let done = span.run(self.conclude(outcome, None, &span)).await;
-        self.tell_end(emit).await;
+        self.emit_end(emit).await;
         stored(done)
     }
 
-    /// Carries out ranges that somebody named and that were checked. The message, if any, comes into
-    /// thread and log in the same moment.
+    /// Applies a checked proposal of named ranges. The arriving message is appended to thread and
+    /// log in the same step.
     pub(super) async fn replace(
         &mut self,
         strategy: &str,
@@ -96,15 +97,14 @@ impl Session {
         arriving: Message,
         emit: &mut Emit,
     ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let (span, seen) = (self.span(strategy, brief), self.seen(brief));
-        self.begin(strategy, &seen, emit).await;
+        let (span, redacted) = (self.span(strategy, brief), self.redacted_brief(brief));
+        self.begin(strategy, &redacted, emit).await;
         let done = span.run(self.conclude(Ok(driven), Some(arriving), &span)).await;
-        self.tell_end(emit).await;
+        self.emit_end(emit).await;
         stored(done)
     }
 
-    /// Ends a compaction that was prepared beside the conversation. Its events come first in the next
-    /// stream.
+    /// Ends a prepared compaction. Its events are deferred to the next stream.
     pub(super) async fn end_prepared(
         &mut self,
         strategy: &str,
@@ -113,31 +113,31 @@ impl Session {
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         if self.compaction.is_some() {
-            // Nobody listens, so its end is told with the next stream too.
+            // No stream is open, so its end is deferred too.
             self.interrupt().await?;
-            self.tell_end_later();
+            self.defer_end();
         }
-        let compaction = self.machine(strategy, &self.seen(brief));
-        self.shared.tell_later(SessionEvent::Compaction(compaction.started()));
+        let compaction = self.machine(strategy, &self.redacted_brief(brief));
+        self.shared.defer(SessionEvent::Compaction(compaction.started()));
         self.compaction = Some(compaction);
         let done = span.run(self.conclude(outcome, None, span)).await;
-        self.tell_end_later();
+        self.defer_end();
         done
     }
 
-    /// Tells the end of a compaction whose stream was dropped before, and records it.
+    /// Ends a compaction whose stream was dropped, and reports the end if its start was delivered.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
         let id = compaction.id();
-        match self.shared.told() {
-            // The stream was dropped right after the end.
-            Some(told) if told == (id, true) => self.compaction = None,
-            Some(told) if told == (id, false) => {
+        match self.shared.last_compaction() {
+            // The end was delivered before the stream was dropped.
+            Some(last) if last == (id, true) => self.compaction = None,
+            Some(last) if last == (id, false) => {
                 let ended = self.interrupt().await;
-                self.tell_end(emit).await;
+                self.emit_end(emit).await;
                 return stored(ended).map(|_| ());
             }
-            // Nobody heard of its start, so nobody waits for its end.
+            // The start was never delivered, so no end is due.
             Some(_) | None => {
                 let reason = compaction.reason().clone();
                 self.compaction = None;
@@ -156,24 +156,25 @@ impl Session {
         compaction.interrupted();
         compaction.set_now(now);
         let ended = conversation.end(compaction, &CompactionSpan::none()).await;
-        self.count_end();
+        self.report_end_to_trigger();
         ended
     }
 
-    /// Makes a compaction the one in flight and announces it.
-    async fn begin(&mut self, strategy: &str, seen: &Brief, emit: &mut Emit) {
-        let compaction = self.machine(strategy, seen);
+    /// Puts a compaction in flight and emits its start.
+    async fn begin(&mut self, strategy: &str, redacted: &Brief, emit: &mut Emit) {
+        let compaction = self.machine(strategy, redacted);
         let started = compaction.started();
         self.compaction = Some(compaction);
         emit.event(SessionEvent::Compaction(started)).await;
     }
 
-    fn machine(&self, strategy: &str, seen: &Brief) -> Compaction {
-        let id = seen.compaction.unwrap_or_else(|| self.next_compaction());
-        Compaction::begin(id, self.thread_id().clone(), strategy, seen)
+    fn machine(&self, strategy: &str, redacted: &Brief) -> Compaction {
+        let id = redacted.compaction.unwrap_or_else(|| self.next_compaction());
+        Compaction::begin(id, self.thread_id().clone(), strategy, redacted)
     }
 
-    /// Takes what was proposed, carries the compaction to its end, and has the trigger know.
+    /// Carries the compaction in flight from its proposal to its end, and reports the end to the
+    /// trigger.
     async fn conclude(
         &mut self,
         outcome: Result<Driven, DriveError>,
@@ -181,18 +182,18 @@ impl Session {
         span: &CompactionSpan,
     ) -> Result<Done, CompactionError> {
         let now = self.now();
-        self.rules.change();
+        self.rules.invalidate();
         let (compaction, mut conversation) = self.in_flight()?;
         if let Some(message) = arriving {
             conversation = conversation.with_arriving(message);
         }
         compaction.set_now(now);
         let done = conversation.conclude(compaction, span, outcome).await;
-        self.count_end();
+        self.report_end_to_trigger();
         done
     }
 
-    /// The compaction in flight, and what it changes.
+    /// The compaction in flight and the conversation that it changes.
     fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
         let none = UnexpectedInput { state: "not begun" };
         let compaction = self.compaction.as_mut().ok_or(none)?;
@@ -206,9 +207,9 @@ impl Session {
         Ok((compaction, conversation))
     }
 
-    /// Has the trigger know how the compaction in flight ended. What it says to that is told with the
-    /// end.
-    fn count_end(&mut self) {
+    /// Reports the end of the compaction in flight to the trigger, and keeps the response for the
+    /// host.
+    fn report_end_to_trigger(&mut self) {
         let now = self.now();
         let Some(compaction) = &self.compaction else { return };
         let reason = compaction.reason().clone();
@@ -219,8 +220,9 @@ impl Session {
         self.notice = self.auto.handle(now, input);
     }
 
-    /// Tells the end of the compaction in flight. It stays in flight until that was heard.
-    async fn tell_end(&mut self, emit: &mut Emit) {
+    /// Emits the end of the compaction in flight. Cleared only after delivery, so that a dropped
+    /// stream does not lose the end.
+    async fn emit_end(&mut self, emit: &mut Emit) {
         if let Some(event) = self.end_event() {
             emit.event(event).await;
         }
@@ -229,9 +231,9 @@ impl Session {
         emit.notice_of(notice).await;
     }
 
-    fn tell_end_later(&mut self) {
+    fn defer_end(&mut self) {
         if let Some(event) = self.end_event() {
-            self.shared.tell_later(event);
+            self.shared.defer(event);
         }
         self.compaction = None;
     }
@@ -240,23 +242,23 @@ impl Session {
         self.compaction.as_ref()?.end().cloned().map(SessionEvent::Compaction)
     }
 
-    /// Drives an attempt and tells what happens meanwhile.
+    /// Drives an attempt and emits its progress.
     async fn ask_models(
         &self,
         attempt: &mut dyn Attempt,
+        id: CompactionId,
         emit: &mut Emit,
     ) -> Result<Driven, DriveError> {
-        let id = self.compaction.as_ref().map(Compaction::id).unwrap_or_default();
         let conversation = AgentModel(self.agent.as_ref());
         let models = Models {
             conversation: Some(&conversation),
             fast: self.settings.fast.as_deref(),
             sleeper: Some(self.settings.sleeper.as_ref()),
         };
-        drive_with(attempt, models, &mut Telling { emit, id }).await
+        drive_with(attempt, models, &mut EmitProgress { emit, id }).await
     }
 
-    /// The brief of a compaction. The target is as the provider counts.
+    /// The brief of a compaction. `target` is in tokens as the provider counts them.
     pub(super) fn brief(
         &self,
         id: CompactionId,
@@ -274,20 +276,20 @@ impl Session {
         }
     }
 
-    /// Strategies count with the thread's own counter.
+    /// Converts provider tokens to those of the thread's counter, which strategies use.
     fn uncalibrated(&self, tokens: Option<u64>) -> Option<u64> {
         tokens.map(|tokens| self.ratio.scale_down(tokens))
     }
 
-    /// The number of the next compaction: after those in the log, those reserved by jobs, and the one
-    /// in flight.
+    /// The next free compaction id: after those in the log, those reserved by jobs, and the one in
+    /// flight.
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.journal.log().next_compaction().max(self.reserved);
         self.compaction.as_ref().map_or(next, |compaction| next.max(compaction.id().next()))
     }
 
-    /// What a strategy sees of the session now, with the facts of everything that was said if the
-    /// brief asks for retention.
+    /// The snapshot for a strategy, with the facts of all logged messages if the brief asks for
+    /// retention.
     pub(super) fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
         self.read_rules();
         let redactor = self.settings.redactor.as_deref();
@@ -308,8 +310,8 @@ impl Session {
         }
     }
 
-    /// The brief that a strategy sees.
-    pub(super) fn seen(&self, brief: &Brief) -> Brief {
+    /// The brief as strategies see it, without what the redactor removes.
+    pub(super) fn redacted_brief(&self, brief: &Brief) -> Brief {
         let redactor = self.settings.redactor.as_deref();
         redactor.map_or_else(|| brief.clone(), |redactor| brief.redacted(redactor))
     }
@@ -323,14 +325,14 @@ impl Session {
     }
 }
 
-/// Tells what happens while models are asked.
-struct Telling<'e> {
+/// Emits the progress of a compaction while models are called.
+struct EmitProgress<'e> {
     emit: &'e mut Emit,
     id: CompactionId,
 }
 
-impl Listener for Telling<'_> {
-    fn hear(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
+impl Listener for EmitProgress<'_> {
+    fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()> {
         let id = self.id;
         let event = match event {
             DriveEvent::Called { progress, .. } => {
@@ -350,7 +352,7 @@ impl Listener for Telling<'_> {
     }
 }
 
-/// What was done is done; that it could not be stored is the session's trouble.
+/// Moves a store error to the session's result: the compaction itself was applied.
 fn stored<T>(done: Result<T, CompactionError>) -> Result<Result<T, CompactionError>, SessionError> {
     match done {
         Err(CompactionError::Store(error)) => Err(error.into()),

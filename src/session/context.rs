@@ -1,4 +1,4 @@
-//! How full the context of a session is, and what the window is.
+//! The context usage and the window of a session.
 
 use super::{error::SessionError, session::Session};
 use crate::{
@@ -9,21 +9,21 @@ use crate::{
 };
 
 impl Session {
-    /// The window of the model: what the [builder](super::SessionBuilder::window) says, or else the
-    /// agent or its model, or else the [table](ContextWindow::for_model) for the model that answered
-    /// last; less where a refusal of the provider stated less. `None` where nobody knows.
+    /// The window of the model: from the [builder](super::SessionBuilder::window), else from the
+    /// agent or its model, else from the [table](ContextWindow::for_model) for the model that
+    /// answered last. A refusal of the provider can lower it. `None` if unknown.
     #[must_use]
     pub fn window(&self) -> Option<ContextWindow> {
         self.auto.window(self.host_window())
     }
 
-    /// The window without what refusals stated.
+    /// The window before any correction from refusals.
     fn host_window(&self) -> Option<ContextWindow> {
         self.settings.window.or(self.agent.context_window()).or(self.table_window)
     }
 
-    /// The tokens that the next request would have: what the provider counted last and an estimate
-    /// of what came since, or an estimate of all.
+    /// The tokens of the next request: the larger of the provider's last count plus an estimate of
+    /// what was appended since, and an estimate of the whole request.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -45,7 +45,7 @@ impl Session {
         self.pressure(0).tokens()
     }
 
-    /// What the thread has cost, and how full its context is.
+    /// The tokens billed so far and the context usage. Takes time in proportion to the log.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -62,16 +62,17 @@ impl Session {
         TokenUsageSummary::new(self.log(), self.context_tokens(), self.window())
     }
 
-    /// Learns from an answer how the provider counts and which model it is.
+    /// Updates the window and the token ratio from an answer.
     pub(super) fn learn(&mut self, turn: &Turn) {
         self.table_window = table_window(&turn.message).or(self.table_window);
         let Some(usage) = turn.usage else { return };
         let estimated = self.agent.thread().size().tokens.saturating_add(self.overhead());
-        // What cannot be of this request teaches nothing.
+        // A count that cannot be of this request is ignored.
         let _ = self.ratio.learn(estimated, usage.input);
     }
 
-    /// How full the context is before a request that goes on with the thread as it is.
+    /// The context usage of a request without a new prompt; `pending` are the estimated tokens of
+    /// what is appended before it.
     pub(super) fn pressure(&self, pending: u64) -> Pressure {
         let thread = self.agent.thread();
         let usage = thread.context_usage();
@@ -92,21 +93,22 @@ impl Session {
         .calibrated(&self.ratio)
     }
 
-    /// How full the context is before this prompt is appended and sent. Everything before it may go.
+    /// The context usage before this prompt is appended and sent. A compaction may then remove
+    /// everything else.
     pub(super) fn pressure_before(&self, prompt: &Message) -> Pressure {
         let pending = self.agent.thread().counter().message(prompt);
         Pressure { newest: 0, ..self.pressure(pending) }
     }
 
-    /// Estimated tokens that no compaction takes out of the thread: what the user typed last. Results
-    /// can be trimmed, and rounds that are answered can be summed up.
+    /// Estimated tokens that no compaction removes: the last message that the user typed. Results
+    /// can be trimmed, and answered rounds can be summarised.
     fn newest(&self) -> u64 {
         let thread = self.agent.thread();
         let typed = thread.messages().iter().rposition(Message::is_typed);
         typed.map_or(0, |message| thread.tokens_of(message))
     }
 
-    /// Why a request cannot go out, part by part.
+    /// The error for a request that cannot fit, with the size of each part.
     pub(super) fn cannot_fit(
         &self,
         (floor, tokens, limit): (u64, u64, u64),
@@ -120,7 +122,7 @@ impl Session {
     }
 }
 
-/// The window of the model that wrote an answer, from the table.
+/// The window of the model that wrote an answer, from the built-in table.
 pub(super) fn table_window(answer: &Message) -> Option<ContextWindow> {
     ContextWindow::for_model(answer.origin.as_ref()?.model.as_ref()?)
 }

@@ -1,4 +1,4 @@
-//! Why a turn broke off.
+//! Errors of a turn.
 
 use crate::{
     drive::CompactionError,
@@ -9,50 +9,51 @@ use crate::{
     turn::TurnError,
 };
 
-/// Why a turn broke off. The session can be used again: what was appended stays, what was not is
-/// not there, and calls that nobody answered are answered before the next message.
+/// Why a turn failed. The session stays usable: messages appended before the failure stay, and the
+/// next turn first answers calls without a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The model did not answer.
+    /// The model call failed.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The request does not fit the window even if everything that can go goes. In tokens, estimated.
+    /// The request exceeds the window: even the smallest possible request does, or
+    /// [`max_reactive`](crate::auto::AutoPolicy::max_reactive) compactions did not help. All sizes
+    /// are estimated tokens.
     #[error(
         "the request has about {tokens} tokens and {limit} fit; the system prompt has {system}, the \
          tools {tools}, and what was typed last {newest}{}{}", after(.tried),
         advice(*.system, *.tools, *.newest)
     )]
     CannotFit {
-        /// The smallest request.
+        /// The smallest possible request.
         floor: u64,
-        /// The request as it is.
+        /// The request at its present size.
         tokens: u64,
-        /// What fits: the window without the output reserve.
+        /// The window minus the output reserve.
         limit: u64,
-        /// The system prompt, standing rules in it included.
+        /// The system prompt, with the standing rules if it holds them.
         system: u64,
         /// The tools.
         tools: u64,
-        /// What was typed last, or is about to be sent.
+        /// The user's newest message, sent or about to be sent.
         newest: u64,
-        /// Why the compaction failed that was tried, if one was.
+        /// Why the attempted compaction failed, if one was attempted.
         tried: Option<Text>,
     },
-    /// A compaction that was asked for came to nothing.
+    /// A requested compaction failed.
     #[error(transparent)]
     Compaction(#[from] CompactionError),
-    /// The store could not be written. What happened is in the log, and is stored with the next
-    /// turn.
+    /// The store could not be written. The log holds the events, and the next turn writes them.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log refused an event: thread and log do not tell of the same messages.
+    /// The log refused an event, as the [`AppendError`] says. Thread and log are as before it.
     #[error(transparent)]
     Log(#[from] AppendError),
-    /// A text cannot be a rule. Nothing has changed.
+    /// The text is not a valid rule. Nothing has changed.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The machine of the turn refused what it was told. This is a defect of the session.
+    /// The turn machine refused an input. This is a defect of the session.
     #[error(transparent)]
     Turn(#[from] TurnError),
 }
@@ -61,7 +62,7 @@ fn after(tried: &Option<Text>) -> String {
     tried.as_ref().map(|tried| format!("; compacting failed: {tried}")).unwrap_or_default()
 }
 
-/// What helps, by the largest part.
+/// Advice for the part with the most tokens.
 fn advice(system: u64, tools: u64, newest: u64) -> &'static str {
     match newest.max(system).max(tools) {
         0 => "",

@@ -1,4 +1,4 @@
-//! What happens while a session works.
+//! The events of a session.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,15 @@ use crate::{
     message::{StopReason, Text, Usage},
 };
 
-/// One thing that happens while a session works, in the order in which it happens.
+/// One event of a session's work. Events come in the order in which they happen.
 ///
-/// In serde it is an object with a `type` and the fields of the event, all in snake case; times are
-/// milliseconds since the Unix epoch. Compactions have the type `compaction` and their own fields
-/// beside it, first of all a `status`. `testdata/events/session.jsonl` has a line of each; a line
-/// that is there stays as it is, but for fields that may be added.
+/// Its JSON is an object with a `type` and the fields of the event in snake case; times are
+/// milliseconds since the Unix epoch. A compaction has the type `compaction`, and the fields of its
+/// [`CompactionEvent`], `status` first, stand beside the type. `testdata/events/session.jsonl` has
+/// a line for each event; existing lines never change, except that fields may be added.
 ///
-/// A reader passes over fields that it does not know. An event with a type, a status or a reason that
-/// it does not know is an error that names it: whoever reads events that a newer version wrote leaves
-/// out what it cannot read, because no event is needed to understand the next.
+/// Unknown fields are ignored. An unknown type, status or reason is an error that names it: skip
+/// such an event from a newer version, because no event is needed to understand the next.
 ///
 /// ```
 /// use threadfold::session::SessionEvent;
@@ -43,61 +42,62 @@ pub enum SessionEvent {
         /// The piece.
         text: Text,
     },
-    /// A tool is called.
+    /// A tool call starts.
     ToolStarted {
-        /// The call.
+        /// The id of the call.
         id: Text,
-        /// The tool.
+        /// The name of the tool.
         name: Text,
     },
-    /// A tool gave its result.
+    /// A tool call has its result.
     ToolFinished {
-        /// The call.
+        /// The id of the call.
         id: Text,
-        /// The tool.
+        /// The name of the tool.
         name: Text,
         /// Whether it failed.
         is_error: bool,
     },
-    /// What was streamed of the answer so far counts for nothing. The window cut it off or the provider
-    /// refused the request in the middle, and the model is asked again; or the whole answer says
-    /// something else than its stream, and follows.
+    /// Discard the text streamed for this answer so far. The window cut the answer off or the
+    /// provider refused the request midway, and the model is asked again; or the whole answer
+    /// differs from its stream, and its text follows.
     AnswerDiscarded,
-    /// A compaction began, went on or ended.
+    /// A compaction started, progressed or ended.
     Compaction(CompactionEvent),
-    /// A compaction that was asked for found nothing to do, so there is none.
+    /// A requested compaction found nothing to compact, so none started.
     NothingCompacted {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: Text,
     },
-    /// A line for the person who watches. It is in the log, and never sent to a model.
+    /// A line for the user. It is never sent to a model.
     Notice {
         /// The line.
         text: Text,
     },
-    /// A message that was queued while the turn went on begins a turn of its own.
+    /// A queued message starts a turn of its own.
     QueuedMessage {
-        /// What it says.
+        /// Its text.
         text: Text,
     },
-    /// A turn is over.
+    /// A turn ended.
     TurnEnded {
         /// Why the model stopped.
         stop_reason: StopReason,
-        /// How many answers the turn had.
+        /// Model answers in this turn.
         rounds: u32,
-        /// Whether it was ended because it had [as many as it may](super::SessionBuilder::max_rounds)
-        /// and the model would have gone on. Its last calls have a refusal for a result.
+        /// Whether the turn was stopped although the model would have continued: at [the maximum of
+        /// rounds](super::SessionBuilder::max_rounds), or after the same calls gave the same errors
+        /// three times in a row. Calls that were not executed have an error result.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         capped: bool,
-        /// What they cost together.
+        /// Tokens of these answers together.
         usage: Usage,
     },
-    /// The host aborted. Nothing follows.
+    /// The host aborted the turn. This is the last event.
     Aborted,
 }
 
-/// The line that says why automatic compaction rests.
+/// The text of a notice of the trigger.
 pub(super) fn notice_line(notice: &Notice) -> String {
     match notice {
         Notice::Suspended { tokens, threshold } => format!(

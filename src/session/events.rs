@@ -1,4 +1,4 @@
-//! A turn in flight: a stream of events, or awaited whole.
+//! A turn in flight: a stream of events that can also be awaited as a whole.
 
 use std::{
     fmt,
@@ -21,10 +21,11 @@ use crate::{
     message::{StopReason, Text, Usage},
 };
 
-/// What a turn does, as it happens. Dropping it cancels the turn, at whatever point; the session
+/// The events of a turn, as they happen. Dropping it at any point cancels the turn, and the session
 /// can be used again at once.
 ///
-/// It is a [`Stream`], has a [`next`](Self::next) of its own, and can be awaited for the [`Reply`].
+/// It implements [`Stream`], has its own [`next`](Self::next), and can be awaited for the
+/// [`Reply`].
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -47,28 +48,27 @@ pub struct Events<'a> {
     is_command: bool,
 }
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The text of the last answer; for a command, the line that says how it went.
+    /// The text of the last answer; for a command, its result line.
     pub text: String,
-    /// Why the model stopped; `None` where none was asked.
+    /// Why the model stopped; `None` if the agent was not asked.
     pub stop_reason: Option<StopReason>,
-    /// Whether a turn was ended because it had
-    /// [as many rounds as it may](super::SessionBuilder::max_rounds).
+    /// Whether a turn was stopped although the model would have continued: see
+    /// [`TurnEnded`](super::SessionEvent::TurnEnded).
     pub capped: bool,
-    /// What all answers cost together. What compactions cost is in their events, and in
-    /// [`token_usage`](super::Session::token_usage) with the rest.
+    /// Tokens of all answers. The tokens of compactions are in their events, and both are in
+    /// [`token_usage`](super::Session::token_usage).
     pub usage: Usage,
-    /// The last event of each compaction meanwhile, whatever asked for it: what it did, or why it
-    /// failed.
+    /// The end event of each compaction during the turn, whatever requested it.
     pub compactions: Vec<CompactionEvent>,
-    /// Why a compaction that was asked for found nothing to do, if one did.
+    /// Why a requested compaction found nothing to compact, if one did.
     pub nothing_compacted: Option<Text>,
 }
 
-/// The end of a turn, waited for.
+/// The future of a turn's [`Reply`].
 #[derive(Debug)]
 #[must_use = "nothing happens before it is awaited"]
 pub struct ReplyFuture<'a> {
@@ -79,42 +79,42 @@ pub struct ReplyFuture<'a> {
     notice: Option<Text>,
 }
 
-/// What the work of a turn tells its events with. One event is taken before the next is made, so
-/// whoever drops the stream behind an event knows that nothing came after it.
+/// Emits the events of a turn. The turn waits until each event is taken, so that nothing has
+/// happened after an event when a host drops the stream there.
 pub(super) struct Emit(Arc<Shared>);
 
 impl Emit {
-    /// Hands an event over, and waits until it was taken. Where nobody listens any more the work is
-    /// about to be dropped.
+    /// Emits an event and waits until it is taken. If the stream was dropped, the turn is about to
+    /// be dropped too.
     pub(super) fn event(&mut self, event: SessionEvent) -> impl Future<Output = ()> {
-        self.0.place.put(Ok(event));
+        self.0.slot.put(Ok(event));
         self.taken()
     }
 
-    /// Hands over what the trigger wants a person to know.
+    /// Emits the notice of the trigger, if its output is one.
     pub(super) async fn notice_of(&mut self, output: Option<Output>) {
         if let Some(Output::Notify(notice)) = output {
             self.event(SessionEvent::Notice { text: notice_line(&notice).into() }).await;
         }
     }
 
-    /// Hands over the error that the work ended with, if it did.
+    /// Emits the error that the turn ended with, if any.
     pub(super) fn ended(&mut self, ended: Result<(), SessionError>) -> impl Future<Output = ()> {
         if let Err(error) = ended {
-            self.0.place.put(Err(error));
+            self.0.slot.put(Err(error));
         }
         self.taken()
     }
 
-    /// Waits until what was handed over is taken. It is there before anything is awaited: a future
-    /// that holds it would have room for an event at each place where the work tells one.
+    /// Waits until the slot is empty. Takes no event: a future that owns one reserves space for it
+    /// at every await.
     fn taken(&self) -> impl Future<Output = ()> {
-        future::poll_fn(|_| if self.0.place.is_full() { Poll::Pending } else { Poll::Ready(()) })
+        future::poll_fn(|_| if self.0.slot.is_full() { Poll::Pending } else { Poll::Ready(()) })
     }
 }
 
 impl<'a> Events<'a> {
-    /// Returns the events of work that is done as they are asked for.
+    /// Returns the events of this work, which advances only when the stream is polled.
     pub(super) fn of<F, W>(shared: Arc<Shared>, is_command: bool, work: F) -> Self
     where
         F: FnOnce(Emit) -> W,
@@ -123,7 +123,7 @@ impl<'a> Events<'a> {
         Self { work: Some(work(Emit(Arc::clone(&shared))).boxed()), shared, is_command }
     }
 
-    /// Returns the next event; `None` behind the last one.
+    /// Returns the next event, or `None` after the last one.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -161,9 +161,9 @@ impl Stream for Events<'_> {
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
         if self.work.is_some()
-            && let Some(event) = self.shared.take_later()
+            && let Some(event) = self.shared.next_deferred()
         {
-            self.shared.take_note(&event);
+            self.shared.record(&event);
             return Poll::Ready(Some(Ok(event)));
         }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
@@ -172,9 +172,9 @@ impl Stream for Events<'_> {
             self.work = None;
             self.shared.end();
         }
-        let event = self.shared.place.take();
+        let event = self.shared.slot.take();
         if let Some(Ok(taken)) = &event {
-            self.shared.take_note(taken);
+            self.shared.record(taken);
         }
         if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
     }
@@ -182,7 +182,7 @@ impl Stream for Events<'_> {
 
 impl Drop for Events<'_> {
     fn drop(&mut self) {
-        self.shared.place.clear();
+        self.shared.slot.clear();
         self.shared.end();
     }
 }
@@ -191,7 +191,7 @@ impl<'a> IntoFuture for Events<'a> {
     type Output = Result<Reply, SessionError>;
     type IntoFuture = ReplyFuture<'a>;
 
-    /// Waits for the end of the turn.
+    /// Returns the future of the turn's reply.
     fn into_future(self) -> ReplyFuture<'a> {
         let reply = Reply::default();
         ReplyFuture { events: self, reply, is_over: false, notice: None }
@@ -223,7 +223,7 @@ impl ReplyFuture<'_> {
                 reply.text.push_str(&text);
             }
             SessionEvent::Notice { text } => self.notice = Some(text),
-            // After calls, a new message or an answer that the window cut off comes another answer.
+            // Another answer follows tool calls, a queued message and a discarded answer.
             SessionEvent::ToolStarted { .. }
             | SessionEvent::QueuedMessage { .. }
             | SessionEvent::AnswerDiscarded => reply.text.clear(),
@@ -242,7 +242,7 @@ impl ReplyFuture<'_> {
         }
     }
 
-    /// What came of the turn that is over.
+    /// The reply of the finished turn.
     fn reply(&mut self) -> Reply {
         let reply = std::mem::take(&mut self.reply);
         match self.notice.take().filter(|_| self.events.is_command) {

@@ -1,4 +1,4 @@
-//! Going two ways from one point of a conversation.
+//! Forking a conversation.
 
 use super::{builder::SessionBuilder, session::Session};
 use crate::{
@@ -11,24 +11,24 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ForkPoint {
-    /// Behind its last message.
+    /// After its last message.
     End,
-    /// Before the message of this index, so that as many stay.
+    /// Before the message with this index: this many messages are kept.
     Message(usize),
-    /// Behind the message that ends with this checkpoint.
+    /// After the message that holds this checkpoint.
     Checkpoint(CheckpointId),
 }
 
-/// Why a conversation cannot fork there.
+/// Why a conversation cannot fork at a point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkError {
     /// The thread has fewer messages.
     #[error("the thread has {found} messages, so it cannot fork before message {message}")]
     NoMessage {
-        /// The message before which it was to fork.
+        /// The requested index.
         message: usize,
-        /// How many there are.
+        /// Messages in the thread.
         found: usize,
     },
     /// The thread has no such checkpoint, or has it more than once.
@@ -55,12 +55,12 @@ impl From<CheckpointId> for ForkPoint {
 }
 
 impl Session {
-    /// Returns what builds a session that goes its own way from a point of this one, as a thread of
-    /// its own. It has the history of this one, compactions included, and all of its settings;
-    /// calls that are open at that point are answered as cancelled before the first message.
+    /// Returns the builder of a session that continues from a point of this one as a separate
+    /// thread. It inherits the history, compactions included, and all settings. Calls that are open
+    /// at that point are answered as cancelled before its first message.
     ///
-    /// Nothing is stored of it until it is given a [store](SessionBuilder::store). The archive is
-    /// shared, but holds what this thread archived under this thread's name.
+    /// Nothing of it is stored until it has a [store](SessionBuilder::store). The archive is
+    /// shared, but entries written by this thread stay under this thread's id.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -79,7 +79,10 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`ForkError`] for a point that the thread does not have.
+    /// - [`ForkError::NoMessage`] if the thread has fewer messages.
+    /// - [`ForkError::NoCheckpoint`] if the checkpoint is not in the thread, or there more than
+    ///   once.
+    /// - [`ForkError::Log`] if the log cannot be cut there.
     pub fn fork(
         &self,
         thread: ThreadId,

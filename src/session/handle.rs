@@ -1,4 +1,4 @@
-//! Talking to a session while a turn borrows it.
+//! Controlling a session while a turn borrows it.
 
 use std::{
     collections::VecDeque,
@@ -11,10 +11,11 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-use super::{event::SessionEvent, place::Place};
+use super::{event::SessionEvent, slot::EventSlot};
 use crate::message::{CompactionId, Text};
 
-/// Talks to a session while one of its turns goes on, from wherever. Clones talk to the same one.
+/// Controls a session while one of its turns borrows it, from any thread. Clones control the same
+/// session.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -38,38 +39,38 @@ pub struct SessionHandle {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What a session does at the moment.
+/// The present activity of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionStatus {
-    /// No turn goes on.
+    /// No turn is running.
     Idle,
-    /// A turn goes on: the model is asked, or tools are at work.
+    /// A turn is running: the model is asked, or tools run.
     Working,
-    /// The thread is compacted, within a turn or for itself.
+    /// A compaction is running, in a turn or on its own.
     Compacting {
-        /// The number of the compaction.
+        /// The id of the compaction.
         id: CompactionId,
     },
 }
 
-/// What a session and its handles share.
+/// State shared by a session, its handles and its streams.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     queue: Mutex<Queue>,
-    /// Events that came while no stream was there, for the next one.
-    later: Mutex<VecDeque<SessionEvent>>,
-    /// Whether a turn goes on.
+    /// Events that happened while no stream was open, for the next one.
+    deferred: Mutex<VecDeque<SessionEvent>>,
+    /// Whether a turn is running.
     busy: AtomicBool,
     abort: AtomicBool,
     waker: AtomicWaker,
-    /// What the turn tells next.
-    pub(super) place: Place,
-    /// The compaction that was told of last, and whether its end was told.
-    told: Mutex<Option<(CompactionId, bool)>>,
+    /// The next event of the turn.
+    pub(super) slot: EventSlot,
+    /// The compaction of the last delivered compaction event, and whether that event was its end.
+    last_compaction: Mutex<Option<(CompactionId, bool)>>,
 }
 
-/// The texts that wait, numbered in the order in which they came.
+/// Queued texts, numbered in the order of arrival.
 #[derive(Debug, Default)]
 struct Queue {
     texts: VecDeque<(u64, Text)>,
@@ -77,9 +78,9 @@ struct Queue {
 }
 
 impl SessionHandle {
-    /// Queues a message or a [command](super::Command). It begins a turn of its own when the one under
-    /// way is over, in order with the others; queued while the session is idle, it goes first in the
-    /// next one.
+    /// Queues a message or a [command](super::Command). Queued texts run in order, each as a turn
+    /// of its own: after the current turn, or, if the session is idle, before the next message that
+    /// is sent.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
@@ -99,7 +100,7 @@ impl SessionHandle {
         queue.texts.push_back((number, text.into()));
     }
 
-    /// What the session does at the moment, as its events have told.
+    /// The present activity of the session, according to the events delivered so far.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -112,20 +113,20 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn status(&self) -> SessionStatus {
-        match self.shared.told() {
+        match self.shared.last_compaction() {
             _ if !self.shared.busy.load(Ordering::Acquire) => SessionStatus::Idle,
             Some((id, false)) => SessionStatus::Compacting { id },
             Some((_, true)) | None => SessionStatus::Working,
         }
     }
 
-    /// How many messages wait.
+    /// The number of queued messages.
     #[must_use]
     pub fn queued(&self) -> usize {
         locked(&self.shared.queue).texts.len()
     }
 
-    /// Takes all messages back that wait, such as to put them into the input again.
+    /// Removes and returns all queued messages, for example to put them back into an input field.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -141,8 +142,8 @@ impl SessionHandle {
         locked(&self.shared.queue).texts.drain(..).map(|(_, text)| text).collect()
     }
 
-    /// Ends the turn that goes on, if one does: its stream yields
-    /// [`Aborted`](super::SessionEvent::Aborted) and nothing more.
+    /// Aborts the running turn, if any: its stream yields [`Aborted`](super::SessionEvent::Aborted)
+    /// and then ends.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -167,11 +168,11 @@ impl SessionHandle {
 }
 
 impl Shared {
-    /// A turn begins: what was meant for the one before is over. Returns the number of the first text
-    /// that will be queued from now on.
+    /// Starts a turn, dropping an abort or event meant for the previous one. Returns the number
+    /// that the next queued text will have.
     pub(super) fn begin(&self) -> u64 {
         self.abort.store(false, Ordering::Release);
-        self.place.clear();
+        self.slot.clear();
         self.busy.store(true, Ordering::Release);
         locked(&self.queue).next
     }
@@ -180,7 +181,7 @@ impl Shared {
         self.busy.store(false, Ordering::Release);
     }
 
-    /// Takes the next text that was queued before this number.
+    /// Takes the next queued text with a smaller number.
     pub(super) fn next_queued(&self, before: u64) -> Option<Text> {
         let mut queue = locked(&self.queue);
         let is_due = queue.texts.front().is_some_and(|(number, _)| *number < before);
@@ -188,33 +189,32 @@ impl Shared {
     }
 
     /// Keeps an event for the next stream.
-    pub(super) fn tell_later(&self, event: SessionEvent) {
-        locked(&self.later).push_back(event);
+    pub(super) fn defer(&self, event: SessionEvent) {
+        locked(&self.deferred).push_back(event);
     }
 
-    /// Takes the next event that was kept for this stream.
-    pub(super) fn take_later(&self) -> Option<SessionEvent> {
-        locked(&self.later).pop_front()
+    /// Takes the next event kept for this stream.
+    pub(super) fn next_deferred(&self) -> Option<SessionEvent> {
+        locked(&self.deferred).pop_front()
     }
 
-    /// Whether somebody aborted. Registers to be woken if somebody does.
+    /// Takes a pending abort, and registers the task to be woken by a later one.
     pub(super) fn take_abort(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
-        // Hardly ever, and to look is cheaper than to swap.
+        // Aborts are rare, and a load is cheaper than a swap.
         self.abort.load(Ordering::Acquire) && self.abort.swap(false, Ordering::AcqRel)
     }
 
-    /// Notes an event that somebody took.
-    pub(super) fn take_note(&self, event: &SessionEvent) {
+    /// Records a delivered event.
+    pub(super) fn record(&self, event: &SessionEvent) {
         if let SessionEvent::Compaction(event) = event {
-            let told = Some((event.id(), event.is_end()));
-            *locked(&self.told) = told;
+            *locked(&self.last_compaction) = Some((event.id(), event.is_end()));
         }
     }
 
-    /// The compaction that was told of last, and whether its end was told.
-    pub(super) fn told(&self) -> Option<(CompactionId, bool)> {
-        *locked(&self.told)
+    /// The compaction of the last delivered compaction event, and whether that event was its end.
+    pub(super) fn last_compaction(&self) -> Option<(CompactionId, bool)> {
+        *locked(&self.last_compaction)
     }
 }
 

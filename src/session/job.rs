@@ -1,8 +1,8 @@
-//! Compactions that are prepared beside the conversation: in the background, or to be looked at.
+//! Compactions that are prepared without changing the thread: in the background, or as a preview.
 //!
-//! A job holds everything that it needs and borrows nothing, so a host runs it wherever it runs
-//! other work. What comes of it is adopted if the messages that it was made for still stand; what
-//! came behind them meanwhile stays.
+//! A job owns its inputs and borrows nothing, so a host can run it on any task. Its result can be
+//! adopted while the messages it was prepared for are still in the thread; messages appended since
+//! are kept.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::{
     strategy::{Brief, CompactionStrategy, Net, Rejection, Snapshot},
 };
 
-/// A compaction to be prepared, of the thread as it was when this was made.
+/// A compaction to be prepared, with a copy of the thread from when the job was made.
 #[derive(Debug)]
 #[must_use]
 pub struct CompactionJob {
     thread: ThreadId,
-    /// Its model is asked, if the strategy asks the conversation's own.
+    /// Asked if the strategy calls the conversation's own model.
     agent: Box<dyn Agent>,
     fast: Option<Arc<dyn Model>>,
     sleeper: Arc<dyn Sleeper>,
@@ -30,11 +30,11 @@ pub struct CompactionJob {
     messages: Messages,
     snapshot: Snapshot,
     brief: Brief,
-    /// The brief that the strategy sees.
-    seen: Brief,
+    /// The brief as the strategy sees it.
+    redacted_brief: Brief,
 }
 
-/// A compaction that was prepared, or why it came to nothing. Nothing has changed yet.
+/// A prepared compaction, or the error that ended its preparation. The thread has not changed.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -63,8 +63,8 @@ pub struct PreparedCompaction {
 }
 
 impl CompactionJob {
-    /// Asks the models and returns what came of it. The future may be dropped; nothing has happened
-    /// then but the calls.
+    /// Runs the strategy and returns the prepared compaction. The future may be dropped at any
+    /// point; then only the calls of the models are spent.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -83,7 +83,7 @@ impl CompactionJob {
         self.run_observed(&mut |_| {}).await
     }
 
-    /// As [`run`](Self::run), and tells what happens meanwhile.
+    /// Same as [`run`](Self::run), and reports progress to `observe`.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -118,7 +118,7 @@ impl CompactionJob {
             sleeper: Some(self.sleeper.as_ref()),
         };
         let strategy = Net::new(Arc::clone(&self.strategy), None);
-        let mut attempt = strategy.begin(&self.snapshot, &self.seen);
+        let mut attempt = strategy.begin(&self.snapshot, &self.redacted_brief);
         let span = match nothing_to_do(attempt.as_ref()) {
             Some(_) => CompactionSpan::none(),
             None => {
@@ -138,32 +138,30 @@ impl CompactionJob {
 }
 
 impl PreparedCompaction {
-    /// What it would do, in numbers, and what it cost; or why there is nothing to adopt.
+    /// Returns the sizes before and after, and the retention.
     ///
     /// # Errors
     ///
-    /// The [`DriveError`] with which it ended.
+    /// The [`DriveError`] that ended the preparation.
     pub fn report(&self) -> Result<&CompactReport, &DriveError> {
         self.outcome.as_ref().map(|(_, report)| report)
     }
 
-    /// What the strategy proposes, with what it cost; or why there is nothing to adopt.
+    /// Returns the proposal and its cost.
     ///
     /// # Errors
     ///
-    /// The [`DriveError`] with which it ended.
+    /// The [`DriveError`] that ended the preparation.
     pub fn outcome(&self) -> Result<&Driven, &DriveError> {
         self.outcome.as_ref().map(|(driven, _)| driven)
     }
 }
 
 impl Session {
-    /// Returns a compaction of the thread as it is now, by the strategy of the session, to be run
-    /// while the conversation goes on: on a task of its own, or joined with other futures. What
-    /// comes of it is [adopted](Self::adopt).
+    /// Returns a job that compacts the thread as it is now, with the session's strategy. Run it on
+    /// a task of its own while the conversation continues, and [adopt](Self::adopt) the result.
     ///
-    /// The copy of the agent that it holds is asked where the strategy asks the conversation's own
-    /// model.
+    /// If the strategy calls the conversation's own model, the job asks its copy of the agent.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -188,9 +186,9 @@ impl Session {
         self.job(Arc::clone(&self.settings.strategy), CompactionReason::Background)
     }
 
-    /// Prepares a compaction by another strategy, to be looked at. Nothing has changed then; what
-    /// comes of it can be [adopted](Self::adopt), or dropped. Its report says what would be left, and
-    /// what of the facts in the thread would stand and be missing.
+    /// Returns what another strategy would do, without changing the thread. The report has the
+    /// sizes and the facts that would be kept and lost. The result can be [adopted](Self::adopt) or
+    /// dropped.
     ///
     /// The future may be dropped at any point.
     ///
@@ -217,13 +215,13 @@ impl Session {
         self.job(strategy, CompactionReason::Manual { focus: None }).run().await
     }
 
-    /// Carries a prepared compaction out, if the messages that it was made for still stand. Messages
-    /// that came since stay, with their reasoning marked. Thread, log, archive and store change as in
-    /// any other compaction, and it can be undone as any other. Its start and its end are the first
+    /// Applies a prepared compaction, if the messages it was prepared for are still in the thread.
+    /// Messages appended since stay, and their reasoning is marked. Thread, log, archive and store
+    /// change as in any other compaction, and it can be undone. Its start and end are the first
     /// events of the next stream.
     ///
     /// The future may be dropped at any point: before the commit nothing has changed, and after it
-    /// the next turn stores what is missing.
+    /// the next turn writes the store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -247,10 +245,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, the thread was rewritten meanwhile
-    /// ([`StalePlan::Rewritten`] says from which message on), or its number was taken by another
-    /// ([`Rejection::NumberTaken`]), as by a session that was taken up since or by that of a fork. The
-    /// log notes what it cost then.
+    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`StalePlan::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome } = prepared;
         if let Err(error) = &outcome
@@ -262,7 +257,7 @@ impl Session {
         let mut brief = Brief { now: self.now(), target: None, ..brief };
         let mut outcome = outcome.and_then(|(driven, _)| self.fitted(driven, &messages, &brief));
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
-            // Summaries and archive entries hold the number, so it can have no other. The failure is
+            // Summaries and archive entries hold the id, so it cannot be changed. The failure is
             // recorded under a new one.
             outcome =
                 outcome.and_then(|driven| Err(refused(&driven, Rejection::NumberTaken { id })));
@@ -278,7 +273,7 @@ impl Session {
     ) -> CompactionJob {
         let id = self.next_compaction();
         self.reserved = id.next();
-        let target = self.wanted();
+        let target = self.requested_target();
         let brief = self.brief(id, reason, target, None);
         CompactionJob {
             thread: self.thread_id().clone(),
@@ -288,19 +283,19 @@ impl Session {
             strategy,
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
-            seen: self.seen(&brief),
+            redacted_brief: self.redacted_brief(&brief),
             brief,
         }
     }
 
-    /// The tokens to which a compaction brings the thread that is asked for, not needed.
-    pub(super) fn wanted(&mut self) -> Option<u64> {
+    /// The target, in tokens, of a compaction that is requested and not needed.
+    pub(super) fn requested_target(&mut self) -> Option<u64> {
         let (now, pressure) = (self.now(), self.pressure(0));
         let asked = self.auto.handle(now, Input::Requested { focus: None, pressure });
         if let Some(Output::Compact { target, .. }) = asked { target } else { None }
     }
 
-    /// What was prepared for these messages, for the thread as it is now.
+    /// Adapts a proposal for these messages to the thread as it is now.
     fn fitted(
         &mut self,
         mut driven: Driven,
@@ -317,13 +312,13 @@ impl Session {
     }
 }
 
-/// Why what was prepared is not carried out, with what it cost.
+/// The error of a prepared compaction that is not applied, with its cost.
 fn refused(driven: &Driven, why: Rejection) -> DriveError {
     let error = DriveError::new(why.into());
     DriveError { usage: driven.usage, calls: driven.calls, ..error }
 }
 
-/// What was proposed, with what it would do in numbers.
+/// Adds the report of what the proposal would do.
 fn reported(snapshot: &Snapshot, driven: Driven) -> Result<(Driven, CompactReport), DriveError> {
     let plan = &driven.proposal.plan;
     let after = plan.after(snapshot.messages()).map_err(|stale| refused(&driven, stale.into()))?;

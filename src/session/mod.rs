@@ -1,10 +1,6 @@
-//! What an app embeds: an agent thread that never overflows.
+//! The session: an agent thread that stays inside its model's context window.
 //!
-//! [`Session::send`] takes what the user says and gives a stream of what happens: pieces of the
-//! answer, tools at work, compactions. The loop of model and tools is a
-//! [`TurnMachine`](crate::turn::TurnMachine), when to compact is an
-//! [`AutoCompactor`](crate::auto::AutoCompactor), how is a
-//! [strategy](crate::strategy); the session only awaits.
+//! [`Session::send`] takes a user message and returns a stream of events: pieces of the answer, tool calls, compactions. [`TurnMachine`](crate::turn::TurnMachine) decides the next step of the loop of model and tools, [`AutoCompactor`](crate::auto::AutoCompactor) decides when to compact, and a [strategy](crate::strategy) decides how. The session only awaits.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -18,47 +14,45 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - Thread and log change together, at the borders of messages, and never across an await. The
-//!   store is written before the next step is taken.
-//! - A stream that is dropped, at whatever point, cancels the turn. The next `send` works: calls
-//!   that are open are answered first, and a compaction that was under way is told to be cancelled.
-//! - Every call gets exactly one result, in the order of the calls. A tool that fails, does not
-//!   exist or was given no JSON is told as an error result.
-//! - Every compaction has one start and one end among the events, on every path.
-//! - What a model or a person says comes into the thread as every provider takes it back: blank text,
-//!   results that nobody asked for and ids that come twice in one answer are mended, and an answer
-//!   of nothing leaves nothing.
-//! - No request goes out that the window cannot hold by the session's own estimate.
+//! - Thread and log change together, at message boundaries, and never across an await. The store is
+//!   written before the next step.
+//! - Dropping a stream at any point cancels the turn. The next `send` works: it first answers open
+//!   calls and reports the end of a compaction that was in flight.
+//! - Every call gets exactly one result, in the order of the calls. A tool that fails or does not
+//!   exist, and input that is not JSON, give an error result.
+//! - Every compaction has one start event and one end event, on every path.
+//! - Messages are repaired before they are appended, so that every provider accepts them later:
+//!   blank text and results without a call are removed, duplicate ids in one answer are renamed,
+//!   and an empty answer is not appended.
+//! - No request exceeds the window by the session's own estimate. The exceptions are windows that
+//!   are unknown or learnt from refusals only: see [`AutoCompactor`](crate::auto::AutoCompactor).
 //!
-//! # Which commands there are
+//! # Commands and tools
 //!
-//! `/compact`, with what the summary should attend to behind it, compacts and asks the model
-//! nothing; `@compact`, with a prompt behind it, compacts and goes on with the prompt.
+//! `/compact FOCUS` compacts and does not ask the agent; the focus is optional and names what the
+//! summary should attend to. `@compact PROMPT` compacts and then sends the prompt.
 //!
-//! The model may have tools to the same end. [`COMPACT_CONTEXT`] leaves the how to the strategy; with
-//! [`COMPACT`] the model names ranges between the checkpoints that end every user message, and
-//! writes their summaries itself. With [`recall`](mod@crate::recall) it reads what was compacted away.
+//! The model can compact through tools. With [`COMPACT_CONTEXT`] the strategy chooses what to
+//! replace. With [`COMPACT`] the model names ranges between the checkpoints at the end of user
+//! messages, and writes the summaries itself. With [`recall`](mod@crate::recall) it reads what was
+//! compacted away.
 //!
-//! # What goes on beside it
+//! # Background work, previews and forks
 //!
-//! [`Session::prepare_compaction`] gives a job that a host runs on a task of its own while the
-//! conversation goes on; [`Session::preview`] shows what a strategy would do. What comes of either is
-//! [adopted](Session::adopt) or dropped. [`Session::fork`] goes another way from any point, and
-//! [`Session::undo_compaction`] takes the latest compaction back.
+//! [`Session::prepare_compaction`] returns a job that a host can run on its own task while the conversation continues; [`Session::preview`] shows what a strategy would do. Either result can be [adopted](Session::adopt) or dropped. [`Session::fork`] continues from an earlier point as a separate thread, and [`Session::undo_compaction`] reverts the latest compaction.
 //!
-//! # How a compaction is told
+//! # Where compactions are reported
 //!
-//! | to | with |
+//! | audience | type |
 //! |---|---|
-//! | the host | [`SessionEvent::Compaction`], among the events of the turn |
-//! | a person at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
+//! | the host | [`SessionEvent::Compaction`], in the events of the turn |
+//! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
 //! | a web page | [`api::ApiEvent`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
-//! | whoever traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
+//! | traces | a span, with the feature `tracing`: [`drive::telemetry`](crate::drive::telemetry) |
 
-mod ask;
 mod build;
 mod builder;
 mod calls;
@@ -72,15 +66,16 @@ mod events;
 mod fork;
 mod handle;
 mod job;
-mod known_rules;
-mod lawful;
-mod place;
 mod recall_tool;
+mod repair;
 mod rules;
+mod rules_cache;
+mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod settings;
-mod tools;
+mod slot;
+mod tool_output;
 mod undo;
 mod work;
 

@@ -1,4 +1,4 @@
-//! The tool by which the model reads what was compacted away.
+//! The tool with which the model reads what was compacted away.
 
 use super::session::Session;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Session {
-    /// Answers a call from the log as it is now. What is wrong with it is told as an error.
+    /// Answers a call from the log. An invalid call gets an error result.
     pub(super) fn recall(&self, call: &ToolUse) -> ToolOutput {
         let input = call.input.json().and_then(|input| input.to_value());
         let input = match input {
@@ -26,7 +26,7 @@ impl Session {
         }
     }
 
-    /// An eighth of the window, at four bytes a token.
+    /// An eighth of the window, at four bytes a token, which is half of its tokens in bytes.
     fn recall_bytes(&self) -> usize {
         let tokens = self.window().map_or(u64::MAX, |window| window.tokens());
         usize::try_from(tokens / 2).map_or(MAX_BYTES, |bytes| bytes.min(MAX_BYTES))

@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Session {
-    /// The standing rules, of user and host, as they are now and without what the redactor takes
-    /// out: also those that no longer hold.
+    /// Returns the standing rules of user and host, revoked ones included, without what the
+    /// redactor removes.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -27,11 +27,10 @@ impl Session {
         self.rules.ledger(self.journal.log(), self.settings.redactor.as_deref())
     }
 
-    /// Gives a rule that holds from now on, and returns its name. It is in the log at once, and
-    /// stored with the next turn.
+    /// Adds a standing rule and returns its id. It is logged at once and stored with the next turn.
     ///
-    /// The model sees it behind the next summary, or in the system prompt where
-    /// [that is asked for](super::SessionBuilder::rules_in_system_prompt).
+    /// The model sees it after the next summary, or in the system prompt with
+    /// [`rules_in_system_prompt`](super::SessionBuilder::rules_in_system_prompt).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -48,7 +47,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Rule`] for a text that is blank, too long, or one rule too many.
+    /// [`SessionError::Rule`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
         let told = match &self.settings.redactor {
@@ -61,8 +60,8 @@ impl Session {
         Ok(self.rules().find(&told).map_or(id, |rule| rule.id))
     }
 
-    /// Takes a rule back, of user or host, and returns whether it was there and held. It is in the
-    /// log at once, and stored with the next turn.
+    /// Revokes a rule of user or host, and returns whether it was active. The change is logged at
+    /// once and stored with the next turn.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -80,7 +79,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Log`], which a change of rules never comes to.
+    /// [`SessionError::Log`], which does not occur for a change of rules.
     pub fn revoke_rule(&mut self, id: RuleId) -> Result<bool, SessionError> {
         if !self.rules().active().any(|rule| rule.id == id) {
             return Ok(false);
@@ -90,25 +89,25 @@ impl Session {
     }
 
     fn change_rule(&mut self, change: RuleChange) -> Result<(), SessionError> {
-        self.rules.change();
+        self.rules.invalidate();
         let now = self.now();
         self.journal.append(now, Event::RuleChanged(change))?;
         self.read_rules();
         Ok(())
     }
 
-    /// Reads what happened since to the rules.
+    /// Updates the rules from the log.
     pub(super) fn read_rules(&mut self) {
         self.rules.read(self.journal.log(), self.settings.redactor.as_deref());
     }
 
-    /// The system prompt, with the rules where they are asked for in it.
+    /// The system prompt, with the rules if the host put them there.
     pub(super) fn system_prompt(&self) -> Messages {
         let Some(rules) = self.rules_to_send() else { return self.settings.system.clone() };
         self.settings.system.iter().cloned().chain([rules]).collect()
     }
 
-    /// Estimated tokens of system prompt and tools.
+    /// Estimated tokens of system prompt, rules and tools.
     pub(super) fn overhead(&self) -> u64 {
         let counter = self.agent.thread().counter();
         let rules = self.rules_to_send().map_or(0, |rules| counter.message(&rules));

@@ -1,10 +1,10 @@
-//! The session: what it holds, and what can be asked of it.
+//! The session: its state and its getters.
 
 use std::sync::Arc;
 
 use super::{
     handle::{SessionHandle, Shared},
-    known_rules::SessionRules,
+    rules_cache::RulesCache,
     settings::Settings,
 };
 use crate::{
@@ -20,7 +20,8 @@ use crate::{
     tokens::Calibrated,
 };
 
-/// An agent thread that never overflows. See the [module](super) for what holds.
+/// An agent thread that stays inside its model's context window. See the [module](super) for the
+/// guarantees.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -40,62 +41,62 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct Session {
-    /// The live thread and the model behind it.
+    /// The live thread and its model.
     pub(super) agent: Box<dyn Agent>,
     /// The log and its store.
     pub(super) journal: Journal,
     pub(super) settings: Settings,
-    /// The tools of the host, then those of the session.
+    /// The host's tools, then the session's own.
     pub(super) specs: SharedVec<ToolSpec>,
-    /// Says when to compact.
+    /// Decides when to compact.
     pub(super) auto: AutoCompactor,
-    /// The compaction in flight, until its end was heard.
+    /// The compaction in flight. It stays here until its end event was delivered.
     pub(super) compaction: Option<Compaction>,
-    /// What the trigger said to the end of that compaction, to be told after it.
+    /// The trigger's response to the end of that compaction, emitted after the end event.
     pub(super) notice: Option<Output>,
     /// Lowest compaction id that no job has reserved.
     pub(super) reserved: CompactionId,
-    /// Whether a turn began and has no end yet.
+    /// Whether a turn started and has not ended.
     pub(super) in_turn: bool,
-    /// Tokens that the model wrote since it was reminded.
+    /// Output tokens since the last reminder.
     pub(super) unreminded: u64,
-    /// The facts of everything that was said, computed when a compaction needs them.
+    /// The facts of all logged messages, computed when a compaction needs them.
     pub(super) facts: LoggedFacts,
-    /// The standing rules, computed when somebody asks.
-    pub(super) rules: SessionRules,
+    /// The standing rules, computed on first use.
+    pub(super) rules: RulesCache,
     pub(super) ids: CheckpointIds,
-    /// The time of what comes into the log, read after everything that takes its time.
+    /// Time for log entries, in milliseconds; read again after every await that can take long.
     pub(super) at: Timestamp,
     /// Estimated tokens of system prompt and tools.
     pub(super) overhead: u64,
-    /// The tokens that the provider reports for one that is estimated here.
+    /// Ratio of reported to estimated tokens.
     pub(super) ratio: Calibrated,
-    /// The window of the model that answered last, from the table.
+    /// Window of the model that answered last, from the built-in table.
     pub(super) table_window: Option<ContextWindow>,
-    /// What the session shares with its handles and streams.
+    /// State shared with handles and streams.
     pub(super) shared: Arc<Shared>,
 }
 
 impl Session {
-    /// What talks to the session while a turn goes on.
+    /// Returns a handle that controls the session while a turn borrows it.
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
         SessionHandle { shared: Arc::clone(&self.shared) }
     }
 
-    /// The messages that the model sees next.
+    /// The messages of the next request.
     #[must_use]
     pub fn messages(&self) -> &Messages {
         self.agent.messages()
     }
 
-    /// Everything that happened.
+    /// The log: every message, compaction and rule change.
     #[must_use]
     pub fn log(&self) -> &EventLog {
         self.journal.log()
     }
 
-    /// The name of the thread.
+    /// The id of the thread.
     #[must_use]
     pub fn thread_id(&self) -> &ThreadId {
         self.journal.log().thread_id()

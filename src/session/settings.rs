@@ -1,4 +1,4 @@
-//! What a host decides about a session, once.
+//! The fixed settings of a session.
 
 use std::sync::Arc;
 

@@ -1,28 +1,29 @@
-//! Taking a compaction back.
+//! Undoing a compaction.
 
 use super::session::Session;
 use crate::{compact::StalePlan, log::UndoError, message::CompactionId, model, store::StoreError};
 
-/// Why a compaction cannot be taken back. Nothing has changed.
+/// Why a compaction cannot be undone. Nothing has changed, except with `Store`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndoCompactionError {
-    /// The log says so.
+    /// The log has no such compaction to undo, or another one builds on it.
     #[error(transparent)]
     Log(#[from] UndoError),
-    /// The thread is not the one of the log.
+    /// The plan of the undo does not fit the thread.
     #[error(transparent)]
     Stale(#[from] StalePlan),
-    /// It is taken back, but not stored yet; the next turn stores it.
+    /// The undo is in thread and log but not in the store yet; the next turn writes it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Session {
-    /// Takes the latest compaction back: what it took out is in the thread again, and what came
-    /// since stands behind it.
+    /// Undoes the latest compaction: the messages that it removed return, followed by those
+    /// appended since.
     ///
-    /// The future may be dropped; the compaction is taken back then, and the next turn stores it.
+    /// The future may be dropped; the compaction is undone even so, and the next turn writes the
+    /// store.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -47,7 +48,11 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`UndoCompactionError`], such as when another compaction stands on this one.
+    /// - [`UndoCompactionError::Log`] if another compaction builds on this one, or none has this
+    ///   id.
+    /// - [`UndoCompactionError::Stale`] if the thread does not match the log.
+    /// - [`UndoCompactionError::Store`] if the store could not be written; the compaction is
+    ///   undone.
     pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<(), UndoCompactionError> {
         let plan = self.journal.log().undo_plan(id)?;
         let now = self.now();

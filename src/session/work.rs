@@ -1,10 +1,10 @@
-//! The work of a turn: the thin loop over the machine.
+//! The work of a turn: the async loop over the turn machine.
 
 use futures::{FutureExt, StreamExt};
 
 use super::{
     calls::Called, command::Command, compacting::Order, error::SessionError, event::SessionEvent,
-    events::Emit, lawful::lawful, session::Session,
+    events::Emit, repair::repaired, session::Session,
 };
 use crate::{
     auto::{Input, Output},
@@ -19,37 +19,37 @@ use crate::{
     turn::{self, Finished, TurnMachine, TurnStep},
 };
 
-/// What calls get whose turn was cancelled before they had a result.
+/// The result of calls whose turn was cancelled before they finished.
 const CANCELLED: &str = "Cancelled before it was done.";
 
-/// What asks the agent to go on where the user typed nothing.
+/// Asks the agent to continue if `@compact` has no prompt.
 const CONTINUE: &str = "Please continue.";
 
-/// Where a request is about to go out.
+/// The point at which a request is about to be sent.
 #[derive(Clone, Copy)]
 enum Before<'a> {
-    /// A prompt is appended first.
+    /// This prompt is appended first.
     Prompt(&'a Message),
-    /// The agent goes on with what is there.
+    /// The thread is sent as it is.
     Continuing,
 }
 
-/// A request that was too long: refused by the provider, or answered until the window was full.
+/// A request that was too long: the provider refused it, or the answer filled the window.
 enum TooLong {
     Refused(ModelError),
     CutOff(Turn),
 }
 
-/// What a session is asked to do.
+/// What the user sent.
 #[derive(Debug)]
-pub(super) enum Asked {
-    /// Send this, and go on until the agent has come to its answer.
+pub(super) enum UserInput {
+    /// Send this and run a turn.
     Message(Message),
-    /// Compact, and send what the command says, if anything.
+    /// Compact, then send the command's prompt, if any.
     Command(Command),
 }
 
-impl Asked {
+impl UserInput {
     pub(super) fn parse(text: Text) -> Self {
         let command = Command::parse(&text).map(Self::Command);
         command.unwrap_or_else(|| Self::Message(Message::user(text)))
@@ -57,11 +57,11 @@ impl Asked {
 }
 
 impl Session {
-    /// Does what was asked, after everything that was left: the end of a turn or compaction whose
-    /// stream was dropped, and the texts that were queued before this number.
+    /// Runs the input, after what is pending: the end of a dropped turn or compaction, and texts
+    /// queued before number `queued_later`. Texts queued meanwhile run last.
     pub(super) async fn work(
         &mut self,
-        asked: Asked,
+        input: UserInput,
         queued_later: u64,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
@@ -70,44 +70,46 @@ impl Session {
             self.end_interrupted(emit).boxed().await?;
         }
         if std::mem::take(&mut self.in_turn) {
-            // The turn before was dropped.
+            // The previous turn was dropped.
             let (now, pressure) = (self.now(), self.pressure(0));
             let notice = self.auto.handle(now, Input::TurnEnded(pressure));
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
         while let Some(text) = self.shared.next_queued(queued_later) {
-            self.queued(text, emit).await?;
+            self.run_queued(text, emit).await?;
         }
-        self.carry(asked, emit).await?;
+        self.run_input(input, emit).await?;
         while let Some(text) = self.shared.next_queued(u64::MAX) {
-            self.queued(text, emit).await?;
+            self.run_queued(text, emit).await?;
         }
         Ok(())
     }
 
-    async fn queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
+    async fn run_queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
         emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-        self.carry(Asked::parse(text), emit).await
+        self.run_input(UserInput::parse(text), emit).await
     }
 
-    async fn carry(&mut self, asked: Asked, emit: &mut Emit) -> Result<(), SessionError> {
-        match asked {
-            Asked::Message(message) => self.turn(message, emit).await,
-            Asked::Command(Command::Compact { focus }) => {
+    async fn run_input(&mut self, input: UserInput, emit: &mut Emit) -> Result<(), SessionError> {
+        match input {
+            UserInput::Message(message) => self.turn(message, emit).await,
+            UserInput::Command(Command::Compact { focus }) => {
                 self.command(focus.map(Text::from), None, emit).boxed().await
             }
-            Asked::Command(Command::CompactAndSend { prompt }) => {
+            UserInput::Command(Command::CompactAndSend { prompt }) => {
                 let prompt = prompt.map(Message::user);
                 self.command(None, prompt.as_ref(), emit).boxed().await?;
-                // The user typed nothing, so nothing is appended in the user's name.
-                let go_on = || Message::new(Role::User, vec![SystemReminder::new(CONTINUE).into()]);
-                self.turn(prompt.unwrap_or_else(go_on), emit).await
+                // A reminder, because the user typed nothing: it does not count as the user's
+                // words.
+                let reminder = SystemReminder::new(CONTINUE).into();
+                let message = prompt.unwrap_or_else(|| Message::new(Role::User, vec![reminder]));
+                self.turn(message, emit).await
             }
         }
     }
 
-    /// Compacts because a person asked for it, and leaves a line that says how it went.
+    /// Compacts because the user asked, and logs the result as a notice.
     async fn command(
         &mut self,
         focus: Option<Text>,
@@ -115,9 +117,10 @@ impl Session {
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        // A person who asks for it wants to feel it, and wants it also where the target is met already.
+        // A user who asks for a compaction expects an effect, so the target is at most half of the
+        // thread, and there is none where the thread already meets it.
         let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
-        let target = self.wanted().filter(|target| thread > *target);
+        let target = self.requested_target().filter(|target| thread > *target);
         let target = target.map(|target| target.min(thread / 2));
         let reason = CompactionReason::Manual { focus };
         let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
@@ -157,7 +160,7 @@ impl Session {
             }
             Some(Output::Compact { reason, target, limit }) => {
                 let order = Order { reason, target, limit, next_prompt: None };
-                // The turn is over, whatever becomes of this: events and log have it.
+                // The turn is over even if this fails; events and log report the failure.
                 drop(self.compact_for(order, emit).await?);
             }
             output => emit.notice_of(output).await,
@@ -165,27 +168,28 @@ impl Session {
         ended
     }
 
-    /// Goes on until the model has come to its answer.
+    /// Runs rounds of model and tools until the turn ends.
     async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
         let message = self.with_reminder(message);
-        let message = lawful(self.agent.thread(), message);
-        // With everything that it will have, so that all of it is counted.
+        let message = repaired(self.agent.thread(), message);
+        // Stamped and with its reminder, so that all of it is counted.
         let message = self.stamped(message);
         self.tick();
         self.guard(Before::Prompt(&message), emit).await?;
         self.append(message)?;
         let (mut machine, mut usage) =
             (TurnMachine::new(self.settings.max_rounds), Usage::default());
-        // Rules of the prompt may have made the system prompt longer than was counted.
-        let mut asked = self.settings.rules_in_system_prompt;
+        // The first request is checked again if rules in the prompt may have lengthened the system
+        // prompt.
+        let mut recheck = self.settings.rules_in_system_prompt;
         loop {
-            // What the next step builds on is stored before it is taken.
+            // A step is stored before the next one builds on it.
             if !self.journal.unstored().is_empty() {
                 self.journal.flush().await?;
             }
             match machine.step() {
                 TurnStep::CallModel => {
-                    if std::mem::replace(&mut asked, true) {
+                    if std::mem::replace(&mut recheck, true) {
                         self.guard(Before::Continuing, emit).await?;
                     }
                     let turn = self.call_model(&mut usage, emit).await?;
@@ -215,8 +219,8 @@ impl Session {
         }
     }
 
-    /// Does what has to be done before a request goes out: compacts ahead of need, compacts what the
-    /// window cannot hold, or refuses it.
+    /// Makes sure that the next request fits: compacts ahead of need, compacts what exceeds the
+    /// window, or returns an error.
     async fn guard(&mut self, before: Before<'_>, emit: &mut Emit) -> Result<(), SessionError> {
         let mut tried = None;
         loop {
@@ -249,13 +253,13 @@ impl Session {
         }
     }
 
-    /// Takes an answer into the thread.
+    /// Appends an answer to the thread.
     fn take(&mut self, turn: Turn, machine: &mut TurnMachine) -> Result<(), SessionError> {
         self.learn(&turn);
-        let turn = self.mended(turn);
+        let turn = self.repaired_turn(turn);
         self.count_written(&turn);
         let refused = machine.handle_turn(&turn)?;
-        // An answer of nothing leaves nothing in the thread.
+        // An empty answer is not appended.
         if !turn.message.content.is_empty() {
             self.append(turn.message)?;
         }
@@ -265,16 +269,16 @@ impl Session {
         }
     }
 
-    /// Asks the model. Where the provider refuses the request as too long, or the window cuts the
-    /// answer off, the thread is compacted and the model asked again.
+    /// Asks the model. If the provider refuses the request as too long, or the window cuts the
+    /// answer off, compacts and asks again.
     async fn call_model(
         &mut self,
         usage: &mut Usage,
         emit: &mut Emit,
     ) -> Result<Turn, SessionError> {
         loop {
-            let mut said = String::new();
-            let too_long = match self.ask(&mut said, emit).await {
+            let mut streamed = String::new();
+            let too_long = match self.ask(&mut streamed, emit).await {
                 Ok(turn) if turn.stop_reason == StopReason::ContextWindowExceeded => {
                     TooLong::CutOff(turn)
                 }
@@ -286,14 +290,14 @@ impl Session {
             if let Some(turn) = self.make_room(too_long, usage, emit).boxed().await? {
                 return Ok(turn);
             }
-            if !said.is_empty() {
+            if !streamed.is_empty() {
                 emit.event(SessionEvent::AnswerDiscarded).await;
             }
         }
     }
 
-    /// Compacts for a request that was too long. Returns the answer that was cut off where no
-    /// compaction helps.
+    /// Compacts after a request that was too long. Returns the cut-off answer if no compaction
+    /// helps.
     async fn make_room(
         &mut self,
         too_long: TooLong,
@@ -326,13 +330,13 @@ impl Session {
         Ok(None)
     }
 
-    /// Asks once. What was streamed of the text is in `said`, and is in the end what the turn says.
-    async fn ask(&self, said: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
+    /// Asks once. `streamed` is the text emitted so far; at the end it equals the text of the turn.
+    async fn ask(&self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
         let mut deltas = self.agent.run_turn(self.request());
         while let Some(delta) = deltas.next().await {
             match delta? {
                 Delta::Text { text } => {
-                    said.push_str(&text);
+                    streamed.push_str(&text);
                     emit.event(SessionEvent::TextDelta { text }).await;
                 }
                 Delta::Thinking { text } => emit.event(SessionEvent::ThinkingDelta { text }).await,
@@ -340,17 +344,17 @@ impl Session {
                 Delta::Turn { turn } => {
                     let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
                     let whole: String = texts.map(Text::as_str).collect();
-                    if !whole.starts_with(said.as_str()) {
-                        said.clear();
+                    if !whole.starts_with(streamed.as_str()) {
+                        streamed.clear();
                         emit.event(SessionEvent::AnswerDiscarded).await;
                     }
-                    // Some adapters stream no text, or not all of it.
+                    // Some adapters stream only part of the text, or none.
                     if let Some(rest) =
-                        whole.strip_prefix(said.as_str()).filter(|rest| !rest.is_empty())
+                        whole.strip_prefix(streamed.as_str()).filter(|rest| !rest.is_empty())
                     {
                         emit.event(SessionEvent::TextDelta { text: rest.into() }).await;
                     }
-                    *said = whole;
+                    *streamed = whole;
                     return Ok(turn);
                 }
             }
@@ -368,7 +372,7 @@ impl Session {
         }
     }
 
-    /// Answers what a turn left open that was dropped.
+    /// Answers the calls that a dropped turn left open.
     fn answer_open_calls(&mut self) -> Result<(), SessionError> {
         if self.agent.thread().open_calls().is_empty() {
             return Ok(());
@@ -383,12 +387,12 @@ impl Session {
         }
     }
 
-    /// The answer as it may stand in the thread, whatever role it came with.
-    fn mended(&self, mut turn: Turn) -> Turn {
+    /// The answer as it may be appended, with the role set to assistant.
+    fn repaired_turn(&self, mut turn: Turn) -> Turn {
         if turn.message.role != Role::Assistant {
             turn.message.make_mut().role = Role::Assistant;
         }
-        turn.message = lawful(self.agent.thread(), turn.message);
+        turn.message = repaired(self.agent.thread(), turn.message);
         turn
     }
 
@@ -401,13 +405,13 @@ impl Session {
         message
     }
 
-    /// Reminds the model behind results, if it has written much since.
+    /// Appends the reminder to results if it is due.
     fn with_due_reminder(&mut self, results: Message) -> Message {
         let is_due = self.settings.remind_every.is_some_and(|tokens| self.unreminded >= tokens);
         if is_due { self.with_reminder(results) } else { results }
     }
 
-    /// Counts what the model wrote, as it says itself where it does.
+    /// Adds the answer's tokens, as reported or else as estimated.
     fn count_written(&mut self, turn: &Turn) {
         let counter = self.agent.thread().counter();
         let written = turn.usage.map(|usage| usage.output).filter(|tokens| *tokens > 0);
@@ -415,7 +419,7 @@ impl Session {
         self.unreminded = self.unreminded.saturating_add(written);
     }
 
-    /// Appends a user message, with a checkpoint as its last block.
+    /// Appends a user message with a checkpoint as its last block.
     fn append_user(&mut self, message: Message) -> Result<(), SessionError> {
         let message = self.stamped(message);
         self.append(message)
@@ -428,12 +432,12 @@ impl Session {
         message
     }
 
-    /// Reads the clock, after something that took its time.
+    /// Reads the clock, after an await that may have taken long.
     fn tick(&mut self) {
         self.at = self.now();
     }
 
-    /// A line that may be shown anywhere.
+    /// The line without what the redactor removes.
     pub(super) fn shown(&self, line: String) -> Text {
         match &self.settings.redactor {
             Some(redactor) => redacted_text(&line.into(), redactor.as_ref()),
@@ -441,12 +445,12 @@ impl Session {
         }
     }
 
-    /// The only place where a message comes into thread and log: in both or in neither.
+    /// Appends a message to thread and log, both or neither. No other function here does.
     pub(super) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.rules.change();
+        self.rules.invalidate();
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
-        // First into the thread, because that counts: a counter that panics leaves both as before.
+        // The thread first: its counter may panic, and then both are as before.
         self.agent.push(message);
         self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {
@@ -456,7 +460,7 @@ impl Session {
     }
 }
 
-/// Why nothing was compacted, in one short line for a person. Events and log have the rest.
+/// A short line for the user on why nothing was compacted. Events and log have the details.
 fn why_not(error: &CompactionError) -> String {
     if error.is_nothing_to_compact() {
         return "there is nothing to compact yet".to_owned();

@@ -1,4 +1,4 @@
-//! What can be asked of a session: a stream of events comes of it.
+//! Sending messages and commands to a session, each answered with a stream of events.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use super::{
     event::SessionEvent,
     events::{Events, Reply},
     session::Session,
-    work::Asked,
+    work::UserInput,
 };
 use crate::message::{Message, Role, Text};
 
 impl Session {
-    /// Says something to the agent and returns what happens, until it has come to its answer and no
-    /// queued message waits. A [command](super::Command) is carried out instead.
+    /// Sends a user message and returns the events of the turn, and of the turns of queued messages
+    /// after it. A [command](super::Command) is executed instead of sent.
     ///
-    /// Nothing is asked, called or written before the first event is asked for; but the session counts
-    /// as working from here on. The stream may be dropped at any point.
+    /// No model or tool is called and nothing is written before the first poll of the stream; the
+    /// session's status is `Working` from this call on. The stream may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -38,11 +38,11 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn send(&mut self, text: impl Into<Text>) -> Events<'_> {
-        self.events(Asked::parse(text.into()))
+        self.events(UserInput::parse(text.into()))
     }
 
-    /// As [`send`](Self::send), for a message of any content. It is never a command, and always the
-    /// user's, whatever role it came with.
+    /// Same as [`send`](Self::send), for a message with any content. It is never parsed as a
+    /// command, and its role is set to user.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -64,11 +64,11 @@ impl Session {
         if message.role != Role::User {
             message.make_mut().role = Role::User;
         }
-        self.events(Asked::Message(message))
+        self.events(UserInput::Message(message))
     }
 
-    /// Compacts the thread now, with what the summary should attend to, and asks the model nothing
-    /// else. What `/compact` does.
+    /// Compacts the thread now and asks the agent nothing. `focus` names what the summary should
+    /// attend to. Same as the command `/compact`.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -87,15 +87,15 @@ impl Session {
     /// ```
     pub fn compact(&mut self, focus: Option<Text>) -> Events<'_> {
         let focus = focus.map(|focus| focus.to_string());
-        self.events(Asked::Command(Command::Compact { focus }))
+        self.events(UserInput::Command(Command::Compact { focus }))
     }
 
-    fn events(&mut self, asked: Asked) -> Events<'_> {
+    fn events(&mut self, input: UserInput) -> Events<'_> {
         let shared = Arc::clone(&self.shared);
         let queued_later = shared.begin();
-        let is_command = matches!(asked, Asked::Command(Command::Compact { .. }));
+        let is_command = matches!(input, UserInput::Command(Command::Compact { .. }));
         Events::of(shared, is_command, move |mut emit| async move {
-            let ended = self.work(asked, queued_later, &mut emit).await;
+            let ended = self.work(input, queued_later, &mut emit).await;
             emit.ended(ended).await;
         })
     }

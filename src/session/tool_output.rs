@@ -1,10 +1,10 @@
-//! What the model is told of a compaction that it asked for.
+//! Results of the tool `compact_context`.
 
 use serde::Serialize;
 
 use crate::{message::Text, model::ToolOutput};
 
-/// What the model is told of a compaction that it asked for.
+/// The result of a compaction that succeeded or was not needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Compacted {
@@ -14,7 +14,7 @@ pub(super) struct Compacted {
     pub(super) tokens_estimate_after: u64,
 }
 
-/// What the model is told of one that came to nothing.
+/// The result of a compaction that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct NotCompacted {
     success: bool,
@@ -22,22 +22,24 @@ struct NotCompacted {
 }
 
 impl Compacted {
-    /// What is told where nothing had to be done.
+    /// The result if nothing had to be compacted.
     pub(super) fn nothing(tokens: u64) -> Self {
         Self { tokens_estimate_before: tokens, tokens_estimate_after: tokens, ..Self::default() }
     }
 
     pub(super) fn output(self) -> ToolOutput {
-        told(&self)
+        json(&self)
     }
 }
 
-/// What a compaction that came to nothing is told as.
+/// The error result of a failed compaction.
 pub(super) fn not_compacted(output: impl Into<Text>) -> ToolOutput {
     let output = NotCompacted { success: false, output: output.into() };
-    ToolOutput { is_error: true, ..told(&output) }
+    ToolOutput { is_error: true, ..json(&output) }
 }
 
-fn told<T: Serialize>(value: &T) -> ToolOutput {
-    ToolOutput::from(serde_json::to_string(value).unwrap_or_default())
+fn json<T: Serialize>(value: &T) -> ToolOutput {
+    let json = serde_json::to_string(value);
+    debug_assert!(json.is_ok(), "numbers, booleans and texts have a JSON form");
+    ToolOutput::from(json.unwrap_or_default())
 }
