@@ -13,7 +13,7 @@ use crate::{
 
 /// After the last refusal that a turn may have, the thread is compacted to this part of the usual
 /// target: the next refusal would end the turn.
-const LAST_TRY_DIVISOR: u64 = 64;
+const LAST_TRY: u64 = 64;
 
 /// Tokens beside the floor that the last try leaves at least: a summary of one line, with its marks.
 const SUMMARY_LINE: u64 = 100;
@@ -200,8 +200,8 @@ impl AutoCompactor {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
-    pub fn window(&self, host_window: Option<ContextWindow>) -> Option<ContextWindow> {
-        self.learned.window(host_window)
+    pub fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
+        self.learned.window(thought)
     }
 
     /// Takes what happened and says what to do, if anything. [`Output::Compact`] is answered with
@@ -232,7 +232,7 @@ impl AutoCompactor {
                 Some(self.overflowed(pressure, limit, output))
             }
             Input::Requested { focus, pressure } => {
-                let pressure = self.learned.corrected(pressure);
+                let pressure = self.learned.known(pressure);
                 let room = self.policy.room(&pressure);
                 let target = room.map(|room| self.policy.goal(&pressure, room).target);
                 let reason = CompactionReason::Manual { focus };
@@ -250,15 +250,9 @@ impl AutoCompactor {
     /// The hard check, then the soft trigger.
     fn before_request(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
         let switched = self.switches_to(pressure.window);
-<<<<<<< HEAD
         self.answered(&pressure);
         let thought = pressure.window;
         let pressure = self.learned.known(pressure);
-=======
-        self.learned.answered(&pressure);
-        let host_window = pressure.window;
-        let pressure = self.learned.corrected(pressure);
->>>>>>> h9
         let (forced, refused) = match self.request {
             // The request before this one was answered, so there is progress.
             NextRequest::Sent { .. } => (0, 0),
@@ -272,68 +266,52 @@ impl AutoCompactor {
             return (!announced).then_some(Output::Notify(Notice::UnknownWindow));
         };
         let fits = pressure.tokens() <= limit;
-<<<<<<< HEAD
         if fits || self.doubts(now, &pressure, limit, (forced, refused), thought) {
             self.request = sent;
-=======
-        if fits || self.sends_anyway(now, &pressure, limit, (forced, refused), host_window) {
-            self.request = NextRequest::Sent { forced, refused };
->>>>>>> h9
             let reason = reason(CompactionReason::Threshold);
             return fits.then(|| self.soft(now, &pressure, reason, true)).flatten();
         }
         self.request = NextRequest::Due { forced: forced.saturating_add(1), refused };
-<<<<<<< HEAD
         // Where nothing comes below a limit that only refusals taught, anything smaller may fit.
         let believed = self.believed(&pressure, thought);
         let smaller = pressure.tokens().saturating_sub(1).min(believed);
         let is_guess = forced > 0 && limit < believed;
         let is_doubtful = is_guess || self.is_doubtful(&pressure, limit, thought);
         let limit = if is_doubtful { smaller } else { limit };
-=======
-        // Below a limit that is doubtful nothing can come, but anything smaller may fit.
-        let smaller = pressure.tokens().saturating_sub(1);
-        let limit = if self.is_doubtful(&pressure, limit, host_window) { smaller } else { limit };
->>>>>>> h9
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
 
     /// Whether a request that is too long goes out all the same, because only a doubtful number says
     /// so and nothing else helps. If it is too long the provider refuses it, and a wrong number must
     /// not end a thread.
-    fn sends_anyway(
+    fn doubts(
         &self,
         now: Timestamp,
         pressure: &Pressure,
         limit: u64,
         (forced, refused): (u32, u32),
-        host_window: Option<ContextWindow>,
+        thought: Option<ContextWindow>,
     ) -> bool {
         let tried = forced >= self.policy.max_reactive;
         // A count that compacting does not bring down, against an estimate that fits.
         let counted =
             (tried || !self.breaker.allows(now)) && (1..=limit).contains(&pressure.estimate());
         // A limit that only refusals taught: once a turn it is asked whether it holds.
-        let host_room = self.host_room(pressure, host_window);
+        let believed = self.believed(pressure, thought);
         let nothing_goes = forced > 0 || pressure.floor() >= pressure.tokens();
         let hopeless = tried || (nothing_goes && pressure.floor() > limit);
-        counted || (refused == 0 && hopeless && pressure.tokens() <= host_room)
+        counted || (refused == 0 && hopeless && pressure.tokens() <= believed)
     }
 
     /// Whether only refusals say that the smallest request is over this limit.
-    fn is_doubtful(
-        &self,
-        pressure: &Pressure,
-        limit: u64,
-        host_window: Option<ContextWindow>,
-    ) -> bool {
-        pressure.floor() > limit && pressure.floor() <= self.host_room(pressure, host_window)
+    fn is_doubtful(&self, pressure: &Pressure, limit: u64, thought: Option<ContextWindow>) -> bool {
+        pressure.floor() > limit && pressure.floor() <= self.believed(pressure, thought)
     }
 
     /// The tokens that fit by what the host thinks the window is.
-    fn host_room(&self, pressure: &Pressure, host_window: Option<ContextWindow>) -> u64 {
-        let host = Pressure { window: host_window, ..*pressure };
-        host_window.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX)
+    fn believed(&self, pressure: &Pressure, thought: Option<ContextWindow>) -> u64 {
+        let host = Pressure { window: thought, ..*pressure };
+        thought.and_then(|_| self.policy.room(&host)).unwrap_or(u64::MAX)
     }
 
     /// Whether this window is smaller than that of the request before.
@@ -343,13 +321,8 @@ impl AutoCompactor {
     }
 
     fn turn_ended(&mut self, now: Timestamp, pressure: Pressure) -> Option<Output> {
-<<<<<<< HEAD
         self.answered(&pressure);
         let pressure = self.learned.known(pressure);
-=======
-        self.learned.answered(&pressure);
-        let pressure = self.learned.corrected(pressure);
->>>>>>> h9
         self.request = NextRequest::Due { forced: 0, refused: 0 };
         self.soft(now, &pressure, CompactionReason::Threshold, self.policy.after_turn)
     }
@@ -372,15 +345,15 @@ impl AutoCompactor {
         limit: Option<u64>,
         output: Option<u64>,
     ) -> Output {
-        let before = self.learned.corrected(pressure);
+        let before = self.learned.known(pressure);
         let too_long = before.tokens().saturating_sub(1);
         let at_most = too_long.saturating_add(self.policy.reserve(&before));
         self.learned.refused(&pressure, limit, output, at_most);
-        let host_window = pressure.window;
-        let pressure = self.learned.corrected(pressure);
-        // What was refused does not fit, whatever the window is host_window to be.
+        let thought = pressure.window;
+        let pressure = self.learned.known(pressure);
+        // What was refused does not fit, whatever the window is thought to be.
         let room = self.policy.room(&pressure);
-        let room = room.filter(|room| !self.is_doubtful(&pressure, *room, host_window));
+        let room = room.filter(|room| !self.is_doubtful(&pressure, *room, thought));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         let (NextRequest::Due { forced, refused } | NextRequest::Sent { forced, refused, .. }) =
             self.request;
@@ -392,12 +365,8 @@ impl AutoCompactor {
             && is_last
         {
             let floor = pressure.of_thread(pressure.floor());
-<<<<<<< HEAD
             let room = target.saturating_sub(floor);
             *target = floor.saturating_add((room / LAST_TRY).max(room.min(SUMMARY_LINE)));
-=======
-            *target = floor.saturating_add(target.saturating_sub(floor) / LAST_TRY_DIVISOR);
->>>>>>> h9
         }
         output
     }

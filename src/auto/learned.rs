@@ -15,32 +15,23 @@ pub(super) struct Learned {
     /// Tokens that the provider reserves for the answer, where it said.
     output: Option<u64>,
     /// The window that the host thinks the model has; another one is another model.
-    host_window: Option<ContextWindow>,
+    of: Option<ContextWindow>,
     /// What the provider had counted before the refusal.
     counted: Option<u64>,
 }
 
 impl Learned {
     /// The window: what the host thinks, or what was learnt where that is less.
-<<<<<<< HEAD
     pub(super) fn window(&self, thought: Option<ContextWindow>) -> Option<ContextWindow> {
         let limit = self.limit().filter(|_| self.of == thought).map(ContextWindow::new);
         let thought = thought.filter(|window| window.tokens() > 0);
         [thought, limit].into_iter().flatten().min()
-=======
-    pub(super) fn window(&self, host_window: Option<ContextWindow>) -> Option<ContextWindow> {
-        let limit =
-            self.limit.tokens().filter(|_| self.host_window == host_window).map(ContextWindow::new);
-        let host_window = host_window.filter(|window| window.tokens() > 0);
-        [host_window, limit].into_iter().flatten().min()
->>>>>>> h9
     }
 
     /// The pressure with what was learnt, and without a count that cannot be right.
-    pub(super) fn corrected(&self, pressure: Pressure) -> Pressure {
+    pub(super) fn known(&self, pressure: Pressure) -> Pressure {
         let output = pressure.output.max(self.output.unwrap_or(0));
-        Pressure { window: self.window(pressure.window), output, ..pressure }
-            .without_impossible_count()
+        Pressure { window: self.window(pressure.window), output, ..pressure }.believed()
     }
 
     /// Takes a refusal: the limit and the reserve that it stated, or the tokens that fit at most,
@@ -52,13 +43,8 @@ impl Learned {
         output: Option<u64>,
         at_most: u64,
     ) {
-<<<<<<< HEAD
         if self.of != pressure.window {
             (self.stated, self.refused) = (None, BTreeSet::new());
-=======
-        if self.host_window != pressure.window {
-            self.limit = Limit::Unknown;
->>>>>>> h9
         }
         if let Some(limit) = stated.filter(|limit| *limit > 0) {
             let known = [pressure.window.map(ContextWindow::tokens), self.stated];
@@ -67,7 +53,7 @@ impl Learned {
             self.refused.insert(at_most);
         }
         self.output = output.filter(|output| *output > 0).or(self.output);
-        (self.host_window, self.counted) = (pressure.window, pressure.reported);
+        (self.of, self.counted) = (pressure.window, pressure.reported);
     }
 
     /// Forgets a stated limit that the provider's own count of an answered request contradicts. Such
@@ -75,17 +61,8 @@ impl Learned {
     /// [answered](Self::held).
     pub(super) fn answered(&mut self, pressure: &Pressure) {
         let is_new = pressure.reported != self.counted;
-<<<<<<< HEAD
         let answered = self.known(*pressure).reported.filter(|_| is_new);
         self.stated = self.stated.filter(|limit| answered.is_none_or(|tokens| tokens <= *limit));
-=======
-        let answered = self.corrected(*pressure).reported.filter(|_| is_new);
-        if let (Limit::Stated(limit), Some(answered)) = (self.limit, answered)
-            && answered > limit
-        {
-            self.limit = Limit::Unknown;
-        }
->>>>>>> h9
     }
 
     /// Forgets the sizes that were refused and are smaller than this one, which was not.
@@ -127,10 +104,7 @@ mod tests {
         let mut learned = Learned::default();
         learned.refused(&of(1_000), Some(0), Some(300), 899);
         learned.refused(&of(1_000), None, Some(0), 899);
-        assert_eq!(
-            (tokens(&learned, 1_000), learned.corrected(of(1_000)).output),
-            (Some(1_000), 300)
-        );
+        assert_eq!((tokens(&learned, 1_000), learned.known(of(1_000)).output), (Some(1_000), 300));
     }
 
     #[test]

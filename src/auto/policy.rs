@@ -126,8 +126,8 @@ impl AutoPolicy {
             Target::Fraction(share) => Some(share),
             Target::Tokens(_) => None,
         };
-        let mut shares = [threshold, target, Some(self.cooldown_growth)].into_iter().flatten();
-        match shares.find(|share| !(0.0..=1.0).contains(share)) {
+        let wrong = |share: &f64| !(0.0..=1.0).contains(share);
+        match [threshold, target, Some(self.cooldown_growth)].into_iter().flatten().find(wrong) {
             Some(found) => {
                 let rule = "a number from 0 to 1 is";
                 Err(InvalidValue::new("a share of the window", rule, &found.to_string()))

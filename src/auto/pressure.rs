@@ -55,18 +55,12 @@ impl Pressure {
 
     /// Returns the same without a count that cannot be right, such as one that adds up all calls.
     /// Without an estimate to hold against it every count is believed.
-    pub(super) fn without_impossible_count(self) -> Self {
+    pub(super) fn believed(self) -> Self {
         let estimate = self.thread.saturating_add(self.overhead);
-<<<<<<< HEAD
         let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
         let window = self.window.map_or(0, ContextWindow::tokens);
         match self.reported {
             Some(reported) if reported > window && off(reported) => {
-=======
-        let most = estimate.saturating_mul(MAX_OFF);
-        match self.reported.zip(self.window) {
-            Some((reported, window)) if estimate > 0 && reported > most.max(window.tokens()) => {
->>>>>>> h9
                 Self { reported: None, since: 0, ..self }
             }
             Some(_) | None => self,

@@ -13,7 +13,7 @@ use crate::{
 
 /// Returns a message as it may stand behind these, without blocks if nothing of it may. One that is
 /// in order is the same handle.
-pub(super) fn lawful(thread: &Thread, message: Message) -> Message {
+pub(super) fn repaired(thread: &Thread, message: Message) -> Message {
     // Almost every message begins a turn and answers nothing, so nothing before it matters.
     let begins_turn = thread.messages().last().is_none_or(|before| before.role != message.role);
     let answers = message.role != Role::Assistant && !thread.open_calls().is_empty();
@@ -21,10 +21,10 @@ pub(super) fn lawful(thread: &Thread, message: Message) -> Message {
     if begins_turn && !answers && legality::violations(alone).is_empty() {
         return message;
     }
-    mended(thread.messages(), message)
+    repaired_round(thread.messages(), message)
 }
 
-fn mended(thread: &[Message], message: Message) -> Message {
+fn repaired_round(thread: &[Message], message: Message) -> Message {
     // An id may come again in a later turn, so only the round at the end matters.
     let answer = thread.iter().rposition(|message| message.role == Role::Assistant);
     let before = thread.get(..answer.unwrap_or(0)).unwrap_or_default();
@@ -37,8 +37,8 @@ fn mended(thread: &[Message], message: Message) -> Message {
     if legality::violations(&joined).is_empty() {
         return message;
     }
-    let (repaired, _) = repair_numbered(joined);
-    let last = repaired.into_iter().next_back().filter(|(at, _)| *at == round.len());
+    let (repaired_round, _) = repair_numbered(joined);
+    let last = repaired_round.into_iter().next_back().filter(|(at, _)| *at == round.len());
     let role = message.role;
     last.map_or_else(|| Message::new(role, Vec::new()), |(_, message)| message)
 }
@@ -85,7 +85,7 @@ mod tests {
         ]);
         for message in [answer(vec![call("a")]), Message::assistant("So."), Message::user("Stop.")]
         {
-            assert!(lawful(&thread, message.clone()).ptr_eq(&message));
+            assert!(repaired(&thread, message.clone()).ptr_eq(&message));
         }
     }
 
@@ -100,15 +100,15 @@ mod tests {
             (Message::new(Role::User, vec![result("a")]), Message::new(Role::User, Vec::new())),
         ];
         for (message, expected) in rows {
-            assert_eq!(lawful(&thread, message), expected);
+            assert_eq!(repaired(&thread, message), expected);
         }
     }
 
     #[test]
     fn two_calls_of_one_id_get_two() {
         let thread = Thread::from_iter([Message::user("Read.")]);
-        let mended = lawful(&thread, answer(vec![call("a"), call("a")]));
-        assert_eq!(mended, answer(vec![call("a"), call("a-2")]));
+        let repaired_round = repaired(&thread, answer(vec![call("a"), call("a")]));
+        assert_eq!(repaired_round, answer(vec![call("a"), call("a-2")]));
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
             let thread = Thread::from_iter(before.clone());
             for message in &all {
                 let (looked, whole) =
-                    (lawful(&thread, message.clone()), mended(&before, message.clone()));
+                    (repaired(&thread, message.clone()), repaired_round(&before, message.clone()));
                 assert_eq!(looked, whole, "{before:?}");
             }
         }
@@ -157,6 +157,6 @@ mod tests {
         ]);
         let found = ServerToolResult::new("s1", "found", Json::default());
         let message = answer(vec![found.into(), ContentBlock::text("Found.")]);
-        assert!(lawful(&thread, message.clone()).ptr_eq(&message));
+        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
     }
 }

@@ -112,7 +112,12 @@ type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 enum Asking {
     /// Waits for an answer. `forbid` is `true` while a tool call may still be answered with a
     /// second request that forbids them; `plan` is taken when the answer arrives.
-    Waiting { model: ModelRole, request: Box<Request>, forbid: bool, plan: Option<MakePlan> },
+    Waiting {
+        model: ModelRole,
+        request: Box<Request>,
+        forbid: bool,
+        plan: Option<MakePlan>,
+    },
     Done(Ended),
 }
 

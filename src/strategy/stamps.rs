@@ -177,13 +177,8 @@ mod tests {
     fn a_copy_of_a_message_that_stays_gets_a_checkpoint_of_its_own() {
         let thread = log::stamp(thread(), &mut CheckpointIds::new(1));
         let copy = |index: usize| Insert::Message { message: thread[index].clone() };
-<<<<<<< HEAD
         // The first copy replaces its original; the original of the second copy stays.
-        let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)].into() };
-=======
-        // Of the first copy the original goes, of the second it stays.
         let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)] };
->>>>>>> h7
         let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
         let after = plan.after(&thread).unwrap();
         let names: Vec<_> = after.iter().filter_map(last_checkpoint).collect();

@@ -30,8 +30,7 @@ use threadfold::{
 };
 
 #[cfg(feature = "tracing")]
-#[path = "support/traces.rs"]
-mod traces;
+use crate::support::traces;
 
 const WORD: &str = "hunter2";
 const NUMBER: &str = "4111111111111111";
