@@ -236,7 +236,8 @@ mod tests {
             "```bash\ncargo build --release\n```",
         ]);
         let ends = select(vec![" ", "\n", "\n\n", ". "]);
-        let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "\\PC{0,40}"];
+        // A digest writes a backtick as an apostrophe, so that no text ends its code span.
+        let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "[\\PC&&[^`]]{0,40}"];
         vec((part, ends), 1..6).prop_map(|parts| {
             parts.into_iter().flat_map(|(part, end)| [part, end.into()]).collect()
         })
@@ -270,7 +271,14 @@ mod tests {
                 facts.commands.items.iter().any(is_it)
             }
             FactClass::Error => facts.errors.items.iter().any(|line| line.starts_with(&shown)),
-            _ => false,
+            FactClass::Task
+            | FactClass::Url
+            | FactClass::Identifier
+            | FactClass::Version
+            | FactClass::Hash
+            | FactClass::Number
+            | FactClass::Quote
+            | FactClass::Checkpoint => false,
         }
     }
 
