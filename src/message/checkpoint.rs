@@ -15,7 +15,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::invalid::InvalidValue;
 
 const LENGTH: usize = 6;
-const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 /// The name of a place in a thread: six characters of `a` to `z` and `0` to `9`.
 ///
@@ -51,17 +50,19 @@ impl FromStr for CheckpointId {
 }
 
 impl CheckpointId {
-    /// The id as a number, which no other id has.
+    /// The id as a unique number.
     pub(crate) fn number(self) -> u64 {
-        let [a, b, c, d, e, f] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+        self.0.iter().rev().fold(0, |number, sign| {
+            let digit = if sign.is_ascii_digit() { sign - b'0' + 26 } else { sign - b'a' };
+            number * 36 + u64::from(digit)
+        })
     }
 
     fn of(mut number: u64) -> Self {
         Self(std::array::from_fn(|_| {
-            let digit = usize::try_from(number % 36).unwrap_or_default();
+            let digit = (number % 36) as u8;
             number /= 36;
-            ALPHABET.get(digit).copied().unwrap_or(b'a')
+            if digit < 26 { b'a' + digit } else { b'0' + digit - 26 }
         }))
     }
 }
