@@ -22,7 +22,7 @@
 //! it changes anything, and every compaction can be undone. The [`guide`] begins with a
 //! [first session](guide::getting_started) and has a chapter for each question after it.
 //!
-//! //! # The pieces
+//! # The pieces
 //!
 //! | I want to ... | use ... |
 //! |---|---|
@@ -71,40 +71,39 @@
 #![forbid(unsafe_code)]
 
 pub mod auto;
-pub mod compact;
 pub mod compaction;
 pub mod drive;
-pub mod edl;
-pub mod ledger;
 pub mod log;
-pub mod message;
 pub mod model;
-mod prose;
 pub mod recall;
-pub mod render;
-pub mod retention;
 pub mod session;
 pub mod store;
 pub mod strategy;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub mod turn;
+
 // Tests that are shared with the folder `tests` name the crate as it does.
 #[cfg(test)]
 extern crate self as threadfold;
-pub mod tokens;
-pub mod turn;
-pub mod wire;
 
 pub use async_trait::async_trait;
-pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
 pub use log::{EventLog, Thread};
-pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use session::Session;
 pub use store::{Archive, ThreadStore};
 pub use strategy::{CompactionStrategy, StrategyRegistry};
-pub use tokens::TokenCounter;
+pub(crate) use threadfold_core::prose;
+pub use threadfold_core::{
+    CheckpointId, CompactReport, Compacted, ContentBlock, ContextWindow, Message, Plan,
+    Replacement, Request, Role, TokenCounter, Turn, Usage, compact, ledger, legality, message,
+    render, retention, tokens,
+};
+#[doc(inline)]
+pub use threadfold_edl as edl;
+#[doc(inline)]
+pub use threadfold_wire as wire;
 pub use wire::WireFormat;
 
 /// The guide: one chapter a question, code first.

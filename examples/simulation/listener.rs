@@ -286,6 +286,5 @@ fn reason_name(reason: &CompactionReason) -> &'static str {
         CompactionReason::AgentTool => "by the agent",
         CompactionReason::ModelSwitch => "another window",
         CompactionReason::Background => "in the background",
-        _ => "other",
     }
 }

@@ -169,15 +169,11 @@ mod tests {
     fn compactions() -> Vec<CompactionEvent> {
         let (id, at) = (CompactionId(3), AT);
         let thread: ThreadId = "thread-1".parse().unwrap();
-        let report = CompactReport {
-            before: Size { messages: 40, bytes: 81_920, tokens: 20_500 },
-            after: Size { messages: 9, bytes: 8_192, tokens: 2_100 },
-            summary_bytes: 2_048,
-            user_messages_preserved: 2,
-            blocks_stripped: 5,
-            notes: Vec::new(),
-            retention: None,
-        };
+        let mut report = CompactReport::default();
+        report.before = Size { messages: 40, bytes: 81_920, tokens: 20_500 };
+        report.after = Size { messages: 9, bytes: 8_192, tokens: 2_100 };
+        (report.summary_bytes, report.user_messages_preserved) = (2_048, 2);
+        report.blocks_stripped = 5;
         let usage = Usage {
             cache_read: 18_000,
             cache_write: 500,
@@ -187,8 +183,8 @@ mod tests {
         let mut failed = RungReport::new("summarize");
         (failed.failure, failed.usage, failed.calls) = (Some("no model".into()), usage, 1);
         let completed = |rungs, retention: Option<Retention>| {
-            let retention = retention.map(Box::new);
-            let (thread, report) = (thread.clone(), CompactReport { retention, ..report.clone() });
+            let (thread, mut report) = (thread.clone(), report.clone());
+            report.retention = retention.map(Box::new);
             CompactionEvent::Completed { id, thread, at, report, usage, rungs }
         };
         let mut events: Vec<CompactionEvent> = Vec::new();

@@ -132,7 +132,10 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         "an observer apart from the engine; numbers safe for zero",
         &[
             By("tests/it/flows.rs", "whoever_drives_sees_the_summary_as_it_is_written"),
-            By("src/compact/report.rs", "nothing_before_is_no_division_by_zero"),
+            By(
+                "crates/threadfold-core/src/compact/report.rs",
+                "nothing_before_is_no_division_by_zero",
+            ),
         ],
     ),
     (

@@ -29,7 +29,6 @@ mod counters;
 mod crossing;
 mod digest;
 mod edits;
-mod edl_conformance;
 mod edl_properties;
 mod event_log;
 mod examples;

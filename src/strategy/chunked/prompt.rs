@@ -6,7 +6,7 @@
 use super::condense::{clipped, condense};
 use crate::{
     edl::tool::EdlTool,
-    message::{ContentBlock, Message, Request},
+    message::{ContentBlock, Message, Request, ToolSpec},
     strategy::tagged::tagged,
 };
 
@@ -51,7 +51,7 @@ impl ChunkPrompt<'_> {
     /// Returns the request that opens the conversation about this chunk.
     pub(super) fn request(&self, answer_tokens: u64) -> Request {
         Request {
-            tools: EdlTool::ALL.map(EdlTool::spec).to_vec().into(),
+            tools: EdlTool::ALL.map(spec).to_vec().into(),
             max_output: Some(answer_tokens),
             ..Request::new(vec![Message::user(self.text())])
         }
@@ -121,6 +121,11 @@ impl CondensePrompt<'_> {
 }
 
 /// A text between tags, after the line that says what it is; nothing if there is none.
+/// Returns a tool of edit scripts as a model is told about it.
+fn spec(tool: EdlTool) -> ToolSpec {
+    ToolSpec::new(tool.name(), tool.description(), tool.schema())
+}
+
 fn aside(line: &str, name: &str, text: Option<String>) -> String {
     text.map(|text| format!("{line}\n{}\n", tagged(name, &text))).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! A source file as its words: comments and texts are gone, and so are the tests at its foot.
 
 /// One file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// Its path below `src`.
     pub(crate) path: String,
@@ -14,7 +14,7 @@ pub(crate) struct Source {
 }
 
 /// A word, `::`, or any other single character.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) line: usize,
     pub(crate) text: String,
@@ -35,7 +35,9 @@ impl Source {
         if matches!(module.last().map(String::as_str), Some("mod" | "lib" | "main")) {
             module.pop();
         }
-        let code = text.split_once("#[cfg(test)]\nmod").map_or(text, |(code, _)| code);
+        let marks = ["#[cfg(test)]\nmod", "#[cfg(any(test, feature = \"testing\"))]\nmod"];
+        let end = marks.iter().filter_map(|mark| text.find(mark)).min();
+        let code = end.and_then(|end| text.get(..end)).unwrap_or(text);
         Self {
             path: path.to_owned(),
             module,

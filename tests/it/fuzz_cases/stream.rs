@@ -74,6 +74,6 @@ fn size(delta: &Delta) -> usize {
             text.len()
         }
         Delta::ToolUse { name, .. } => name.len(),
-        Delta::Turn { .. } | _ => panic!("told before the end: {delta:?}"),
+        Delta::Turn { .. } => panic!("told before the end: {delta:?}"),
     }
 }

@@ -47,7 +47,6 @@ pub(crate) fn pieces(block: &ContentBlock) -> Vec<Piece> {
         MediaSource::File { id } => text(Said, id),
         MediaSource::Text { text: content, .. } => text(Said, content),
         MediaSource::Opaque { value, .. } => tree(Sealed, value),
-        other => panic!("{other:?}"),
     };
     let found = match block {
         ContentBlock::Text(block) => vec![text(Said, &block.text)],
@@ -72,7 +71,6 @@ pub(crate) fn pieces(block: &ContentBlock) -> Vec<Piece> {
         ContentBlock::ServerToolUse(call) => vec![tree(Server, &call.input)],
         ContentBlock::ServerToolResult(result) => vec![tree(Server, &result.content)],
         ContentBlock::Opaque(opaque) => vec![tree(Sealed, &opaque.value)],
-        other => panic!("{other:?}"),
     };
     let says = |piece: &Piece| !matches!(&piece.content, Content::Text(text) if text.is_empty());
     found.into_iter().filter(says).collect()
@@ -179,7 +177,6 @@ fn mark(block: &mut ContentBlock, number: &mut u32) {
         MediaSource::File { id } => *id = word.as_str().into(),
         MediaSource::Text { text: content, .. } => text(content),
         MediaSource::Opaque { value, .. } => tree(value),
-        other => panic!("{other:?}"),
     };
     match block {
         ContentBlock::Text(block) => text(&mut block.text),
@@ -210,6 +207,5 @@ fn mark(block: &mut ContentBlock, number: &mut u32) {
         ContentBlock::ServerToolUse(call) => tree(&mut call.input),
         ContentBlock::ServerToolResult(result) => tree(&mut result.content),
         ContentBlock::Opaque(opaque) => tree(&mut opaque.value),
-        other => panic!("{other:?}"),
     }
 }

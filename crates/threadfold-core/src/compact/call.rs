@@ -1,0 +1,195 @@
+//! The plan of a call of the `compact` tool: the ranges that it names, and the call itself.
+//!
+//! The call is in the last answer, its result in the message after it. Where they stay, a text
+//! replaces the call: a model that reads a request for ranges that are gone would ask for them again.
+//! Other calls of the same answer stay, with their results.
+
+use super::{
+    edit::{self, CompactError, Edit},
+    edits::{self, CompactOptions, Strip},
+    plan::Plan,
+    position::Position,
+    replacements::Replacement,
+};
+use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
+
+/// The text that replaces the call.
+const COMPACTED: &str = "I compacted the thread.";
+
+impl Plan {
+    /// Returns the plan of a call of the `compact` tool with this id; `said` reports the outcome to the
+    /// model. The last two messages are the answer with the call and the user message with its
+    /// result.
+    #[doc(hidden)]
+    pub fn of_call(
+        messages: &[Message],
+        id: &str,
+        replacements: &[Replacement],
+        options: &CompactOptions,
+        said: &Text,
+    ) -> Result<Self, CompactError> {
+        let mut edits = edits::edits_of(messages, replacements, options)?;
+        let ([.., answer, results], Some(at)) = (messages, messages.len().checked_sub(2)) else {
+            return Self::from_edits(messages, edits, options);
+        };
+        let end = Position::before(messages.len());
+        let alone = calls_beside(answer, id) == 0;
+        match edits.iter_mut().find(|edit| edit::normal(messages, edit.range.end) == end) {
+            Some(edit) => edit.insert.push(closing(results, None, said)),
+            None => edits.push(Edit {
+                range: Position::before(at)..end,
+                insert: vec![without_call(answer, id), closing(results, Some(id), said)],
+            }),
+        }
+        // Without another call the tool loop is over.
+        let keep_open_loop = options.strip.keep_open_loop && !alone;
+        let strip = Strip { keep_open_loop, ..options.strip };
+        Self::from_edits(messages, edits, &CompactOptions { strip, ..*options })
+    }
+}
+
+fn calls_beside(answer: &Message, id: &str) -> usize {
+    answer.tool_uses().filter(|call| call.id != *id).count()
+}
+
+/// The answer with a text instead of the call. Its reasoning stays as long as other calls do.
+fn without_call(answer: &Message, id: &str) -> Message {
+    let alone = calls_beside(answer, id) == 0;
+    let blocks = answer.content.iter().filter(|block| !(alone && block.is_reasoning()));
+    let content = blocks.map(|block| {
+        let is_it = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
+        if is_it { ContentBlock::text(COMPACTED) } else { block.clone() }
+    });
+    let mut message = answer.with_content(content.collect());
+    message.prefix_rewritten |= message.has_reasoning();
+    if alone {
+        message.make_mut().stop_reason = Some(StopReason::EndTurn);
+    }
+    message
+}
+
+/// The user message after it: the other results, `said`, and the checkpoint. Without an id no result
+/// stays.
+fn closing(results: &Message, id: Option<&str>, said: &Text) -> Message {
+    let blocks = results.content.iter().cloned();
+    let (markers, mut content): (Vec<_>, Vec<_>) =
+        blocks.partition(|block| matches!(block, ContentBlock::Checkpoint(_)));
+    content.retain(|block| id.is_some_and(|id| !is_result_of(block, id)));
+    content.push(SystemReminder::new(said.clone()).into());
+    content.extend(markers);
+    Message::new(Role::User, content)
+}
+
+fn is_result_of(block: &ContentBlock, id: &str) -> bool {
+    matches!(block, ContentBlock::ToolResult(result) if result.tool_use_id == *id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Json, Thinking, ToolResult, ToolUse};
+
+    fn call(id: &str) -> ContentBlock {
+        ToolUse::new(id, "tool", Json::default()).into()
+    }
+
+    fn marker(id: &str) -> ContentBlock {
+        ContentBlock::checkpoint(id.parse().unwrap())
+    }
+
+    fn thought() -> ContentBlock {
+        Thinking::new("hm", Some("sig".into())).into()
+    }
+
+    fn assistant(blocks: Vec<ContentBlock>) -> Message {
+        Message::new(Role::Assistant, blocks)
+    }
+
+    fn user(blocks: Vec<ContentBlock>) -> Message {
+        Message::new(Role::User, blocks)
+    }
+
+    fn result(id: &str) -> ContentBlock {
+        ToolResult::text(id, "done").into()
+    }
+
+    /// A question, a round of a tool with reasoning, and an answer that calls `c` and these.
+    fn thread(beside: &[&str]) -> Vec<Message> {
+        let others = |block: fn(&str) -> ContentBlock| beside.iter().map(move |id| block(id));
+        let mut answer = assistant([thought()].into_iter().chain(others(call)).collect());
+        answer.make_mut().content.push(call("c"));
+        answer.make_mut().stop_reason = Some(StopReason::ToolUse);
+        let results = others(result).chain([result("c"), marker("bbbbbb")]);
+        vec![
+            user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]),
+            assistant(vec![thought(), call("r")]),
+            user(vec![result("r")]),
+            answer,
+            user(results.collect()),
+        ]
+    }
+
+    fn carried_out(thread: &[Message], range: Replacement) -> Vec<Message> {
+        let options = CompactOptions::default();
+        let plan = Plan::of_call(thread, "c", &[range], &options, &"Well done.".into()).unwrap();
+        let mut after = thread.to_vec();
+        plan.apply(&mut after).unwrap();
+        after
+    }
+
+    fn greeting() -> Replacement {
+        Replacement::new("They greeted.").to("aaaaaa".parse().unwrap())
+    }
+
+    fn said() -> ContentBlock {
+        SystemReminder::new("Well done.").into()
+    }
+
+    fn summary(text: &str) -> Message {
+        Message::summary(Role::Assistant, crate::message::Summary::new(text))
+    }
+
+    #[test]
+    fn a_call_by_itself_ends_the_loop_and_its_reasoning_goes() {
+        let mut answer = Message::assistant(COMPACTED);
+        answer.make_mut().stop_reason = Some(StopReason::EndTurn);
+        assert_eq!(
+            carried_out(&thread(&[]), greeting()),
+            [
+                summary("They greeted."),
+                assistant(vec![call("r")]),
+                user(vec![result("r")]),
+                answer,
+                user(vec![said(), marker("bbbbbb")]),
+            ]
+        );
+    }
+
+    #[test]
+    fn beside_another_call_the_loop_goes_on_with_its_reasoning() {
+        let marked = |blocks: Vec<ContentBlock>| assistant(blocks).rewritten();
+        let mut answer = marked(vec![thought(), call("d"), ContentBlock::text(COMPACTED)]);
+        answer.make_mut().stop_reason = Some(StopReason::ToolUse);
+        assert_eq!(
+            carried_out(&thread(&["d"]), greeting()),
+            [
+                summary("They greeted."),
+                marked(vec![thought(), call("r")]),
+                user(vec![result("r")]),
+                answer,
+                user(vec![result("d"), said(), marker("bbbbbb")]),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_range_to_the_end_takes_the_call_and_all_results_with_it() {
+        let range = Replacement::new("All of it.").from("aaaaaa".parse().unwrap());
+        for beside in [&[][..], &["d"]] {
+            let question = user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]);
+            let closing = user(vec![said(), marker("bbbbbb")]);
+            let after = [question, summary("All of it."), closing];
+            assert_eq!(carried_out(&thread(beside), range.clone()), after);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! From ranges to a plan: resolve, check, build.
+//!
+//! Every checkpoint is resolved to a position of the original thread first; then the ranges are
+//! checked against each other and against the calls in the thread; then the plan is built in one
+//! sweep from the first message that an edit touches. No lookup ever sees a half-edited thread.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    calls,
+    edit::{self, CompactError, Edit},
+    legality,
+    plan::{Insert, Plan, Splice},
+    position::{Place, Places, Position},
+    replacements::Replacement,
+};
+use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
+
+/// How a thread is compacted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CompactOptions {
+    /// What is stripped from the messages that stay.
+    pub strip: Strip,
+    /// The number that a log gave this compaction; it goes into the summaries.
+    pub compaction: Option<CompactionId>,
+}
+
+/// What is stripped from the messages that stay, from the first one that an edit touches onward.
+/// Messages that are left empty go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Strip {
+    /// System reminders of user messages.
+    pub reminders: bool,
+    /// Reasoning of assistant messages, readable or encrypted.
+    pub thinking: bool,
+    /// Not the reasoning of an open tool loop: most providers demand it back.
+    pub keep_open_loop: bool,
+}
+
+impl Plan {
+    /// Returns the plan of replacing ranges, given by checkpoints, with summaries.
+    ///
+    /// Ranges may come in any order and may adjoin. A range is replaced by one assistant message
+    /// that holds a summary; a blank summary deletes it. What stays from the message that holds
+    /// the first `from` onward is stripped as the options say. No replacements: an empty plan.
+    ///
+    /// ```
+    /// use threadfold::{ContentBlock, Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let mut question = Message::user("hi");
+    /// question.make_mut().content.push(ContentBlock::checkpoint("aaaaaa".parse()?));
+    /// let thread = [question, Message::assistant("hello"), Message::user("bye")];
+    /// let ranges = [Replacement::new("").from("aaaaaa".parse()?)];
+    /// let plan = Plan::new(&thread, &ranges, &CompactOptions::default())?;
+    /// assert_eq!(plan.messages_after(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`], which names the replacement by its index, and the checkpoints or calls.
+    pub fn new(
+        messages: &[Message],
+        replacements: &[Replacement],
+        options: &CompactOptions,
+    ) -> Result<Self, CompactError> {
+        let edits = edits_of(messages, replacements, options)?;
+        plan(messages, edits.into_iter().enumerate().collect(), options)
+    }
+
+    /// As [`new`](Self::new), for a caller who has an index of the checkpoints.
+    #[doc(hidden)]
+    pub fn located(
+        messages: &[Message],
+        replacements: &[Replacement],
+        options: &CompactOptions,
+        places: &Places,
+    ) -> Result<Self, CompactError> {
+        let edits = resolved(messages, replacements, options, places)?;
+        plan(messages, edits.into_iter().enumerate().collect(), options)
+    }
+
+    /// Returns the plan of edits, given by positions. Unlike a replacement, an edit may insert
+    /// any messages, or only insert.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan};
+    /// use threadfold::compact::{CompactOptions, Edit, Position};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let edit = Edit { range: Position::before(0)..Position::before(1), insert: Vec::new() };
+    /// let plan = Plan::from_edits(&thread, vec![edit], &CompactOptions::default())?;
+    /// assert_eq!(plan.messages_after(), 1);
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`], which names the edit by its index.
+    pub fn from_edits(
+        messages: &[Message],
+        edits: Vec<Edit>,
+        options: &CompactOptions,
+    ) -> Result<Self, CompactError> {
+        for (index, edit) in edits.iter().enumerate() {
+            check_range(messages, index, edit)?;
+        }
+        plan(messages, edits.into_iter().enumerate().collect(), options)
+    }
+}
+
+impl Default for Strip {
+    /// Everything, but for the reasoning of an open tool loop.
+    fn default() -> Self {
+        Self { reminders: true, thinking: true, keep_open_loop: true }
+    }
+}
+
+/// Returns the edits that replacements name, each of some extent, in their order.
+pub(super) fn edits_of(
+    messages: &[Message],
+    replacements: &[Replacement],
+    options: &CompactOptions,
+) -> Result<Vec<Edit>, CompactError> {
+    resolved(messages, replacements, options, &Places::of(messages))
+}
+
+fn resolved(
+    messages: &[Message],
+    replacements: &[Replacement],
+    options: &CompactOptions,
+    places: &Places,
+) -> Result<Vec<Edit>, CompactError> {
+    let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
+        let edit = resolve(messages, index, replacement, options, places)?;
+        check_extent(messages, index, replacement, &edit)?;
+        Ok(edit)
+    });
+    resolved.collect()
+}
+
+fn resolve(
+    messages: &[Message],
+    index: usize,
+    replacement: &Replacement,
+    options: &CompactOptions,
+    places: &Places,
+) -> Result<Edit, CompactError> {
+    let Replacement { from, to, .. } = replacement;
+    let start = from.map_or(Ok(Position::before(0)), |id| position(index, id, places))?;
+    let end = to.map_or(Ok(Position::before(messages.len())), |id| position(index, id, places))?;
+    let summary =
+        Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
+    let blank = summary.text.is_blank();
+    let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
+    Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
+}
+
+fn position(index: usize, id: CheckpointId, places: &Places) -> Result<Position, CompactError> {
+    match places.place(id) {
+        Some(Place::At(position)) => Ok(position),
+        Some(Place::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
+        None => Err(CompactError::UnknownCheckpoint { index, id }),
+    }
+}
+
+fn check_extent(
+    messages: &[Message],
+    index: usize,
+    replacement: &Replacement,
+    edit: &Edit,
+) -> Result<(), CompactError> {
+    let Replacement { from, to, .. } = *replacement;
+    // The end of a message and the start of the next are one place.
+    let start = edit::normal(messages, edit.range.start);
+    let end = edit::normal(messages, edit.range.end);
+    match start.cmp(&end) {
+        std::cmp::Ordering::Less => Ok(()),
+        std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
+        std::cmp::Ordering::Greater => Err(CompactError::Inverted { index, from, to }),
+    }
+}
+
+fn check_range(messages: &[Message], index: usize, edit: &Edit) -> Result<(), CompactError> {
+    for at in [edit.range.start, edit.range.end] {
+        let blocks = messages.get(at.message).map_or(0, |message| message.content.len());
+        if at.message > messages.len() || at.block > blocks {
+            return Err(CompactError::OutOfRange { index, at });
+        }
+    }
+    if edit.range.end < edit.range.start {
+        return Err(CompactError::Inverted { index, from: None, to: None });
+    }
+    Ok(())
+}
+
+fn plan(
+    messages: &[Message],
+    mut edits: Vec<(usize, Edit)>,
+    options: &CompactOptions,
+) -> Result<Plan, CompactError> {
+    edits.sort_by_key(|(_, edit)| (edit.range.start, edit.range.end));
+    // Sorted by start, so ranges that overlap at all include two that stand next to each other.
+    for ((first, left), (second, right)) in edits.iter().zip(edits.iter().skip(1)) {
+        if right.range.start < left.range.end {
+            return Err(CompactError::Overlap { first: *first, second: *second });
+        }
+    }
+    calls::check(messages, &edits)?;
+    Ok(Sweep::new(messages, &edits, options.strip).run(edits))
+}
+
+/// One sweep over the thread from the first message that an edit touches.
+struct Sweep<'a> {
+    messages: &'a [Message],
+    strip: Strip,
+    /// From here on reasoning stays.
+    loop_from: usize,
+    /// The first message that is not accounted for.
+    next: usize,
+    insert: Vec<Insert>,
+    splices: Vec<Splice>,
+    stripped: usize,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(messages: &'a [Message], edits: &[(usize, Edit)], strip: Strip) -> Self {
+        let next = edits.first().map_or(messages.len(), |(_, edit)| edit.range.start.message);
+        let open_loop = legality::open_loop(messages).filter(|_| strip.keep_open_loop);
+        let loop_from = open_loop.unwrap_or(messages.len());
+        Self {
+            messages,
+            strip,
+            loop_from,
+            next,
+            insert: Vec::new(),
+            splices: Vec::new(),
+            stripped: 0,
+        }
+    }
+
+    fn run(mut self, edits: Vec<(usize, Edit)>) -> Plan {
+        let mut kept_from = Position::before(self.next);
+        for (_, edit) in edits {
+            self.keep(kept_from..edit.range.start);
+            for message in edit.insert {
+                self.insert.push(Insert::Message { message });
+            }
+            kept_from = edit.range.end;
+        }
+        let end = Position::before(self.messages.len());
+        self.keep(kept_from..end);
+        self.close(self.messages.len());
+        Plan::from_splices(self.messages.len(), self.splices)
+            .with_stripped(self.stripped)
+            .with_reasoning_marked(self.messages)
+    }
+
+    /// Keeps a range of blocks, but for what is stripped.
+    fn keep(&mut self, range: Range<Position>) {
+        let until = self.messages.iter().enumerate().take(range.end.message.saturating_add(1));
+        for (index, message) in until.skip(range.start.message) {
+            let all = message.content.len();
+            let first = if index == range.start.message { range.start.block } else { 0 };
+            let last = if index == range.end.message { range.end.block } else { all };
+            let within = first..last.min(all);
+            let blocks: Vec<u32> = within
+                .clone()
+                .filter(|block| !self.strips(index, message, *block))
+                .filter_map(|block| u32::try_from(block).ok())
+                .collect();
+            self.stripped += within.len().saturating_sub(blocks.len());
+            if blocks.is_empty() {
+                continue;
+            }
+            if blocks.len() == all {
+                self.close(index);
+                self.next = index + 1;
+            } else {
+                self.keep_part(index, blocks);
+            }
+        }
+    }
+
+    /// Keeps some blocks of a message. What went between two parts of one message without anything
+    /// in its place leaves one message, not two.
+    fn keep_part(&mut self, index: usize, more: Vec<u32>) {
+        match self.insert.last_mut() {
+            Some(Insert::Part { message, blocks }) if *message == index => blocks.extend(more),
+            Some(Insert::Part { .. } | Insert::Message { .. }) | None => {
+                self.insert.push(Insert::Part { message: index, blocks: more });
+            }
+        }
+    }
+
+    fn strips(&self, index: usize, message: &Message, block: usize) -> bool {
+        let Some(block) = message.content.get(block) else { return false };
+        let Strip { reminders, thinking, .. } = self.strip;
+        match (message.role, block) {
+            (Role::User, ContentBlock::SystemReminder(_)) => reminders,
+            (Role::Assistant, block) => thinking && index < self.loop_from && block.is_reasoning(),
+            (Role::System | Role::User, _) => false,
+        }
+    }
+
+    /// Closes the splice before message `end`: what is not accounted for until there goes.
+    fn close(&mut self, end: usize) {
+        if self.next < end || !self.insert.is_empty() {
+            let insert = std::mem::take(&mut self.insert);
+            self.splices.push(Splice { at: self.next..end, insert });
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Reasoning after a rewrite, and plans for a thread that has grown since.
+//!
+//! A model signs its reasoning for the messages before it. So the messages after the first change of a
+//! plan that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
+//! providers that would refuse the reasoning leave it out. The marks are parts of the plan: a plan
+//! that was stored gives them again.
+//!
+//! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
+
+use std::ops::Range;
+
+use super::plan::{Insert, Plan, Splice};
+use crate::message::Message;
+
+impl Plan {
+    /// Returns the plan with all reasoning marked ([`prefix_rewritten`]) that stands after its first
+    /// change: in messages that stay, and in those that it puts in. A plan that changes nothing marks
+    /// nothing, and a marked plan is returned as it is.
+    ///
+    /// Plans of replacements, of edits and of trimming are marked already, and a proposal is when it
+    /// is settled by its snapshot.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Role, compact::Splice, message::Thinking};
+    ///
+    /// let thought = Thinking::new("They greeted me.", Some("signature".into()));
+    /// let answer = Message::new(Role::Assistant, vec![thought.into()]);
+    /// let thread = [Message::user("Hi."), answer];
+    /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
+    /// assert!(!plan.after(&thread)?[0].prefix_rewritten);
+    /// assert!(plan.with_reasoning_marked(&thread).after(&thread)?[0].prefix_rewritten);
+    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// ```
+    ///
+    /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
+    pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
+        // A part is marked when it is built.
+        let plan = self.with_new_messages(mark);
+        let first = plan.first_touched();
+        if plan.is_empty() || !messages.iter().skip(first).any(Message::is_signed) {
+            return plan;
+        }
+        let mut splices = Vec::with_capacity(plan.splices().len());
+        let mut next = first;
+        for splice in plan.splices() {
+            splices.extend(marks(messages, next..splice.at.start));
+            splices.push(splice.clone());
+            next = splice.at.end;
+        }
+        splices.extend(marks(messages, next..messages.len()));
+        Self::from_splices(plan.messages_before(), splices).with_stripped(plan.blocks_stripped())
+    }
+
+    /// Returns the plan for the thread that it was made for with more messages after it, which stay,
+    /// with their [reasoning marked](Self::with_reasoning_marked).
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let mut thread = vec![Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("A greeting.")], &CompactOptions::default())?;
+    /// thread.push(Message::user("and now?"));
+    /// plan.extended(&thread).apply(&mut thread)?;
+    /// assert_eq!(thread.len(), 2);
+    /// assert_eq!(thread[1], Message::user("and now?"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extended(&self, messages: &[Message]) -> Self {
+        let before = messages.len().max(self.messages_before());
+        Self::from_splices(before, self.splices().to_vec())
+            .with_stripped(self.blocks_stripped())
+            .with_reasoning_marked(messages)
+    }
+}
+
+fn mark(message: &mut Message) {
+    if message.is_signed() {
+        *message = message.clone().rewritten();
+    }
+}
+
+/// The splices that mark the messages of a range that stay and hold reasoning.
+fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Splice> {
+    let stays = messages.iter().enumerate().take(range.end).skip(range.start);
+    stays.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
+        let blocks = (0..).take(message.content.len()).collect();
+        Splice { at: index..index + 1, insert: vec![Insert::Part { message: index, blocks }] }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ContentBlock, Role, Thinking};
+
+    fn thoughtful(text: &str) -> Message {
+        let thought = Thinking::new("hm", Some("sig".into()));
+        Message::new(Role::Assistant, vec![thought.into(), ContentBlock::text(text)])
+    }
+
+    #[test]
+    fn what_came_since_stays_and_its_reasoning_is_marked() {
+        let plan = Plan::from_splices(2, vec![Splice { at: 0..2, insert: Vec::new() }]);
+        let mut thread = vec![Message::user("a"), Message::assistant("b")];
+        thread.extend([Message::user("c"), thoughtful("d"), Message::assistant("e")]);
+        let marked = thoughtful("d").rewritten();
+        thread.push(marked.clone());
+        let extended = plan.extended(&thread);
+        extended.apply(&mut thread).unwrap();
+        let after = [Message::user("c"), marked.clone(), Message::assistant("e"), marked];
+        assert_eq!(thread, after);
+        // What needs no mark is not touched.
+        assert_eq!(
+            extended.splices().iter().map(|it| it.at.clone()).collect::<Vec<_>>(),
+            [0..2, 3..4]
+        );
+    }
+
+    #[test]
+    fn a_plan_that_changes_nothing_marks_nothing() {
+        let thread = vec![Message::user("c"), thoughtful("d")];
+        let plan = Plan::from_splices(0, Vec::new()).extended(&thread);
+        assert!(plan.is_empty());
+        assert_eq!(plan.apply(&mut thread.clone()), Ok(Default::default()));
+    }
+}

@@ -1,0 +1,396 @@
+//! A plan: one currency for every edit of a thread.
+//!
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs only the
+//! plan and does not depend on today's algorithm. It holds positions of the thread that it
+//! was made for, and new messages; parts of old messages are named by their blocks, so that
+//! storing a plan costs numbers, not text.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{ContentBlock, Message, Text};
+
+/// The version of the stored form that this build writes, and the last that it reads.
+const VERSION: u32 = 1;
+
+/// An edit of a thread, planned and checked.
+///
+/// Made by [`Plan::new`] from replacements or by [`Plan::from_edits`]. Applying it can only fail
+/// when the thread is not the one that it was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[must_use]
+pub struct Plan {
+    version: u32,
+    /// How many messages the thread had.
+    before: usize,
+    splices: Vec<Splice>,
+    /// How many blocks were stripped beside those that were replaced.
+    #[serde(default)]
+    stripped: usize,
+}
+
+/// Some neighbouring messages go, others come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Splice {
+    /// The messages that go, by index. May be empty.
+    pub at: Range<usize>,
+    /// What comes in their place.
+    pub insert: Vec<Insert>,
+}
+
+/// What comes in the place of messages.
+///
+/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
+/// serde buffer the message, and inputs of calls in it would lose their text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Insert {
+    /// A new message.
+    Message {
+        /// The message.
+        message: Message,
+    },
+    /// Some blocks of one of the messages that go.
+    Part {
+        /// The message, by index.
+        message: usize,
+        /// Its blocks that stay, by index, ascending.
+        blocks: Vec<u32>,
+    },
+}
+
+/// Why a plan does not fit a thread. The thread is untouched in every case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StalePlan {
+    /// The thread has another length.
+    #[error("the plan was made for {planned} messages, the thread has {found}")]
+    Length {
+        /// How many messages the thread had.
+        planned: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// The messages that it was made for are not all there any more.
+    #[error("the thread was rewritten from message {message} on since the plan was made")]
+    Rewritten {
+        /// The first message that is another one.
+        message: usize,
+    },
+    /// A splice is out of order or out of range. Only stored plans can be so.
+    #[error("splice {splice} of the plan is out of order or out of range")]
+    Splice {
+        /// Which of the splices.
+        splice: usize,
+    },
+    /// A part names a message that does not go, or blocks that it does not have.
+    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
+    Part {
+        /// Which of the splices.
+        splice: usize,
+        /// The message that the part names.
+        message: usize,
+    },
+    /// The plan was stored by a newer build.
+    #[error("the plan has version {found}, this build reads up to {VERSION}")]
+    Version {
+        /// The version of the plan.
+        found: u32,
+    },
+}
+
+impl Plan {
+    /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
+    /// asked when the plan is applied.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    ///
+    /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
+    /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
+    /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
+    /// assert_eq!(thread[1], Message::assistant("2"));
+    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// ```
+    pub fn from_splices(before: usize, splices: Vec<Splice>) -> Self {
+        Self { version: VERSION, before, splices, stripped: 0 }
+    }
+
+    pub(super) fn with_stripped(self, stripped: usize) -> Self {
+        Self { stripped, ..self }
+    }
+
+    /// How many messages the thread had that it was made for.
+    #[must_use]
+    pub fn messages_before(&self) -> usize {
+        self.before
+    }
+
+    /// How many messages the thread has after it.
+    #[must_use]
+    pub fn messages_after(&self) -> usize {
+        let (mut removed, mut inserted) = (0_usize, 0_usize);
+        for Splice { at, insert } in &self.splices {
+            removed = removed.saturating_add(at.len());
+            inserted = inserted.saturating_add(insert.len());
+        }
+        self.before.saturating_sub(removed).saturating_add(inserted)
+    }
+
+    /// The first message that it changes; the length of the thread if it changes none.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, log, message::*};
+    ///
+    /// let thread = vec![Message::user("hi"), Message::assistant("hello"), Message::assistant("so?")];
+    /// let thread = log::stamp(thread, &mut CheckpointIds::new(1));
+    /// let ContentBlock::Checkpoint(after_hi) = &thread[0].content[1] else { panic!("it was stamped") };
+    /// let replacements = [Replacement::new("Said hello.").from(after_hi.id)];
+    /// let plan = Plan::new(&thread, &replacements, &CompactOptions::default())?;
+    /// assert_eq!((plan.first_touched(), plan.messages_after()), (1, 2));
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    #[must_use]
+    pub fn first_touched(&self) -> usize {
+        self.splices.first().map_or(self.before, |splice| splice.at.start)
+    }
+
+    /// Whether it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.splices.is_empty()
+    }
+
+    /// What goes and what comes, in order.
+    #[must_use]
+    pub fn splices(&self) -> &[Splice] {
+        &self.splices
+    }
+
+    /// How many reminders and reasoning blocks it strips beside what it replaces.
+    #[must_use]
+    pub fn blocks_stripped(&self) -> usize {
+        self.stripped
+    }
+
+    /// The new messages that it puts in, in order.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
+    ///
+    /// let thread = [Message::user("hi"), Message::assistant("hello")];
+    /// let plan = Plan::new(&thread, &[Replacement::new("We said hello.")], &CompactOptions::default())?;
+    /// let made: Vec<&Message> = plan.new_messages().collect();
+    /// assert!(made.len() == 1 && made[0].is_summary());
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    pub fn new_messages(&self) -> impl Iterator<Item = &Message> {
+        self.splices.iter().flat_map(|splice| &splice.insert).filter_map(|insert| match insert {
+            Insert::Message { message } => Some(message),
+            Insert::Part { .. } => None,
+        })
+    }
+
+    /// Returns the plan with its new messages changed.
+    #[doc(hidden)]
+    pub fn with_new_messages(mut self, mut change: impl FnMut(&mut Message)) -> Self {
+        for insert in self.splices.iter_mut().flat_map(|splice| splice.insert.iter_mut()) {
+            match insert {
+                Insert::Message { message } => change(message),
+                Insert::Part { .. } => {}
+            }
+        }
+        self
+    }
+
+    /// Returns the plan with another text in the last summary that it puts in.
+    #[doc(hidden)]
+    pub fn with_last_summary(mut self, text: Text) -> Self {
+        let inserts = self.splices.iter_mut().flat_map(|splice| &mut splice.insert);
+        let messages = inserts.filter_map(|insert| match insert {
+            Insert::Message { message } => Some(message),
+            Insert::Part { .. } => None,
+        });
+        let last = messages.filter(|message| message.is_summary()).last();
+        let Some(message) = last else { return self };
+        let blocks = message.make_mut().content.iter_mut();
+        let summaries = blocks.filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { Some(summary) } else { None }
+        });
+        if let Some(summary) = summaries.last() {
+            summary.text = text;
+        }
+        self
+    }
+
+    /// Returns the plan with this message in its first splice that only removes; `None` if there is
+    /// none.
+    #[doc(hidden)]
+    pub fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
+        let mut splices = self.splices.iter_mut();
+        let gap = splices.find(|splice| !splice.at.is_empty() && splice.insert.is_empty())?;
+        gap.insert.push(Insert::Message { message });
+        Some(self)
+    }
+
+    /// Returns whether the plan fits these messages.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan};
+    ///
+    /// let plan = Plan::from_splices(2, Vec::new());
+    /// let error = plan.check(&[Message::user("hi")]).unwrap_err();
+    /// assert_eq!(error.to_string(), "the plan was made for 2 messages, the thread has 1");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StalePlan`] if it does not.
+    pub fn check(&self, messages: &[Message]) -> Result<(), StalePlan> {
+        self.check_with(messages.len(), |index| messages.get(index))
+    }
+
+    /// As [`check`](Self::check), for a thread of so many messages that is no slice. Only the
+    /// messages of which parts stay are asked for.
+    #[doc(hidden)]
+    pub fn check_with<'a>(
+        &self,
+        len: usize,
+        message: impl Fn(usize) -> Option<&'a Message>,
+    ) -> Result<(), StalePlan> {
+        if self.version != VERSION {
+            return Err(StalePlan::Version { found: self.version });
+        }
+        if len != self.before {
+            return Err(StalePlan::Length { planned: self.before, found: len });
+        }
+        let mut next = 0;
+        for (index, splice) in self.splices.iter().enumerate() {
+            let Range { start, end } = splice.at;
+            if start < next || end < start || end > len {
+                return Err(StalePlan::Splice { splice: index });
+            }
+            next = end;
+            let mut kept = None;
+            for insert in &splice.insert {
+                kept = insert.check(index, &splice.at, &message, kept)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Insert {
+    /// Checks a part against the messages that go, and against the last block that an earlier part
+    /// kept: a block that is kept twice could be a call or a result that comes twice.
+    fn check<'a>(
+        &self,
+        splice: usize,
+        at: &Range<usize>,
+        message_at: &impl Fn(usize) -> Option<&'a Message>,
+        kept: Option<(usize, u32)>,
+    ) -> Result<Option<(usize, u32)>, StalePlan> {
+        let Self::Part { message, blocks } = self else { return Ok(kept) };
+        let source = if at.contains(message) { message_at(*message) } else { None };
+        let count = source.map_or(0, |source| source.content.len());
+        let first = blocks.first().map(|block| (*message, *block));
+        let is_ascending = blocks.is_sorted_by(|one, next| one < next);
+        match blocks.last() {
+            Some(last) if is_ascending && (*last as usize) < count && first > kept => {
+                Ok(Some((*message, *last)))
+            }
+            Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread() -> Vec<Message> {
+        vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
+    }
+
+    fn refuse(splices: Vec<Splice>) -> StalePlan {
+        let mut messages = thread();
+        let error = Plan::from_splices(3, splices).apply(&mut messages).unwrap_err();
+        assert_eq!(messages, thread());
+        error
+    }
+
+    #[test]
+    fn a_plan_for_another_length_is_refused() {
+        let error = Plan::from_splices(2, Vec::new()).apply(&mut thread()).unwrap_err();
+        assert_eq!(error, StalePlan::Length { planned: 2, found: 3 });
+    }
+
+    #[test]
+    fn a_plan_of_a_newer_version_is_refused() {
+        let stored = r#"{"version":9,"before":3,"splices":[]}"#;
+        let plan: Plan = serde_json::from_str(stored).unwrap();
+        assert_eq!(plan.apply(&mut thread()).unwrap_err(), StalePlan::Version { found: 9 });
+    }
+
+    #[test]
+    fn a_plan_of_huge_splices_is_counted_and_refused() {
+        let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
+        assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
+        assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
+    }
+
+    #[test]
+    fn an_input_in_a_stored_plan_keeps_its_text() {
+        let stored = r#"{"message":{"message":{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{"z":1.0,"a":1e2}}]}}}"#;
+        let insert: Insert = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&insert).unwrap(), stored);
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "the plan must refuse them")]
+    fn splices_out_of_order_or_out_of_range_are_refused() {
+        let splice = |at| Splice { at, insert: Vec::new() };
+        let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
+        for splices in cases {
+            assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
+        }
+    }
+
+    #[test]
+    fn a_block_is_kept_once_at_most() {
+        let part = || Insert::Part { message: 1, blocks: [0].into() };
+        let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
+        assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
+    }
+
+    #[test]
+    fn parts_of_what_is_not_there_are_refused() {
+        for (message, blocks) in
+            [(0, vec![0]), (2, vec![0]), (1, vec![]), (1, vec![0, 0]), (1, vec![1])]
+        {
+            let insert = vec![Insert::Part { message, blocks }];
+            let error = refuse(vec![Splice { at: 1..2, insert }]);
+            assert_eq!(error, StalePlan::Part { splice: 0, message });
+        }
+    }
+
+    #[test]
+    fn a_message_goes_where_messages_go_and_nothing_comes() {
+        let insert = |text: &str| Insert::Message { message: Message::assistant(text) };
+        let splices = vec![
+            Splice { at: 0..0, insert: Vec::new() },
+            Splice { at: 0..1, insert: vec![insert("a")] },
+            Splice { at: 2..3, insert: Vec::new() },
+            Splice { at: 4..5, insert: Vec::new() },
+        ];
+        let mut expected = splices.clone();
+        let plan = Plan::from_splices(5, splices.clone());
+        assert_eq!((plan.messages_before(), plan.messages_after()), (5, 3));
+        let plan = plan.with_message_in_gap(Message::assistant("b")).unwrap();
+        expected[2].insert.push(insert("b"));
+        assert_eq!(plan.splices(), expected);
+        let plan = Plan::from_splices(5, splices[..2].to_vec());
+        assert_eq!(plan.with_message_in_gap(Message::assistant("b")), None);
+    }
+}

@@ -1,0 +1,519 @@
+//! Repairing a thread that no provider accepts.
+//!
+//! Two passes. The first removes what can be judged alone: blocks of the wrong role, blank text,
+//! results of calls that were never made, empty messages. The second pairs calls and results:
+//! misplaced results are moved, missing ones are added, surplus ones go.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
+    fmt,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    position::Position,
+    turns::{Mention, Turn, turns},
+    violations::violations,
+};
+use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
+
+/// The result of a call whose own result is not in the thread.
+pub const NO_RESULT: &str = "No result was recorded for this call.";
+
+/// One thing that [`repair`] did. Indices are those of the thread before the repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Repair {
+    /// A block was taken out.
+    BlockDropped {
+        /// The message that held it.
+        message: usize,
+        /// Its kind.
+        kind: Text,
+        /// Why.
+        reason: Text,
+    },
+    /// A message without blocks was taken out.
+    MessageDropped {
+        /// The message.
+        message: usize,
+    },
+    /// A result was moved after its call.
+    ResultMoved {
+        /// The message that held it.
+        message: usize,
+        /// The call that it answers.
+        id: Text,
+    },
+    /// A call got an error result that says that none was recorded.
+    ResultAdded {
+        /// The message that holds the call.
+        message: usize,
+        /// The id of the call.
+        id: Text,
+    },
+    /// A call whose id came twice in a turn got another one, and so did its result.
+    CallRenamed {
+        /// The message that holds the call.
+        message: usize,
+        /// The id before.
+        from: Text,
+        /// The id now.
+        to: Text,
+    },
+}
+
+/// Returns the thread without anything that no provider accepts, and what was done for that.
+///
+/// Never fails, and repairing twice changes nothing more. Messages that are in order are the same
+/// handles as before. Calls that are open at the end stay open. Takes time linear in the blocks.
+///
+/// ```
+/// use threadfold::{Message, Role, legality, message::ToolUse};
+///
+/// let call = ToolUse::new("t1", "read", serde_json::json!({}));
+/// let thread = vec![Message::new(Role::Assistant, vec![call.into()]), Message::user("Go on.")];
+/// let (mended, repairs) = legality::repair(thread);
+/// assert_eq!(legality::violations(&mended), []);
+/// assert_eq!(repairs.len(), 1);
+/// ```
+#[must_use]
+pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
+    // Most threads are legal, and checking one costs less than pairing its calls.
+    if violations(&messages).is_empty() {
+        return (messages, Vec::new());
+    }
+    let (repaired, repairs) = mend(messages);
+    (repaired.into_iter().map(|(_, message)| message).collect(), repairs)
+}
+
+/// Repairs, and gives each message the index that it had. One that was put in has the index of the
+/// message that it stands before.
+pub fn repair_numbered(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
+    if violations(&messages).is_empty() {
+        return (messages.into_iter().enumerate().collect(), Vec::new());
+    }
+    mend(messages)
+}
+
+fn mend(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
+    let mut repairs = Vec::new();
+    let cleaned = clean(messages, &mut repairs);
+    let (origins, messages): (Vec<usize>, Vec<Message>) = cleaned.into_iter().unzip();
+    let mut pairing = Pairing::new(&messages, &origins);
+    let mut turns = turns(&messages).peekable();
+    while let Some(turn) = turns.next() {
+        pairing.visit(&turn, turns.peek());
+    }
+    let edits = pairing.finish(&mut repairs);
+    let repaired = edits.carry_out(&messages, &origins, &mut repairs);
+    repairs.sort_by_key(Repair::message);
+    (repaired, repairs)
+}
+
+/// Takes out what can be judged without knowing the turns. Each message comes with its index.
+fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Message)> {
+    let mut called: HashSet<Text> = HashSet::new();
+    let mut server_called: HashSet<Text> = HashSet::new();
+    let mut cleaned = Vec::with_capacity(messages.len());
+    for (index, mut message) in messages.into_iter().enumerate() {
+        let reasons: Vec<Option<&str>> = message
+            .content
+            .iter()
+            .map(|block| fault(message.role, block, &mut called, &mut server_called))
+            .collect();
+        if reasons.iter().any(Option::is_some) {
+            drop_blocks(index, &mut message, &reasons, repairs);
+        }
+        if message.content.is_empty() {
+            repairs.push(Repair::MessageDropped { message: index });
+        } else {
+            cleaned.push((index, message));
+        }
+    }
+    cleaned
+}
+
+/// Returns why a block cannot stay, and notes the calls that were made.
+fn fault(
+    role: Role,
+    block: &ContentBlock,
+    called: &mut HashSet<Text>,
+    server_called: &mut HashSet<Text>,
+) -> Option<&'static str> {
+    if !role.may_send(block) {
+        return Some("this role cannot send it");
+    }
+    if block.is_blank() {
+        return Some("blank text");
+    }
+    if let ContentBlock::ToolUse(call) = block {
+        called.insert(call.id.clone());
+    } else if let ContentBlock::ServerToolUse(call) = block {
+        server_called.insert(call.id.clone());
+    }
+    let orphan = match block {
+        ContentBlock::ToolResult(result) => !called.contains(&result.tool_use_id),
+        ContentBlock::ServerToolResult(result) => !server_called.contains(&result.tool_use_id),
+        ContentBlock::Text(_)
+        | ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Opaque(_) => false,
+    };
+    orphan.then_some("its call was never made")
+}
+
+fn drop_blocks(
+    index: usize,
+    message: &mut Message,
+    reasons: &[Option<&str>],
+    repairs: &mut Vec<Repair>,
+) {
+    let mut reasons = reasons.iter();
+    message.make_mut().content.retain(|block| {
+        let reason = reasons.next().copied().flatten();
+        repairs.extend(reason.map(|reason| dropped(index, block, reason)));
+        reason.is_none()
+    });
+}
+
+fn dropped(message: usize, block: &ContentBlock, reason: &str) -> Repair {
+    Repair::BlockDropped { message, kind: block.kind().into(), reason: reason.into() }
+}
+
+/// Finds the result of every call, turn by turn.
+struct Pairing<'a> {
+    messages: &'a [Message],
+    origins: &'a [usize],
+    /// The latest call with each id: what a result that stands in the wrong place may answer.
+    latest: HashMap<&'a Text, Call<'a>>,
+    /// Results that some call has taken.
+    taken: HashSet<Position>,
+    /// All ids, so that a new one is new.
+    ids: HashSet<Text>,
+    /// The last number that made an id new.
+    numbers: HashMap<&'a Text, usize>,
+    edits: Edits,
+    repairs: Vec<Repair>,
+}
+
+/// A call that has been visited.
+#[derive(Clone)]
+struct Call<'a> {
+    mention: Mention<'a>,
+    /// The message after the turn of the call: results go there.
+    answer_at: usize,
+    /// The id under which it goes on.
+    id: Text,
+    answered: bool,
+}
+
+impl<'a> Pairing<'a> {
+    fn new(messages: &'a [Message], origins: &'a [usize]) -> Self {
+        let calls = messages.iter().flat_map(|message| message.tool_uses());
+        let ids = calls.map(|call| call.id.clone()).collect();
+        Self {
+            messages,
+            origins,
+            latest: HashMap::new(),
+            taken: HashSet::new(),
+            ids,
+            numbers: HashMap::new(),
+            edits: Edits::default(),
+            repairs: Vec::new(),
+        }
+    }
+
+    fn visit(&mut self, turn: &Turn<'a>, next: Option<&Turn<'a>>) {
+        self.place_leftovers(turn);
+        let mut waiting: HashMap<&Text, VecDeque<Position>> = HashMap::new();
+        for result in next.into_iter().flat_map(|next| &next.results) {
+            waiting.entry(result.id).or_default().push_back(result.at);
+        }
+        let mut in_turn = HashSet::new();
+        for mention in turn.uses.iter().copied() {
+            let again = !in_turn.insert(mention.id);
+            let id = if again { self.rename(mention) } else { mention.id.clone() };
+            let result = waiting.get_mut(mention.id).and_then(VecDeque::pop_front);
+            if let Some(at) = result {
+                self.taken.insert(at);
+                self.edits.rename(at, mention.id, &id);
+            }
+            // At the open end a call may wait for its result.
+            let answered = result.is_some() || next.is_none();
+            let call = Call { mention, answer_at: turn.end, id, answered };
+            if let Some(before) = self.latest.insert(mention.id, call) {
+                self.give_up(before);
+            }
+        }
+    }
+
+    /// Results that no call of the turn before has taken: each answers the latest call of its id,
+    /// if that still waits, or goes.
+    fn place_leftovers(&mut self, turn: &Turn<'a>) {
+        for result in turn.results.iter().filter(|result| !self.taken.contains(&result.at)) {
+            let Some(block) = block(self.messages, result.at) else { continue };
+            let message = self.origin(result.at.message);
+            self.edits.drops.insert(result.at);
+            match self.latest.get_mut(result.id).filter(|call| !call.answered) {
+                Some(call) => {
+                    call.answered = true;
+                    let id = call.id.clone();
+                    self.edits.add(call.answer_at, call.mention.at, renamed(block, &id));
+                    self.repairs.push(Repair::ResultMoved { message, id });
+                }
+                None => {
+                    self.repairs.push(dropped(message, block, "its call has its result"));
+                }
+            }
+        }
+    }
+
+    /// Answers a call that had no result when its id came again.
+    fn give_up(&mut self, call: Call<'a>) {
+        if call.answered {
+            return;
+        }
+        let message = self.origin(call.mention.at.message);
+        self.repairs.push(Repair::ResultAdded { message, id: call.id.clone() });
+        let result = ToolResult::error(call.id, NO_RESULT);
+        self.edits.add(call.answer_at, call.mention.at, result.into());
+    }
+
+    fn rename(&mut self, mention: Mention<'a>) -> Text {
+        let number = self.numbers.entry(mention.id).or_insert(1);
+        let id = loop {
+            *number += 1;
+            let id = Text::from(format!("{}-{number}", mention.id));
+            if self.ids.insert(id.clone()) {
+                break id;
+            }
+        };
+        self.edits.rename(mention.at, mention.id, &id);
+        let message = self.origin(mention.at.message);
+        let (from, to) = (mention.id.clone(), id.clone());
+        self.repairs.push(Repair::CallRenamed { message, from, to });
+        id
+    }
+
+    /// Answers the calls that are left without a result, and returns the edits.
+    fn finish(mut self, repairs: &mut Vec<Repair>) -> Edits {
+        let mut calls: Vec<Call<'a>> = self.latest.drain().map(|(_, call)| call).collect();
+        // The map has no order of its own, and the same thread must give the same report.
+        calls.sort_by_key(|call| call.mention.at);
+        for call in calls {
+            self.give_up(call);
+        }
+        repairs.append(&mut self.repairs);
+        self.edits
+    }
+
+    fn origin(&self, message: usize) -> usize {
+        debug_assert!(message < self.origins.len(), "message {message} was not cleaned");
+        self.origins.get(message).copied().unwrap_or(message)
+    }
+}
+
+/// What changes, by position, so that one sweep can carry it out.
+#[derive(Default)]
+struct Edits {
+    drops: BTreeSet<Position>,
+    renames: BTreeMap<Position, Text>,
+    /// Results to be put before this message, in the order of their calls.
+    additions: BTreeMap<(usize, Position), ContentBlock>,
+}
+
+impl Edits {
+    fn rename(&mut self, at: Position, from: &Text, to: &Text) {
+        if from != to {
+            self.renames.insert(at, to.clone());
+        }
+    }
+
+    fn add(&mut self, before: usize, call: Position, result: ContentBlock) {
+        self.additions.insert((before, call), result);
+    }
+
+    fn carry_out(
+        self,
+        messages: &[Message],
+        origins: &[usize],
+        repairs: &mut Vec<Repair>,
+    ) -> Vec<(usize, Message)> {
+        let mut repaired = Vec::with_capacity(messages.len());
+        for ((index, message), origin) in messages.iter().enumerate().zip(origins.iter().copied()) {
+            let within = (index, Position::default())..(index + 1, Position::default());
+            let results: Vec<ContentBlock> =
+                self.additions.range(within).map(|(_, block)| block.clone()).collect();
+            let mut message = message.clone();
+            self.edit(index, &mut message);
+            if message.role == Role::User {
+                add_results(&mut message, results);
+            } else if !results.is_empty() {
+                repaired.push((origin, Message::new(Role::User, results)));
+            }
+            if message.content.is_empty() {
+                repairs.push(Repair::MessageDropped { message: origin });
+            } else {
+                repaired.push((origin, message));
+            }
+        }
+        repaired
+    }
+
+    fn edit(&self, index: usize, message: &mut Message) {
+        let within = Position::before(index)..Position::before(index + 1);
+        let mut renames = self.renames.range(within.clone()).peekable();
+        let mut drops = self.drops.range(within).peekable();
+        if renames.peek().is_none() && drops.peek().is_none() {
+            return;
+        }
+        let content = &mut message.make_mut().content;
+        for (at, id) in renames {
+            if let Some(block) = content.get_mut(at.block) {
+                *block = renamed(block, id);
+            }
+        }
+        let mut block = 0;
+        content.retain(|_| {
+            let stays = drops.next_if(|at| at.block == block).is_none();
+            block += 1;
+            stays
+        });
+    }
+}
+
+/// Inserts results after the leading results of the message.
+fn add_results(message: &mut Message, results: Vec<ContentBlock>) {
+    if results.is_empty() {
+        return;
+    }
+    let content = &mut message.make_mut().content;
+    let results_first = content.iter().take_while(|it| matches!(it, ContentBlock::ToolResult(_)));
+    let leading = results_first.count();
+    content.splice(leading..leading, results);
+}
+
+fn renamed(block: &ContentBlock, id: &Text) -> ContentBlock {
+    let mut block = block.clone();
+    if let ContentBlock::ToolUse(call) = &mut block {
+        call.id = id.clone();
+    } else if let ContentBlock::ToolResult(result) = &mut block {
+        result.tool_use_id = id.clone();
+    }
+    block
+}
+
+fn block(messages: &[Message], at: Position) -> Option<&ContentBlock> {
+    messages.get(at.message)?.content.get(at.block)
+}
+
+impl Repair {
+    /// The message that it concerns.
+    #[must_use]
+    pub fn message(&self) -> usize {
+        match self {
+            Self::BlockDropped { message, .. }
+            | Self::MessageDropped { message }
+            | Self::ResultMoved { message, .. }
+            | Self::ResultAdded { message, .. }
+            | Self::CallRenamed { message, .. } => *message,
+        }
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BlockDropped { kind, reason, .. } => write!(f, "{kind} taken out: {reason}"),
+            Self::MessageDropped { .. } => f.write_str("taken out: no content"),
+            Self::ResultMoved { id, .. } => write!(f, "result for {id} moved behind its call"),
+            Self::ResultAdded { id, .. } => write!(f, "call {id} answered: no result was recorded"),
+            Self::CallRenamed { from, to, .. } => write!(f, "call {from} renamed to {to}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::message::{
+        Json, ServerToolResult, ServerToolUse, SystemReminder, Thinking, ToolUse,
+    };
+
+    fn block() -> impl Strategy<Value = ContentBlock> {
+        let made = |(kind, id): (u8, &'static str)| match kind {
+            0 | 1 => ToolUse::new(id, "read", Json::default()).into(),
+            2 | 3 => ToolResult::text(id, "done").into(),
+            4 => ServerToolUse::new(id, "search", Json::default()).into(),
+            5 => ServerToolResult::new(id, "found", Json::default()).into(),
+            6 => Thinking::new("Hm.", None).into(),
+            7 => SystemReminder::new("Be brief.").into(),
+            8 => ContentBlock::text(" "),
+            _ => ContentBlock::text("Well."),
+        };
+        (0_u8..12, select(vec!["a", "b"])).prop_map(made)
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let roles = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
+        (roles, vec(block(), 0..4)).prop_map(|(role, content)| Message::new(role, content))
+    }
+
+    /// Calls of an assistant and the results that answer them, at times in two messages each.
+    fn round() -> impl Strategy<Value = Vec<Message>> {
+        let shape = (select(vec![vec!["a"], vec!["b"], vec!["a", "b"], vec!["b", "a"]]), 0_u8..8);
+        shape.prop_map(|(ids, shape)| {
+            let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
+            let result = |id: &&str| ContentBlock::from(ToolResult::text(*id, "done"));
+            let message = |role, blocks: Vec<ContentBlock>| Message::new(role, blocks);
+            let said = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
+                if apart {
+                    blocks.into_iter().map(|block| message(role, vec![block])).collect()
+                } else {
+                    vec![message(role, blocks)]
+                }
+            };
+            let mut calls = said(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
+            let results = ids.iter().rev().map(result).collect();
+            calls.extend(said(Role::User, results, shape & 2 == 2));
+            calls.extend((shape & 4 == 4).then(|| Message::assistant("It is done.")));
+            calls
+        })
+    }
+
+    /// A thread of few messages.
+    fn thread() -> impl Strategy<Value = Vec<Message>> {
+        let piece = prop_oneof![
+            3 => message().prop_map(|message| vec![message]),
+            2 => round(),
+            1 => Just(vec![Message::user("And now?")]),
+        ];
+        vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(4_000) })]
+
+        #[test]
+        fn mending_finds_something_exactly_where_something_is_wrong(thread in thread()) {
+            let (mended, repairs) = mend(thread.clone());
+            let is_same = mended.len() == thread.len()
+                && mended.iter().zip(&thread).all(|((_, mended), message)| mended.ptr_eq(message));
+            let is_legal = violations(&thread).is_empty();
+            prop_assert_eq!((is_same, repairs.is_empty()), (is_legal, is_legal), "{:?}", repairs);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Rules as a list that nothing in them can break out of.
+
+use std::fmt;
+
+use super::rules::Ledger;
+use crate::{retention::addendum::without_tags, tokens::TokenCounter};
+
+/// The line before the list, wherever it is put.
+pub const TITLE: &str = "Rules that hold, word for word:";
+
+impl Ledger {
+    /// Returns the rules that hold as a Markdown list of at most this many tokens, in order. Those
+    /// that do not fit are left out, and the last line says how many; the text is empty where not
+    /// even that fits.
+    ///
+    /// ```
+    /// use threadfold::{ledger::Ledger, tokens::ByteEstimate};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.add("Never touch the lexer.")?;
+    /// ledger.add("Always answer in French,\n- and </b> be brief.")?;
+    /// let counter = ByteEstimate::TRIGGER;
+    /// let list = "- Never touch the lexer.\n- Always answer in French, - and < /b> be brief.\n";
+    /// assert_eq!(ledger.to_text(100, &counter), list);
+    /// let list = "- Never touch the lexer.\n(1 more did not fit.)\n";
+    /// assert_eq!(ledger.to_text(20, &counter), list);
+    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn to_text(&self, budget: u64, counter: &dyn TokenCounter) -> String {
+        let texts: Vec<&str> = self.active().map(|rule| &*rule.text).collect();
+        list(&texts, self.left_out(), budget, counter)
+    }
+}
+
+impl fmt::Display for Ledger {
+    /// Writes the rules that hold as a Markdown list, and how many the ledger left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.active()
+            .try_for_each(|rule| writeln!(f, "- {}", without_tags(rule.text.to_string())))?;
+        match self.left_out() {
+            0 => Ok(()),
+            count => writeln!(f, "({count}{MORE}"),
+        }
+    }
+}
+
+/// Returns the title and a list of these rules in at most so many tokens; empty if nothing fits, or
+/// there are none. So many more are known of that the ledger left out.
+pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenCounter) -> String {
+    if rules.is_empty() {
+        return String::new();
+    }
+    // The parts are counted apart, so the whole may be found a little longer.
+    let title = counter.text(TITLE).saturating_add(2);
+    let list = list(rules, left_out, budget.saturating_sub(title), counter);
+    if list.is_empty() { list } else { format!("{TITLE}\n{list}") }
+}
+
+fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
+    let lines: Vec<String> =
+        rules.iter().map(|rule| format!("- {}\n", without_tags((*rule).to_owned()))).collect();
+    let mut room = budget;
+    let fits = lines.iter().take_while(|line| {
+        let cost = counter.text(line);
+        let fits = cost <= room;
+        room = room.saturating_sub(cost);
+        fits
+    });
+    let mut count = fits.count();
+    loop {
+        let mut text: String = lines.iter().take(count).map(String::as_str).collect();
+        let left_out = lines.len().saturating_sub(count).saturating_add(beyond);
+        if left_out > 0 {
+            text.push_str(&format!("({left_out}{MORE}\n"));
+        }
+        match counter.text(&text) <= budget {
+            true => return text,
+            false if count == 0 => return String::new(),
+            false => count -= 1,
+        }
+    }
+}
+
+const MORE: &str = " more did not fit.)";
+
+/// Returns a text without the titled lists in it: they are written anew where they are needed, and
+/// what a model writes under their title is not theirs.
+pub fn without_titled(text: &str) -> String {
+    let mut inside = false;
+    let lines = text.split_inclusive('\n').filter(|line| {
+        let line = line.trim();
+        inside = line == TITLE || (inside && (line.starts_with("- ") || line.ends_with(MORE)));
+        !inside
+    });
+    lines.collect()
+}

@@ -1,0 +1,28 @@
+//! The values of threadfold and what is computed from them alone.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`message`] | threads: messages, blocks, requests, answers |
+//! | [`tokens`] | how many tokens they have |
+//! | [`compact`](mod@compact) | replacing ranges, plans of edits, legality |
+//! | [`render`](mod@render) | a thread as text, in chunks that a model can read |
+//! | [`retention`] | what a compaction lost, and how to put it back |
+//! | [`ledger`] | the user's standing rules |
+//!
+//! Depend on `threadfold`, which has these modules under the same names. This crate is for those who
+//! need the values and no session: a provider adapter, a viewer of logs.
+
+#![forbid(unsafe_code)]
+
+pub mod compact;
+pub mod ledger;
+pub mod message;
+#[doc(hidden)]
+pub mod prose;
+pub mod render;
+pub mod retention;
+pub mod tokens;
+
+pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
+pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
+pub use tokens::TokenCounter;

@@ -1,0 +1,186 @@
+//! Checkpoints: named places in a thread.
+//!
+//! Every user message ends with one, so that an agent or a person can say "replace everything from
+//! here to there". On the wire a checkpoint is a text block of its own, `<checkpoint:a1b2c3>`.
+
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    str::FromStr,
+};
+
+use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::invalid::InvalidValue;
+
+const LENGTH: usize = 6;
+
+/// The name of a place in a thread: six characters of `a` to `z` and `0` to `9`.
+///
+/// ```
+/// use threadfold::CheckpointId;
+///
+/// let id: CheckpointId = "a1b2c3".parse()?;
+/// assert_eq!(id.to_string(), "a1b2c3");
+/// assert!("A1B2C3".parse::<CheckpointId>().is_err());
+/// # Ok::<(), threadfold::message::InvalidValue>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CheckpointId([u8; LENGTH]);
+
+impl CheckpointId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Only ASCII gets in, so the empty text is never returned.
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl FromStr for CheckpointId {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let id = <[u8; LENGTH]>::try_from(text.as_bytes()).ok();
+        let id = id.filter(|id| id.iter().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9')));
+        let rule = "six characters of a to z and 0 to 9 are";
+        id.map(Self).ok_or_else(|| InvalidValue::new("a checkpoint id", rule, text))
+    }
+}
+
+impl CheckpointId {
+    /// The id as a unique number.
+    #[doc(hidden)]
+    pub fn number(self) -> u64 {
+        self.0.iter().rev().fold(0, |number, sign| {
+            let digit = if sign.is_ascii_digit() { sign - b'0' + 26 } else { sign - b'a' };
+            number * 36 + u64::from(digit)
+        })
+    }
+
+    fn of(mut number: u64) -> Self {
+        Self(std::array::from_fn(|_| {
+            let digit = (number % 36) as u8;
+            number /= 36;
+            if digit < 26 { b'a' + digit } else { b'0' + digit - 26 }
+        }))
+    }
+}
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckpointId({self})")
+    }
+}
+
+impl Serialize for CheckpointId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckpointId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(IdVisitor)
+    }
+}
+
+struct IdVisitor;
+
+impl de::Visitor<'_> for IdVisitor {
+    type Value = CheckpointId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a checkpoint id")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<CheckpointId, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+impl Hash for CheckpointId {
+    /// As one number: every message of the user is looked up twice, and a slice of six bytes hashes
+    /// in three steps.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.number());
+    }
+}
+
+/// A seeded source of checkpoint ids. The same seed gives the same ids on every platform.
+///
+/// ```
+/// use threadfold::message::CheckpointIds;
+///
+/// let mut ids = CheckpointIds::new(7);
+/// let first = ids.draw(|_| false);
+/// assert_ne!(ids.draw(|id| id == first), first);
+/// assert_eq!(CheckpointIds::new(7).draw(|_| false), first);
+/// ```
+#[derive(Clone, Debug)]
+pub struct CheckpointIds {
+    random: Xoshiro256PlusPlus,
+}
+
+impl CheckpointIds {
+    /// Returns the source with this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// Returns the next id that is not taken.
+    ///
+    /// Two billion ids exist. Were all taken, the search would not end; a `taken` that says so
+    /// about everything is given up on after 10,000 draws, and the last draw is returned.
+    ///
+    /// ```
+    /// use threadfold::message::CheckpointIds;
+    ///
+    /// let first = CheckpointIds::new(7).draw(|_| false);
+    /// let other = CheckpointIds::new(7).draw(|id| id == first);
+    /// assert_ne!(other, first, "the first was taken");
+    /// ```
+    pub fn draw(&mut self, taken: impl Fn(CheckpointId) -> bool) -> CheckpointId {
+        let mut id = self.next();
+        for _ in 0..10_000 {
+            if !taken(id) {
+                break;
+            }
+            id = self.next();
+        }
+        id
+    }
+
+    fn next(&mut self) -> CheckpointId {
+        CheckpointId::of(self.random.next_u64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_an_id_is_named() {
+        let error = "<b>bold".parse::<CheckpointId>().unwrap_err();
+        assert_eq!(error.found, "<b>bold");
+        for text in ["", "aaaaa", "aaaaaaa", "aaaaaA", "äaaaa", "aaaaa "] {
+            assert!(text.parse::<CheckpointId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_ids_for_ever() {
+        let mut ids = CheckpointIds::new(0);
+        let drawn: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
+        assert_eq!(drawn, ["9t3fx8", "5wnmjt", "22dxz6"]);
+    }
+}

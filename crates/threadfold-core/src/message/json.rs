@@ -1,0 +1,334 @@
+//! JSON that keeps its text.
+//!
+//! `serde_json::Value` sorts the keys of objects and rewrites numbers. Tool inputs and unknown
+//! fields go back to the provider that wrote them, so they are kept as they came: the raw text,
+//! without the white space between its tokens.
+
+use std::{fmt, sync::Arc};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{
+        self,
+        value::{BorrowedStrDeserializer, MapDeserializer},
+    },
+    ser,
+};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    json_text::{compacted, push_string},
+    word::Word,
+};
+
+/// A piece of valid JSON: shared, compact, with the key order and the number text it came with.
+///
+/// ```
+/// use threadfold::message::Json;
+///
+/// let json = Json::parse(r#"{ "b": 1.0, "a": [ 1e2 ] }"#)?;
+/// assert_eq!(json.as_str(), r#"{"b":1.0,"a":[1e2]}"#);
+/// assert_eq!(json.to_value()?["b"], 1.0);
+/// # Ok::<(), threadfold::message::JsonError>(())
+/// ```
+///
+/// In serde it is the JSON itself. Formats other than `serde_json`, and containers that buffer
+/// (`#[serde(untagged)]`, `#[serde(flatten)]`), give a `Value` first, so there the keys are sorted.
+#[derive(Clone)]
+pub struct Json(Arc<str>);
+
+/// Why a text is not JSON that can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not usable as JSON: {reason}")]
+pub struct JsonError {
+    reason: Box<str>,
+}
+
+impl JsonError {
+    pub(super) fn not_an_object() -> Self {
+        Self { reason: "a JSON object is expected here".into() }
+    }
+}
+
+impl Json {
+    /// Returns the text as JSON, without the white space between tokens.
+    ///
+    /// ```
+    /// use threadfold::message::Json;
+    ///
+    /// // The order of keys and the text of numbers stay.
+    /// assert_eq!(Json::parse("{\"b\": 1.50, \"a\": 2}")?.as_str(), "{\"b\":1.50,\"a\":2}");
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] if the text is not one JSON value.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        let raw: &RawValue = serde_json::from_str(text)?;
+        Ok(Self::from_raw(raw))
+    }
+
+    /// Returns a raw value of `serde_json` as JSON, without the white space between tokens.
+    #[doc(hidden)]
+    pub fn from_raw(raw: &RawValue) -> Self {
+        Self::from_valid(raw.get())
+    }
+
+    /// Returns what is known to be JSON text, without the white space between its tokens.
+    #[doc(hidden)]
+    pub fn from_valid(text: &str) -> Self {
+        Self(compacted(text).map_or_else(|| text.into(), Arc::from))
+    }
+
+    /// Returns what is known to be JSON text without white space between its tokens.
+    #[doc(hidden)]
+    pub fn from_compact(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns a text as JSON.
+    #[doc(hidden)]
+    pub fn text(text: &str) -> Self {
+        let mut json = String::with_capacity(text.len() + 2);
+        push_string(&mut json, text);
+        Self(json.into())
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is a JSON object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.as_str().starts_with('{')
+    }
+
+    /// Returns it as a tree.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::message::Json;
+    ///
+    /// assert_eq!(Json::parse(r#"{"path": "a.rs"}"#)?.to_value()?, json!({"path": "a.rs"}));
+    /// let deep = Json::parse(&("[".repeat(120) + &"]".repeat(120)))?;
+    /// assert!(deep.to_value().is_ok());
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] if it nests deeper than `serde_json` reads (128 levels) or holds a number
+    /// that no float can.
+    pub fn to_value(&self) -> Result<Value, JsonError> {
+        Ok(serde_json::from_str(self.as_str())?)
+    }
+}
+
+/// Returns JSON text as the raw value of `serde_json`, which writes it as it is.
+///
+/// `serde_json` reads a text to its end before it takes it for a raw value. Ours is known to be
+/// JSON, so it is handed over in the form in which `serde_json` hands raw values to itself; that
+/// spares a walk over every text that is written. Should a later version refuse it, it is read.
+fn raw(text: &str) -> Option<&RawValue> {
+    let entry = (RAW_VALUE, BorrowedStrDeserializer::<de::value::Error>::new(text));
+    let handed = MapDeserializer::new(std::iter::once(entry));
+    Deserialize::deserialize(handed).ok().or_else(|| serde_json::from_str(text).ok())
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        let json = Self::from(&value);
+        take_apart(value);
+        json
+    }
+}
+
+impl From<&Value> for Json {
+    fn from(value: &Value) -> Self {
+        Self(written(value).into())
+    }
+}
+
+/// Drops a tree piece by piece: by itself it goes down as deep as it is.
+fn take_apart(tree: Value) {
+    let mut left = vec![tree];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(fields) => left.extend(fields.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Writes a tree as compact JSON. It notes what is still to be written instead of going down, so no
+/// tree is too deep.
+fn written(value: &Value) -> String {
+    enum Left<'v> {
+        Items(std::slice::Iter<'v, Value>),
+        Fields(serde_json::map::Iter<'v>),
+    }
+    let (mut json, mut open, mut next) = (String::new(), Vec::new(), Some(value));
+    loop {
+        match next.take() {
+            Some(Value::Array(items)) => {
+                json.push('[');
+                open.push(Left::Items(items.iter()));
+            }
+            Some(Value::Object(fields)) => {
+                json.push('{');
+                open.push(Left::Fields(fields.iter()));
+            }
+            Some(Value::String(text)) => push_string(&mut json, text),
+            Some(Value::Null) => json.push_str("null"),
+            Some(Value::Bool(value)) => json.push_str(if *value { "true" } else { "false" }),
+            Some(Value::Number(number)) => json.push_str(&number.to_string()),
+            None => {}
+        }
+        let Some(left) = open.last_mut() else { return json };
+        let first = json.ends_with(['[', '{']);
+        let (item, end) = match left {
+            Left::Items(items) => (items.next().map(|item| (None, item)), ']'),
+            Left::Fields(fields) => (fields.next().map(|(key, item)| (Some(key), item)), '}'),
+        };
+        let Some((key, item)) = item else {
+            json.push(end);
+            open.pop();
+            continue;
+        };
+        if !first {
+            json.push(',');
+        }
+        if let Some(key) = key {
+            push_string(&mut json, key);
+            json.push(':');
+        }
+        next = Some(item);
+    }
+}
+
+impl Default for Json {
+    /// `null`.
+    fn default() -> Self {
+        Self("null".into())
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Json {}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({})", self.as_str())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        Self { reason: error.to_string().into() }
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match raw(&self.0) {
+            Some(raw) => raw.serialize(serializer),
+            None => Err(ser::Error::custom("JSON that cannot be read again")),
+        }
+    }
+}
+
+/// The name by which `serde_json` recognises that raw text is asked for. Were it ever renamed, the
+/// visitor below would be handed the value itself, and only the key order would suffer.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(RAW_VALUE, JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> de::Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
+        match map.next_key()? {
+            Some(Word(key)) if key == RAW_VALUE => {
+                // Parsed again, because whoever calls may be another format with such a key.
+                let Word(raw) = map.next_value()?;
+                Json::parse(&raw).map_err(de::Error::custom)
+            }
+            Some(Word(key)) => {
+                let mut object = serde_json::Map::new();
+                object.insert(key.into_owned(), map.next_value()?);
+                while let Some((key, value)) = map.next_entry()? {
+                    object.insert(key, value);
+                }
+                Ok(Json::from(Value::Object(object)))
+            }
+            None => Ok(Json::from(Value::Object(serde_json::Map::new()))),
+        }
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<Json, D::Error> {
+        Value::deserialize(inner).map(Json::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_inside_strings_stays() {
+        let json = Json::parse("{ \"a b\" : \"c \\\" d\" ,\n\"e\": [ ] }").unwrap();
+        assert_eq!(json.as_str(), "{\"a b\":\"c \\\" d\",\"e\":[]}");
+    }
+
+    #[test]
+    fn serde_keeps_key_order_and_number_text() {
+        let text = r#"{"z":1.00,"a":{"y":12345678901234567890123,"b":-0.0}}"#;
+        let json: Json = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+
+    #[test]
+    fn a_container_that_buffers_still_reads_it() {
+        #[derive(serde::Deserialize)]
+        struct Holder {
+            #[serde(flatten)]
+            rest: std::collections::BTreeMap<String, Json>,
+        }
+        let holder: Holder = serde_json::from_str(r#"{"a":{"c":1,"b":[2]}}"#).unwrap();
+        assert_eq!(holder.rest["a"].as_str(), r#"{"b":[2],"c":1}"#);
+    }
+
+    #[test]
+    fn deep_json_is_kept_and_refused_as_a_tree() {
+        let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
+        let json = Json::parse(&deep).unwrap();
+        assert_eq!(json.as_str(), deep);
+        assert!(json.to_value().is_err());
+    }
+}

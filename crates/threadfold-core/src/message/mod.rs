@@ -1,0 +1,94 @@
+//! The vocabulary: plain values that everything else is made of.
+//!
+//! A thread is a list of [`Message`]s, a message a role and a list of [`ContentBlock`]s. Messages
+//! are cheap handles and texts are shared, so a log, a thread, a snapshot and a fork of it hold
+//! the same bytes once, and every function of this crate takes `&[Message]`.
+//!
+//! | to hold | there is |
+//! |---|---|
+//! | a message and who says it | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
+//! | what is said | [`ContentBlock`] and a struct for each of its kinds |
+//! | text, JSON and unknown fields as they came | [`Text`], [`Json`], [`Extra`] |
+//! | a place in the thread | [`CheckpointId`], [`CheckpointIds`] |
+//! | a question to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
+//! | what fits, what was spent, and when | [`ContextWindow`], [`Usage`], [`Timestamp`] |
+//! | a compaction, by name and cause | [`CompactionId`], [`CompactionReason`] |
+//! | a thread, by name, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
+//!
+//! Kinds are data here and are never guessed from text: a checkpoint is a
+//! [`ContentBlock::Checkpoint`], whatever the texts around it look like. Only the codecs of
+//! `wire` know the texts by which kinds travel.
+//!
+//! ```
+//! use threadfold::message::{ContentBlock, Message, Role};
+//!
+//! let mut message = Message::user("read a.txt");
+//! message.make_mut().content.push(ContentBlock::checkpoint("a1b2c3".parse()?));
+//! assert_eq!(message.role, Role::User);
+//! assert_eq!(message.content.len(), 2);
+//! # Ok::<(), threadfold::message::InvalidValue>(())
+//! ```
+
+mod batch;
+mod checkpoint;
+mod compaction;
+mod content;
+mod content_form;
+mod extra;
+mod failure;
+mod invalid;
+mod json;
+mod json_text;
+#[doc(hidden)]
+pub mod markup;
+pub(crate) mod measure;
+mod media;
+#[expect(clippy::module_inception, reason = "the folder is the vocabulary, the file its centre")]
+mod message;
+mod nesting;
+mod parts;
+mod published;
+#[doc(hidden)]
+pub mod redact;
+mod redact_json;
+mod request;
+mod shared;
+#[doc(hidden)]
+pub mod steps;
+mod stored;
+mod text;
+mod thread_id;
+mod tool;
+mod usage;
+mod window;
+mod word;
+
+pub use batch::{Batch, BatchId};
+pub use checkpoint::{CheckpointId, CheckpointIds};
+pub use compaction::{CompactionId, CompactionReason};
+pub use content::{
+    Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
+    TextBlock, Thinking, ToolResult, check_nesting,
+};
+pub use extra::Extra;
+#[doc(hidden)]
+pub use extra::Name;
+pub use failure::{ModelError, ModelErrorKind};
+pub use invalid::InvalidValue;
+pub use json::{Json, JsonError};
+#[doc(hidden)]
+pub use json_text::{push_string, run_of_text, unescaped};
+pub use media::{Document, Image, MediaSource};
+pub use message::Message;
+pub use nesting::{MAX_NESTING, NestingError};
+pub use parts::{MessageParts, Origin, Role, StopReason};
+pub use redact::Redactor;
+pub use request::{CacheMarks, Delta, Messages, Request, Turn};
+pub use shared::SharedVec;
+pub use text::Text;
+pub use thread_id::ThreadId;
+pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
+pub use usage::{Timestamp, Usage};
+pub use window::ContextWindow;
+#[doc(hidden)]
+pub use window::version as model_version;

@@ -1,0 +1,194 @@
+//! What a model is asked, and what it answers.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    extra::Extra,
+    message::Message,
+    parts::StopReason,
+    shared::SharedVec,
+    text::Text,
+    tool::{ToolChoice, ToolSpec},
+    usage::Usage,
+};
+
+/// The messages of a thread: cheap to clone, so that asking a model costs no walk over them.
+pub type Messages = SharedVec<Message>;
+
+/// Everything that one model call needs, in no provider's dialect.
+///
+/// The codecs of `wire` turn it into a request body and back.
+///
+/// ```
+/// use threadfold::{Message, Request};
+///
+/// let request = Request { max_output: Some(1_000), ..Request::new(vec![Message::user("hi")]) }
+///     .with_system("Answer in one word.");
+/// assert_eq!(request.system.len(), 1);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
+    /// What stands before the thread: system messages, in order. Most requests have none or one.
+    /// No compaction touches them.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub system: Messages,
+    /// The thread.
+    pub messages: Messages,
+    /// The tools that the model may call.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub tools: SharedVec<ToolSpec>,
+    /// Which of them it may or must call; the provider's default where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// The most tokens that the answer may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// How freely the model chooses its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// How long the host should wait for the answer. Not on the wire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// Whether the codec places the provider's cache marks.
+    #[serde(skip_serializing_if = "CacheMarks::is_off")]
+    pub cache: CacheMarks,
+    /// Unknown wire fields, the model's name among them.
+    #[serde(skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// Whether a codec places cache marks of its own, for providers that need them (Anthropic).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheMarks {
+    /// None but those that are in the thread already.
+    #[default]
+    Off,
+    /// After the tools, the system prompt and the last message.
+    Auto,
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Turn {
+    /// The answer, as it is appended to the thread.
+    pub message: Message,
+    /// What the call cost, where the provider said.
+    pub usage: Option<Usage>,
+    /// Why the model stopped.
+    pub stop_reason: StopReason,
+}
+
+/// A piece of an answer, as it arrives. The last one of a stream is the whole turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// Tagged from outside: with a tag inside, serde would buffer the turn, and raw JSON in it would lose
+// its key order.
+#[serde(rename_all = "snake_case")]
+pub enum Delta {
+    /// More text.
+    Text {
+        /// The piece.
+        text: Text,
+    },
+    /// More reasoning.
+    Thinking {
+        /// The piece.
+        text: Text,
+    },
+    /// A call begins.
+    ToolUse {
+        /// The id of the call.
+        id: Text,
+        /// The tool.
+        name: Text,
+    },
+    /// More of a call's input.
+    ToolInput {
+        /// The id of the call.
+        id: Text,
+        /// The piece, as text.
+        text: Text,
+    },
+    /// The answer is complete. Nothing comes after it.
+    Turn {
+        /// All of it.
+        turn: Turn,
+    },
+}
+
+impl Request {
+    /// Returns a request of these messages and nothing else.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, Thread};
+    ///
+    /// let thread: Thread = [Message::user("hi")].into_iter().collect();
+    /// let request = Request::new(thread.messages().clone());
+    /// assert!(request.messages.ptr_eq(thread.messages()), "no message was copied");
+    /// assert!(request.system.is_empty() && request.tools.is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(messages: impl Into<Messages>) -> Self {
+        Self { messages: messages.into(), ..Self::default() }
+    }
+
+    /// Returns the request with this system prompt after those that it has.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request};
+    ///
+    /// let request = Request::new(vec![Message::user("hi")]).with_system("Be brief.");
+    /// assert_eq!(request.system[..], [Message::system("Be brief.")]);
+    /// ```
+    #[must_use]
+    pub fn with_system(mut self, text: impl Into<Text>) -> Self {
+        self.system.make_mut().push(Message::system(text));
+        self
+    }
+}
+
+impl CacheMarks {
+    fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
+}
+
+impl Turn {
+    /// Returns the turn of an answer. Usage and stop reason stand in the message too, so that the
+    /// thread keeps them.
+    ///
+    /// ```
+    /// use threadfold::{Message, Turn, Usage, message::StopReason};
+    ///
+    /// let turn = Turn::new(Message::assistant("yes"), StopReason::EndTurn, Some(Usage::new(9, 1)));
+    /// assert_eq!(turn.message.usage, Some(Usage::new(9, 1)));
+    /// ```
+    #[must_use]
+    pub fn new(mut message: Message, stop_reason: StopReason, usage: Option<Usage>) -> Self {
+        let parts = message.make_mut();
+        (parts.stop_reason, parts.usage) = (Some(stop_reason.clone()), usage);
+        Self { message, usage, stop_reason }
+    }
+
+    /// The texts of the answer, joined by blank lines. Reasoning and calls are left out.
+    ///
+    /// ```
+    /// use threadfold::{Message, Turn, message::StopReason};
+    ///
+    /// let turn = Turn::new(Message::assistant("yes"), StopReason::EndTurn, None);
+    /// assert_eq!(turn.text(), "yes");
+    /// ```
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.message.content.iter().filter_map(|block| block.as_text());
+        texts.map(Text::as_str).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+fn is_empty<T>(items: &SharedVec<T>) -> bool {
+    items.is_empty()
+}

@@ -1,0 +1,270 @@
+//! Tools, calls and results.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    extra::Extra,
+    json::{Json, JsonError},
+    text::Text,
+};
+
+/// A tool as a model is told about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name by which it is called: 1 to 64 characters of `a` to `z`, `A` to `Z`, `0` to `9`,
+    /// `_` and `-` for every provider.
+    pub name: Text,
+    /// What it does and when to use it, written for the model.
+    #[serde(default)]
+    pub description: Text,
+    /// The JSON schema of its input. Providers demand an object schema.
+    pub input_schema: Json,
+    /// Unknown wire fields. A provider's own tool keeps its whole shape here.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// Which tools the model may call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// Whichever it likes, or none.
+    Auto,
+    /// At least one, whichever it likes.
+    Required,
+    /// None.
+    None,
+    /// This one.
+    Tool(Text),
+}
+
+/// A call that the model makes and the host answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "ToolUseForm", into = "ToolUseForm")]
+pub struct ToolUse {
+    /// The id that the result names. Unique within a turn.
+    pub id: Text,
+    /// The tool.
+    pub name: Text,
+    /// Its input.
+    pub input: ToolInput,
+    /// Unknown wire fields.
+    pub extra: Extra,
+}
+
+/// The input of a call, in the form in which it came.
+///
+/// Anthropic, Gemini and Bedrock send JSON; OpenAI sends a text that should hold JSON and
+/// sometimes does not. The text is kept for ever; what it says as JSON is a view.
+///
+/// ```
+/// use threadfold::message::{Json, ToolInput};
+///
+/// assert_eq!(ToolInput::from_text(r#"{"a":1}"#).json()?, Json::parse(r#"{"a":1}"#)?);
+/// assert!(ToolInput::from_text("{\"a\":").json().is_err());
+/// # Ok::<(), threadfold::message::JsonError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolInput {
+    /// It came as JSON.
+    Json(Json),
+    /// It came as text.
+    Text(Text),
+}
+
+/// A call that the provider makes and answers itself, such as a web search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerToolUse {
+    /// The id that its result names.
+    pub id: Text,
+    /// The provider's tool.
+    pub name: Text,
+    /// Its input.
+    pub input: Json,
+    /// Unknown wire fields, and the wire's own name of the block where there are several.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+/// The provider's answer to its own call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerToolResult {
+    /// The call that it answers.
+    pub tool_use_id: Text,
+    /// The wire's name of this kind of result, such as `web_search_tool_result`.
+    pub kind: Text,
+    /// What the provider's tool gave, as it came.
+    pub content: Json,
+    /// Unknown wire fields.
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    pub extra: Extra,
+}
+
+impl ToolSpec {
+    /// Returns a tool with this name, description and JSON schema of its input.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::message::ToolSpec;
+    ///
+    /// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    /// let read = ToolSpec::new("read", "Reads a file.", schema);
+    /// assert_eq!(read.name, "read");
+    /// ```
+    #[must_use]
+    pub fn new(
+        name: impl Into<Text>,
+        description: impl Into<Text>,
+        input_schema: impl Into<Json>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input_schema: input_schema.into(),
+            extra: Extra::default(),
+        }
+    }
+}
+
+impl ToolUse {
+    /// Returns a call without extra fields.
+    ///
+    /// ```
+    /// use threadfold::message::ToolUse;
+    ///
+    /// let call = ToolUse::new("call_1", "read", serde_json::json!({"path": "a.rs"}));
+    /// assert_eq!((call.name.as_str(), call.input.as_str()), ("read", r#"{"path":"a.rs"}"#));
+    /// ```
+    #[must_use]
+    pub fn new(id: impl Into<Text>, name: impl Into<Text>, input: impl Into<ToolInput>) -> Self {
+        Self { id: id.into(), name: name.into(), input: input.into(), extra: Extra::default() }
+    }
+}
+
+impl ToolInput {
+    /// Returns an input that came as text.
+    #[must_use]
+    pub fn from_text(text: impl Into<Text>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// The input as it came: JSON text, or whatever text the model wrote instead.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Json(json) => json.as_str(),
+            Self::Text(text) => text,
+        }
+    }
+
+    /// Returns the input as a JSON object. An empty text stands for no arguments, `{}`.
+    ///
+    /// ```
+    /// use threadfold::message::ToolInput;
+    ///
+    /// assert_eq!(ToolInput::from_text("").json()?.as_str(), "{}");
+    /// assert!(ToolInput::from_text("{\"path\": \"a.rs").json().is_err());
+    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] if a text is not JSON, or if the JSON is not an object.
+    pub fn json(&self) -> Result<Json, JsonError> {
+        let json = match self {
+            Self::Json(json) => json.clone(),
+            Self::Text(text) if text.is_blank() => Json::parse("{}")?,
+            Self::Text(text) => Json::parse(text)?,
+        };
+        if json.is_object() { Ok(json) } else { Err(JsonError::not_an_object()) }
+    }
+}
+
+impl<J: Into<Json>> From<J> for ToolInput {
+    fn from(json: J) -> Self {
+        Self::Json(json.into())
+    }
+}
+
+impl ServerToolUse {
+    /// Returns a call without extra fields.
+    #[must_use]
+    pub fn new(id: impl Into<Text>, name: impl Into<Text>, input: impl Into<Json>) -> Self {
+        Self { id: id.into(), name: name.into(), input: input.into(), extra: Extra::default() }
+    }
+}
+
+impl ServerToolResult {
+    /// Returns a result without extra fields.
+    #[must_use]
+    pub fn new(
+        tool_use_id: impl Into<Text>,
+        kind: impl Into<Text>,
+        content: impl Into<Json>,
+    ) -> Self {
+        Self {
+            tool_use_id: tool_use_id.into(),
+            kind: kind.into(),
+            content: content.into(),
+            extra: Extra::default(),
+        }
+    }
+}
+
+/// The serde form of a call: the name of the field says in which form the input came.
+#[derive(Serialize, Deserialize)]
+struct ToolUseForm {
+    id: Text,
+    name: Text,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<Json>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_text: Option<Text>,
+    #[serde(default, skip_serializing_if = "Extra::is_empty")]
+    extra: Extra,
+}
+
+impl From<ToolUseForm> for ToolUse {
+    fn from(form: ToolUseForm) -> Self {
+        let input = match form.input_text {
+            Some(text) => ToolInput::Text(text),
+            None => ToolInput::Json(form.input.unwrap_or_default()),
+        };
+        Self { id: form.id, name: form.name, input, extra: form.extra }
+    }
+}
+
+impl From<ToolUse> for ToolUseForm {
+    fn from(call: ToolUse) -> Self {
+        let (input, input_text) = match call.input {
+            ToolInput::Json(json) => (Some(json), None),
+            ToolInput::Text(text) => (None, Some(text)),
+        };
+        Self { id: call.id, name: call.name, input, input_text, extra: call.extra }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serde_remembers_in_which_form_the_input_came() {
+        for input in [ToolInput::from_text("{oops"), ToolInput::from(Json::default())] {
+            let call = ToolUse::new("t1", "read", input);
+            let text = serde_json::to_string(&call).unwrap();
+            assert_eq!(serde_json::from_str::<ToolUse>(&text).unwrap(), call, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_empty_text_stands_for_no_arguments() {
+        assert_eq!(ToolInput::from_text(" ").json().unwrap().as_str(), "{}");
+    }
+
+    #[test]
+    fn an_input_that_is_no_object_is_refused() {
+        let error = ToolInput::from_text("[1]").json().unwrap_err();
+        assert_eq!(error.to_string(), "not usable as JSON: a JSON object is expected here");
+    }
+}

@@ -1,0 +1,151 @@
+//! Paths of files and folders.
+
+use std::borrow::Cow;
+
+use super::{
+    chunk::Trust,
+    class::FactClass,
+    scan::{has_pair, is_listed_in_any_case},
+    token::is_word,
+};
+
+/// Endings of files that come up without a folder.
+#[rustfmt::skip]
+const ENDINGS: [&str; 71] = [
+    "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "db", "dockerfile",
+    "env", "ex", "exs", "gif", "go", "gradle", "graphql", "h", "hpp", "html", "ini", "ipynb",
+    "java", "jpg", "js", "json", "jsonl", "jsx", "kt", "lock", "log", "lua", "md", "mdx", "mjs",
+    "mk", "patch", "pdf", "php", "png", "prisma", "proto", "ps1", "py", "rb", "rs", "rst", "scala",
+    "scss", "sh", "sql", "sqlite", "svelte", "svg", "swift", "tex", "tf", "toml", "ts", "tsx",
+    "txt", "vue", "wasm", "xml", "yaml", "yml", "zig", "zsh",
+];
+
+/// Names of products that end as files do.
+#[rustfmt::skip]
+const PRODUCTS: [&str; 9] = [
+    "chart.js", "d3.js", "express.js", "next.js", "node.js", "nuxt.js", "react.js", "three.js",
+    "vue.js",
+];
+
+/// Tells of the path that a word is, if it is one.
+pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
+    let found = without_place(word);
+    let is_path = is_path(found, trust);
+    if is_path {
+        note(FactClass::Path, found);
+    }
+    is_path
+}
+
+/// Tells of a value that is a path by the name of its field.
+pub(crate) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let value = without_place(value.trim());
+    let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
+    if fits && value.contains(['/', '\\', '.']) && !value.contains("://") {
+        note(FactClass::Path, value);
+    }
+}
+
+/// `value.read` before `(`: no path, whatever its ending.
+pub(crate) fn is_dotted_call(word: &str) -> bool {
+    word.contains('.') && !word.contains(['/', '\\'])
+}
+
+fn is_path(word: &str, trust: Trust) -> bool {
+    let sign = |c| matches!(c, '/' | '\\' | '.' | '_' | '-' | '+' | '@' | '~' | ':' | '#');
+    let plain = |c: char| c.is_alphanumeric() || sign(c);
+    if !(3..=260).contains(&word.len()) || !word.chars().all(plain) || word.starts_with('-') {
+        return false;
+    }
+    let slash = |c: char| c == '/' || c == '\\';
+    if has_pair(word, *b"//") || has_pair(word, *b"::") || !word.chars().any(char::is_alphabetic) {
+        return false;
+    }
+    let (folder, name) = word.rsplit_once(slash).unwrap_or(("", word));
+    let depth = word.matches(slash).count();
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let ending_fits = (1..=8).contains(&ending.len())
+        && ending.chars().all(char::is_alphanumeric)
+        && ending.chars().any(char::is_alphabetic);
+    let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
+    let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
+    let listed = is_listed_in_any_case(&ENDINGS, ending);
+    let known = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
+    let is_ending = listed && ending != "env";
+    let hidden =
+        stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);
+    let deep = rooted && depth > usize::from(word.starts_with(['/', '.', '~']));
+    let at = word.starts_with('@') && depth > 0 && trust != Trust::Little && !name.is_empty();
+    let slashed = depth > 0 && trust == Trust::Full;
+    let drive = matches!(word.as_bytes(), [letter, b':', b'/' | b'\\', _, ..] if letter.is_ascii_alphabetic());
+    !colon
+        && (known
+            || hidden
+            || deep
+            || at
+            || slashed
+            || drive
+            || (ending_fits && depth > 0 && !folder.is_empty()))
+}
+
+/// Without the place in the file: `:12`, `:12:3`, `:24-40`, `#L12`.
+fn without_place(word: &str) -> &str {
+    if !word.bytes().any(|byte| matches!(byte, b':' | b'#')) {
+        return word.trim_end_matches('/');
+    }
+    let word = word.split_once("#L").map_or(word, |(file, _)| file);
+    let word = word.split_once("::").map_or(word, |(file, _)| file);
+    let digits = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    let mut file = word;
+    for _ in 0..2 {
+        file = file.rsplit_once(':').filter(|(_, place)| digits(place)).map_or(file, |(at, _)| at);
+    }
+    // What a listing says of a file stands behind a colon too.
+    let said = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
+    said.map_or(file, |(file, _)| file).trim_end_matches('/')
+}
+
+/// A path as it is compared: slashes, no `./`, `@` or `/` before it.
+pub(super) fn key(path: &str) -> Cow<'_, str> {
+    if path.contains('\\') {
+        Cow::Owned(bare(&path.replace('\\', "/")).to_owned())
+    } else {
+        bare(path).into()
+    }
+}
+
+fn bare(path: &str) -> &str {
+    let start = path.find(|c: char| is_word(c) || !c.is_ascii()).unwrap_or(0);
+    let hidden =
+        path.get(..start).is_some_and(|before| before.ends_with('.') && !before.ends_with(".."));
+    let start = if hidden { start - 1 } else { start };
+    path.get(start..).unwrap_or_default().trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_from_words() {
+        let found = |word| path(word, Trust::Prose, &mut |_, _| ());
+        let paths = ["src/lib.rs", "a.txt", "/usr/local/bin", "./x/y.py", "C:\\a\\b", "/a/.env"];
+        for path in paths.into_iter().chain(["Cargo.toml", "c:/a"]) {
+            assert!(found(path), "{path}");
+        }
+        let words = ["e.g", "1.5", "self.len", "/", "a/b", "application/json", "2024/05/15", "-i"];
+        let more = ["https://a.b/c.d", "s/a/b/", "and/or", "x:1.5/2.5", "end.", "w.flush", "/x/"];
+        for word in words.into_iter().chain(more).chain(["1.0.2", "c:/"]) {
+            assert!(!found(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_lists_are_sorted() {
+        assert!(ENDINGS.is_sorted());
+        assert!(PRODUCTS.is_sorted());
+    }
+}

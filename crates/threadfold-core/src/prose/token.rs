@@ -1,0 +1,174 @@
+//! Texts as words and signs, so that a fact is found as a whole or not at all.
+//!
+//! White space only says whether a token is glued to the one before. Quotation marks, backticks and
+//! double asterisks say nothing, so that quoting a thing differently changes nothing.
+
+use crate::message::steps;
+
+/// A word, a number or a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token<'a> {
+    pub text: &'a str,
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Whether nothing stands between it and the token before.
+    pub(crate) glued: bool,
+}
+
+/// Returns the tokens of a text, in order.
+pub fn tokens(text: &str) -> Tokens<'_> {
+    Tokens { text, at: 0, glued: false, apart: false, before: None }
+}
+
+#[derive(Debug)]
+pub struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+    glued: bool,
+    /// Whether the next token counts as not glued all the same: the unit behind its number.
+    apart: bool,
+    before: Option<char>,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        loop {
+            let start = self.at;
+            let rest = self.text.get(start..)?;
+            let first = rest.chars().next()?;
+            let length = self.length(rest, first);
+            steps::up_to(rest, Some(length));
+            self.at = start + length;
+            self.before = Some(first);
+            if first.is_whitespace() {
+                self.glued = false;
+            } else if is_transparent(rest, first) {
+                self.at = start + transparent_length(rest, first);
+            } else {
+                let text = rest.get(..length)?;
+                let glued = self.glued && !std::mem::take(&mut self.apart);
+                self.apart = is_number_before_unit(text, rest);
+                self.glued = true;
+                self.before = text.chars().next_back();
+                return Some(Token { text, start, glued });
+            }
+        }
+    }
+}
+
+impl Tokens<'_> {
+    /// How long the token is that begins here.
+    fn length(&self, rest: &str, first: char) -> usize {
+        let lone = first.len_utf8();
+        if !is_word(first) {
+            return lone;
+        }
+        let second = rest.get(lone..).and_then(|rest| rest.chars().next());
+        let is_version = matches!(first, 'v' | 'V') && second.is_some_and(|c| c.is_ascii_digit());
+        if is_version && !self.before.is_some_and(is_word) {
+            return lone;
+        }
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            return digits;
+        }
+        word_length(rest)
+    }
+}
+
+/// The word that begins here, with the apostrophes between its letters.
+fn word_length(rest: &str) -> usize {
+    // Nearly all words are of ASCII.
+    let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let plain = plain.count();
+    match rest.as_bytes().get(plain) {
+        None => return plain,
+        Some(next) if next.is_ascii() && *next != b'\'' => return plain,
+        Some(_) => {}
+    }
+    let mut chars = rest.char_indices().peekable();
+    let mut before = false;
+    while let Some((at, next)) = chars.next() {
+        let follows = chars.peek().is_some_and(|(_, c)| is_word(*c));
+        let inside = is_apostrophe(next) && before && follows;
+        if !is_word(next) && !inside {
+            return at;
+        }
+        before = is_word(next);
+    }
+    rest.len()
+}
+
+fn is_number_before_unit(text: &str, rest: &str) -> bool {
+    let next = rest.get(text.len()..).and_then(|rest| rest.chars().next());
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && next.is_some_and(|c| c.is_alphabetic() || c == '%')
+}
+
+fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '\u{2019}')
+}
+
+fn is_transparent(rest: &str, first: char) -> bool {
+    is_quotation_mark(first) || rest.starts_with("**")
+}
+
+fn transparent_length(rest: &str, first: char) -> usize {
+    if first == '*' {
+        rest.bytes().take_while(|byte| *byte == b'*').count()
+    } else {
+        first.len_utf8()
+    }
+}
+
+/// Whether a character quotes what stands beside it.
+pub(crate) fn is_quotation_mark(c: char) -> bool {
+    matches!(c, '"' | '`' | '\'' | '\u{ab}' | '\u{bb}' | '\u{2018}'..='\u{201f}')
+}
+
+/// Whether a character is part of a word. The characters of scripts without spaces stand alone.
+pub(crate) fn is_word(c: char) -> bool {
+    c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
+}
+
+/// Returns a token as it is compared: apostrophes straight, and without case and emphasis if these
+/// do not count.
+pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
+    let changes =
+        |byte: u8| !byte.is_ascii() || (folds_case && (byte == b'_' || byte.is_ascii_uppercase()));
+    if !token.bytes().any(changes) {
+        return token;
+    }
+    out.clear();
+    let trimmed = token.trim_matches('_');
+    let text = if folds_case && !trimmed.is_empty() { trimmed } else { token };
+    for c in text.chars() {
+        match c {
+            '\u{2019}' => out.push('\''),
+            _ if folds_case => out.extend(c.to_lowercase()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<(&str, bool)> {
+        tokens(text).map(|token| (token.text, token.glued)).collect()
+    }
+
+    #[test]
+    fn words_numbers_and_signs_are_tokens() {
+        let expected = [("don\u{2019}t", false), ("a", false), (".", true), ("b_c", true)];
+        assert_eq!(texts("don\u{2019}t **`a.b_c`**"), expected);
+        assert_eq!(texts("12ms"), texts("12 ms"));
+        assert_eq!(texts("v1.2"), [("v", false), ("1", true), (".", true), ("2", true)]);
+        assert_eq!(texts("\u{6f22}\u{5b57}"), [("\u{6f22}", false), ("\u{5b57}", true)]);
+        assert_eq!(texts("--x=\"y\""), texts("--x=y"));
+    }
+}

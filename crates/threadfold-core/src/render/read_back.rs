@@ -1,0 +1,102 @@
+//! Reading a rendered thread back, well enough to find facts in it.
+
+use crate::message::{ContentBlock, Message, Role, ToolInput, ToolResult, ToolUse};
+
+/// Returns the messages of a rendering, or of a piece of one. What stands before the first heading
+/// counts as the assistant's.
+#[doc(hidden)]
+pub fn messages(text: &str) -> Vec<Message> {
+    let mut reading = Reading { role: Role::Assistant, head: "text", lines: Vec::new() };
+    let mut messages = Vec::new();
+    for line in text.lines() {
+        if let Some(role) = role(line) {
+            messages.extend(reading.take());
+            (reading.role, reading.head) = (role, "text");
+        } else if let Some(head) = line.strip_prefix("## ") {
+            messages.extend(reading.take());
+            reading.head = head;
+        } else {
+            reading.lines.push(line);
+        }
+    }
+    messages.extend(reading.take());
+    messages
+}
+
+/// The block that is being read.
+struct Reading<'t> {
+    role: Role,
+    /// The heading of the block, without its marks.
+    head: &'t str,
+    lines: Vec<&'t str>,
+}
+
+impl Reading<'_> {
+    /// The block as a message of its own, if it has text.
+    fn take(&mut self) -> Option<Message> {
+        let text = self.lines.join("\n");
+        self.lines.clear();
+        let fenced = |text: &str| {
+            let lines = text.lines().filter(|line| !line.starts_with("```"));
+            lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+        };
+        let block = match self.head.split([':', ' ']).next().unwrap_or_default() {
+            _ if text.trim().is_empty() => return None,
+            "tool_use" => {
+                let name = self.head.split(": ").nth(1).unwrap_or_default();
+                let mut call = ToolUse::new("", name, serde_json::Value::Null);
+                call.input = ToolInput::from_text(fenced(&text));
+                ContentBlock::ToolUse(call)
+            }
+            "tool_result" => {
+                let notes = self.head.strip_suffix(')').unwrap_or_default();
+                let is_error = notes.split([' ', '(', ',']).any(|note| note == "error");
+                let text = fenced(&text);
+                let failed = is_error.then(|| ToolResult::error("", text.clone()));
+                failed.unwrap_or_else(|| ToolResult::text("", text)).into()
+            }
+            "text" | "summary" => ContentBlock::text(text.trim()),
+            _ => return None,
+        };
+        Some(Message::new(self.role, vec![block]))
+    }
+}
+
+fn role(line: &str) -> Option<Role> {
+    match line {
+        "# user:" => Some(Role::User),
+        "# assistant:" => Some(Role::Assistant),
+        "# system:" => Some(Role::System),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        message::Json,
+        render::{RenderOptions, render},
+    };
+
+    #[test]
+    fn what_was_rendered_is_found_again() {
+        let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
+        let thread = [
+            Message::user("read a.txt"),
+            Message::new(Role::Assistant, vec![ContentBlock::text("Yes."), call.into()]),
+            Message::new(Role::User, vec![ToolResult::text("t1", "hello").into()]),
+            Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]),
+        ];
+        let found = messages(render(&thread, &RenderOptions::default()).text());
+        assert_eq!(found[..2], [Message::user("read a.txt"), Message::assistant("Yes.")]);
+        let call = found[2].tool_uses().next().unwrap();
+        assert_eq!((call.name.as_str(), call.input.as_str()), ("read", r#"{"path":"a.txt"}"#));
+        let result = found[3].tool_results().next().unwrap();
+        assert_eq!(
+            (result.is_error, &result.content[..]),
+            (false, &[ContentBlock::text("hello")][..])
+        );
+        assert!(found[4].tool_results().all(|result| result.is_error));
+    }
+}

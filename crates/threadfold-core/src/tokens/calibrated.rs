@@ -1,0 +1,285 @@
+//! An estimate that learns how many bytes a token has, from what providers report.
+
+use serde::{Deserialize, Serialize};
+
+use super::{counter::TokenCounter, estimate::ByteEstimate};
+
+/// The fewest and the most bytes a token that are ever reckoned with, in thousandths.
+const BOUNDS: (u64, u64) = (1_500, 6_000);
+
+/// What a report may say at all, in thousandths of a byte a token. Whatever lies outside was
+/// counted of something else than the text: a prompt in pictures, or a part of it only.
+const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
+
+/// A new observation moves the ratio by one part in so many.
+const SMOOTHING: u64 = 4;
+
+/// A [`ByteEstimate`] with a ratio that follows what providers report: bounded to 1.5 to 6 bytes a
+/// token, and smoothed, so that one odd report moves it by a quarter of the way at most.
+///
+/// It reckons in whole numbers: the same reports in the same order give the same ratio everywhere.
+///
+/// # Beside a thread
+///
+/// A `Thread` adds up what its counter says when messages come, and a counter
+/// that says something else afterwards would cost a walk over all of them. So let the thread count
+/// with the [`base`](Self::base), which never changes, keep the ratio beside it, and
+/// [`scale`](Self::scale) the sums:
+///
+/// ```
+/// use std::sync::Arc;
+/// use threadfold::{Message, Thread, Usage, tokens::Calibrated};
+///
+/// let mut ratio = Calibrated::default();
+/// let mut thread = Thread::new(Arc::new(ratio.base()));
+/// thread.push(Message::user("x".repeat(2_988)));
+/// assert_eq!(thread.size().tokens, 1_000);
+///
+/// // The model read the prompt as 1,200 tokens. Its answer is not in the estimate yet.
+/// let usage = Usage::new(1_200, 80);
+/// assert!(ratio.learn(thread.size().tokens, usage.input));
+/// assert_eq!(ratio.bytes_per_token(), 2.875);
+/// assert_eq!(ratio.scale(thread.size().tokens), 1_044);
+/// ```
+///
+/// As a [`TokenCounter`] it counts text with the ratio that it has at that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Calibrated {
+    base: ByteEstimate,
+    /// Thousandths of a byte a token, within the bounds.
+    ratio: u64,
+}
+
+/// The stored form. It may come from anywhere, so reading it bounds the ratio again.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    base: u64,
+    ratio: u64,
+}
+
+impl Calibrated {
+    /// Returns a ratio that begins with that of an estimate, within the bounds.
+    ///
+    /// ```
+    /// use threadfold::tokens::{ByteEstimate, Calibrated};
+    ///
+    /// assert_eq!(Calibrated::new(ByteEstimate::CHUNK).bytes_per_token(), 4.0);
+    /// assert_eq!(Calibrated::new(ByteEstimate::new(100)).bytes_per_token(), 6.0);
+    /// ```
+    #[must_use]
+    pub fn new(base: ByteEstimate) -> Self {
+        Self { base, ratio: bounded(base.bytes_per_token().saturating_mul(1_000)) }
+    }
+
+    /// The estimate that it began with, and in which [`learn`](Self::learn) and
+    /// [`scale`](Self::scale) are told what was estimated.
+    #[must_use]
+    pub fn base(&self) -> ByteEstimate {
+        self.base
+    }
+
+    /// The bytes a token that were learnt, 1.5 to 6.
+    #[must_use]
+    pub fn bytes_per_token(&self) -> f64 {
+        self.ratio as f64 / 1_000.0
+    }
+
+    /// Learns from one call and returns whether it did: `estimated` is what the base makes of the
+    /// whole prompt (system prompt, tools and messages), `reported` what the provider counted of it,
+    /// its [`Usage::input`](crate::Usage::input).
+    ///
+    /// A report that cannot be of this text teaches nothing: zero, less than a token for eight
+    /// bytes, more than one for each byte.
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// assert!(ratio.learn(1_000, 1_111));
+    /// assert!(!ratio.learn(1_000, 0));
+    /// assert!(!ratio.learn(1_000, 300), "ten bytes a token");
+    /// assert_eq!(ratio.bytes_per_token(), 2.925);
+    /// ```
+    pub fn learn(&mut self, estimated: u64, reported: u64) -> bool {
+        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
+        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        let Some(observed) = thousandths.checked_div(u128::from(reported)) else { return false };
+        let Ok(observed) = u64::try_from(observed) else { return false };
+        if !(PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed) {
+            return false;
+        }
+        let step = bounded(observed).abs_diff(self.ratio) / SMOOTHING;
+        if bounded(observed) < self.ratio {
+            self.ratio -= step;
+        } else {
+            self.ratio += step;
+        }
+        true
+    }
+
+    /// Returns what the base estimated, in the tokens that providers report; rounded up.
+    ///
+    /// ```
+    /// use threadfold::tokens::{ByteEstimate, Calibrated};
+    ///
+    /// let ratio = Calibrated::new(ByteEstimate::TRIGGER);
+    /// assert_eq!(ratio.scale(100), 100);
+    /// ```
+    #[must_use]
+    pub fn scale(&self, estimated: u64) -> u64 {
+        // It is asked several times a turn, and 128 bits are slow.
+        let per_token = self.base.bytes_per_token().checked_mul(1_000);
+        let thousandths = per_token.and_then(|per_token| per_token.checked_mul(estimated));
+        if let Some(thousandths) = thousandths {
+            return thousandths.div_ceil(self.ratio);
+        }
+        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
+        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the greater of what was estimated and what that is in the tokens that providers
+    /// report. For whatever must be on the safe side: a provider that counts only a part of its
+    /// prompt lowers nothing.
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let (mut more, mut less) = (Calibrated::default(), Calibrated::default());
+    /// more.learn(1_000, 1_200);
+    /// less.learn(1_000, 800);
+    /// assert_eq!((more.scale_up(1_000), less.scale_up(1_000)), (1_044, 1_000));
+    /// ```
+    #[must_use]
+    pub fn scale_up(&self, estimated: u64) -> u64 {
+        // Most often nothing was learnt, or that the provider counts less: no division then.
+        if self.ratio >= self.base.bytes_per_token().saturating_mul(1_000) {
+            return estimated;
+        }
+        self.scale(estimated).max(estimated)
+    }
+
+    /// Returns the most that may be estimated where so many tokens may be reported: the way back
+    /// from [`scale_up`](Self::scale_up).
+    ///
+    /// ```
+    /// use threadfold::tokens::Calibrated;
+    ///
+    /// let mut ratio = Calibrated::default();
+    /// ratio.learn(1_000, 1_200);
+    /// assert_eq!((ratio.scale_down(1_044), ratio.scale_up(1_000)), (1_000, 1_044));
+    /// ```
+    #[must_use]
+    pub fn scale_down(&self, reported: u64) -> u64 {
+        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
+        let thousandths = u128::from(reported).saturating_mul(u128::from(self.ratio));
+        let estimated = thousandths.checked_div(per_token).unwrap_or(u128::MAX);
+        u64::try_from(estimated).unwrap_or(u64::MAX).min(reported)
+    }
+}
+
+impl Default for Calibrated {
+    /// Begins with [`ByteEstimate::TRIGGER`].
+    fn default() -> Self {
+        Self::new(ByteEstimate::TRIGGER)
+    }
+}
+
+impl TokenCounter for Calibrated {
+    fn text(&self, text: &str) -> u64 {
+        (text.len() as u64).saturating_mul(1_000).div_ceil(self.ratio)
+    }
+}
+
+impl From<Stored> for Calibrated {
+    fn from(stored: Stored) -> Self {
+        Self { base: ByteEstimate::new(stored.base), ratio: bounded(stored.ratio) }
+    }
+}
+
+impl From<Calibrated> for Stored {
+    fn from(calibrated: Calibrated) -> Self {
+        Self { base: calibrated.base.bytes_per_token(), ratio: calibrated.ratio }
+    }
+}
+
+fn bounded(ratio: u64) -> u64 {
+    ratio.clamp(BOUNDS.0, BOUNDS.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taught(reports: &[(u64, u64)]) -> u64 {
+        let mut calibrated = Calibrated::default();
+        for (estimated, reported) in reports {
+            assert!(calibrated.learn(*estimated, *reported), "{estimated} {reported}");
+        }
+        calibrated.ratio
+    }
+
+    #[test]
+    fn a_ratio_comes_to_what_is_reported() {
+        // 27,000 bytes, which are 10,000 tokens: the ratio of coding threads.
+        assert_eq!(taught(&[(9_000, 10_000)]), 2_925);
+        assert_eq!(taught(&[(9_000, 10_000); 30]), 2_703);
+        assert_eq!(taught(&[(9_000, 6_750); 30]), 3_997);
+    }
+
+    #[test]
+    fn no_report_leads_out_of_the_bounds() {
+        assert_eq!(taught(&[(1_000, 3_000); 100]), 1_503);
+        assert_eq!(taught(&[(8_000, 3_000); 100]), 5_997);
+    }
+
+    #[test]
+    fn what_cannot_be_of_the_text_teaches_nothing() {
+        let mut calibrated = Calibrated::default();
+        let absurd = [(0, 0), (0, 5), (5, 0), (1_000, 300), (1_000, 374), (1_000, 3_001)];
+        let huge = [(u64::MAX, 1), (1, u64::MAX), (u64::MAX, 0)];
+        for (estimated, reported) in absurd.into_iter().chain(huge) {
+            assert!(!calibrated.learn(estimated, reported), "{estimated} {reported}");
+        }
+        assert_eq!(calibrated, Calibrated::default());
+        assert!(calibrated.learn(u64::MAX, u64::MAX));
+        assert!(!Calibrated::new(ByteEstimate::new(u64::MAX)).learn(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn a_sum_is_scaled_without_a_walk_and_without_overflow() {
+        let mut calibrated = Calibrated::default();
+        assert!(calibrated.learn(1_000, 1_200));
+        let counted = calibrated.text(&"x".repeat(300_000));
+        assert_eq!((counted, calibrated.scale(100_000)), (104_348, 104_348));
+        assert_eq!(calibrated.scale(u64::MAX), u64::MAX);
+        assert_eq!(Calibrated::new(ByteEstimate::new(u64::MAX)).scale(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_way_up_and_back_never_ends_higher() {
+        for (estimated, reported) in [(1_000, 1_200), (1_000, 3_000), (1_000, 1_000), (1_000, 400)]
+        {
+            let mut calibrated = Calibrated::default();
+            (0..9).for_each(|_| assert!(calibrated.learn(estimated, reported)));
+            for tokens in [0, 1, 2, 999, 1_000, 200_000, u64::MAX / 4] {
+                let limit = calibrated.scale_down(tokens);
+                assert!(limit <= tokens);
+                assert!(calibrated.scale_up(limit) <= tokens, "{reported} {tokens}");
+                assert!(calibrated.scale_up(limit + 1) > tokens, "{reported} {tokens}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stored_ratio_is_the_same_and_a_spoilt_one_is_bounded() {
+        let mut calibrated = Calibrated::default();
+        assert!(calibrated.learn(1_000, 1_200));
+        let stored = serde_json::to_string(&calibrated).unwrap();
+        assert_eq!(stored, r#"{"base":3,"ratio":2875}"#);
+        assert_eq!(serde_json::from_str::<Calibrated>(&stored).unwrap(), calibrated);
+        let spoilt: Calibrated = serde_json::from_str(r#"{"base":0,"ratio":0}"#).unwrap();
+        assert_eq!((spoilt.base.text("abcd"), spoilt.text("abc"), spoilt.scale(3)), (4, 2, 2));
+    }
+}

@@ -1,0 +1,398 @@
+//! Scripts as tools of an agent: `edl` runs one, `get_file` shows files.
+//!
+//! A tool is plain data and a function over a [`Workspace`]; how it is offered to a model is for
+//! the caller. No input makes a call panic: what is wrong with it comes back as an error text that
+//! says how to put it right.
+
+use serde_json::{Value, json};
+
+use super::{limits::Limits, script::Script, workspace::Workspace};
+
+/// How many characters of files one call of `get_file` shows.
+const SHOWN_CHARACTERS: usize = 40_000;
+
+/// How many files one call of `get_file` shows.
+const SHOWN_FILES: usize = 100;
+
+/// A tool over a workspace.
+///
+/// ```
+/// use serde_json::json;
+/// use threadfold::edl::{Workspace, tool::EdlTool};
+///
+/// let mut workspace = Workspace::new();
+/// let input = json!({ "script": "newfile notes.md\ninsert_after <<END\nfirst\nEND\n" });
+/// let reply = EdlTool::Edl.call(&mut workspace, &input);
+/// assert!(!reply.is_error);
+/// assert_eq!(workspace.text("notes.md"), Some("first\n"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EdlTool {
+    /// Runs an edit script.
+    Edl,
+    /// Shows files.
+    GetFile,
+}
+
+/// What a tool answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolReply {
+    /// The text for the model.
+    pub text: String,
+    /// The call failed, at least in part.
+    pub is_error: bool,
+}
+
+impl EdlTool {
+    /// Both tools.
+    pub const ALL: [Self; 2] = [Self::Edl, Self::GetFile];
+
+    /// The name by which a model calls the tool.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Edl => "edl",
+            Self::GetFile => "get_file",
+        }
+    }
+
+    /// What the tool is for and how to use it, written for a model.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Edl => include_str!("tool_edl.md"),
+            Self::GetFile => include_str!("tool_get_file.md"),
+        }
+    }
+
+    /// Returns the JSON schema of the tool's input.
+    ///
+    /// ```
+    /// use threadfold::edl::tool::EdlTool;
+    ///
+    /// assert_eq!(EdlTool::Edl.schema()["required"][0], "script");
+    /// ```
+    #[must_use]
+    pub fn schema(self) -> Value {
+        let properties = match self {
+            Self::Edl => json!({
+                "script": { "type": "string", "description": "The edit script to run." },
+            }),
+            Self::GetFile => json!({
+                "paths": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "minItems": 1,
+                    "description": "The files to show.",
+                },
+                "start_line": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "The first line to show. Default: 1.",
+                },
+                "line_count": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "How many lines to show. Default: as many as there is room for.",
+                },
+            }),
+        };
+        let required = match self {
+            Self::Edl => "script",
+            Self::GetFile => "paths",
+        };
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": [required],
+            "additionalProperties": false,
+        })
+    }
+
+    /// Carries out a call, within the default limits.
+    ///
+    /// A script that cannot be read, a file that failed and a file that does not exist make the
+    /// reply an error. The other files of the same call are edited and shown all the same.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::edl::{Workspace, tool::EdlTool};
+    ///
+    /// let reply = EdlTool::GetFile.call(&mut Workspace::new(), &json!({ "paths": "notes.md" }));
+    /// assert!(reply.is_error && reply.text.contains("`paths` must be a list"));
+    /// ```
+    pub fn call(self, workspace: &mut Workspace, input: &Value) -> ToolReply {
+        self.call_within(workspace, input, &Limits::default())
+    }
+
+    /// Carries out a call. [`EdlTool::call`] with limits of one's own.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use threadfold::edl::{Limits, Workspace, tool::EdlTool};
+    ///
+    /// let limits = Limits { script_bytes: 4, ..Limits::default() };
+    /// let input = json!({ "script": "newfile a" });
+    /// assert!(EdlTool::Edl.call_within(&mut Workspace::new(), &input, &limits).is_error);
+    /// ```
+    pub fn call_within(
+        self,
+        workspace: &mut Workspace,
+        input: &Value,
+        limits: &Limits,
+    ) -> ToolReply {
+        let replied = match self {
+            Self::Edl => run_script(workspace, input, limits),
+            Self::GetFile => show_files(workspace, input),
+        };
+        replied.unwrap_or_else(|text| ToolReply { text, is_error: true })
+    }
+}
+
+fn run_script(
+    workspace: &mut Workspace,
+    input: &Value,
+    limits: &Limits,
+) -> Result<ToolReply, String> {
+    let script = input.get("script").and_then(Value::as_str);
+    let script = script.ok_or("the input must be an object with the string `script`")?;
+    let script = Script::parse_within(script, limits)
+        .map_err(|error| format!("The script was not run: {error}"))?;
+    let report = script.run_within(workspace, limits);
+    Ok(ToolReply { text: report.to_string(), is_error: !report.is_ok() })
+}
+
+fn show_files(workspace: &Workspace, input: &Value) -> Result<ToolReply, String> {
+    let paths = input.get("paths").and_then(Value::as_array).filter(|paths| !paths.is_empty());
+    let paths = paths.ok_or("`paths` must be a list of at least one path")?;
+    if paths.len() > SHOWN_FILES {
+        return Err(format!("`paths` holds {} paths, the limit is {SHOWN_FILES}", paths.len()));
+    }
+    let part =
+        Part { start: line(input, "start_line")?.unwrap_or(1), count: line(input, "line_count")? };
+    let mut reply = ToolReply { text: String::new(), is_error: false };
+    let mut room = SHOWN_CHARACTERS;
+    for path in paths {
+        let path = path.as_str().ok_or("`paths` must hold strings only")?;
+        if !reply.text.is_empty() {
+            reply.text.push_str("\n\n");
+        }
+        match workspace.text(path) {
+            Some(text) => reply.text.push_str(&part.of(path, text, &mut room)),
+            None => {
+                reply.text.push_str(&format!("=== {path} ===\nerror: there is no such file"));
+                reply.is_error = true;
+            }
+        }
+    }
+    Ok(reply)
+}
+
+/// Reads a line number or count, which is 1 at least.
+fn line(input: &Value, name: &str) -> Result<Option<usize>, String> {
+    let Some(value) = input.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+    let number =
+        value.as_u64().filter(|number| *number > 0).and_then(|it| usize::try_from(it).ok());
+    number.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from 1, found {value}"))
+}
+
+/// Which lines of a file to show.
+struct Part {
+    start: usize,
+    count: Option<usize>,
+}
+
+impl Part {
+    /// Returns lines of a text as far as there is room, under a heading that says which.
+    fn of(&self, path: &str, text: &str, room: &mut usize) -> String {
+        let total = text.split_inclusive('\n').count();
+        if self.start > total.max(1) {
+            return format!("=== {path} ===\nerror: the file has {total} lines");
+        }
+        let wanted = text.split_inclusive('\n').skip(self.start - 1);
+        let mut shown = String::new();
+        let mut last = self.start - 1;
+        let mut is_cut = false;
+        for line in wanted.take(self.count.unwrap_or(usize::MAX)) {
+            let characters = line.chars().count();
+            // A line that is too long for an empty reply is cut; nothing else could show it.
+            if characters > *room && *room < SHOWN_CHARACTERS {
+                break;
+            }
+            shown.extend(line.chars().take(*room));
+            is_cut = characters > *room;
+            *room = room.saturating_sub(characters);
+            last += 1;
+        }
+        if last < self.start && total > 0 {
+            let start = self.start;
+            return format!(
+                "=== {path} ===\n(no room is left: ask again, with start_line {start})"
+            );
+        }
+        let mut heading = format!("=== {path} ===");
+        if self.start > 1 || last < total {
+            heading.push_str(&format!(" lines {} to {last} of {total}", self.start));
+        }
+        if is_cut {
+            shown.push_str("\n(the rest of this line is left out)");
+        }
+        if last < total && self.count.is_none() {
+            shown.push_str(&format!("\n(go on with start_line {})", last + 1));
+        }
+        format!("{heading}\n{}", shown.strip_suffix('\n').unwrap_or(&shown))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> Workspace {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "one\ntwo\nthree\n").expect("a path");
+        workspace
+    }
+
+    fn show(input: Value) -> (String, bool) {
+        let reply = EdlTool::GetFile.call(&mut workspace(), &input);
+        (reply.text, reply.is_error)
+    }
+
+    #[test]
+    fn the_example_in_the_description_runs() {
+        let description = EdlTool::Edl.description();
+        let example = description.split("```").nth(1).expect("a fenced example");
+        let mut workspace = Workspace::new();
+        workspace.insert("/summary.md", "# Done\n").expect("a path");
+        let reply = EdlTool::Edl.call(&mut workspace, &json!({ "script": example }));
+        assert!(!reply.is_error, "{}", reply.text);
+        let text = workspace.text("/summary.md").expect("a summary");
+        assert!(text.starts_with("# Done\n") && text.len() > 10, "{text}");
+    }
+
+    #[test]
+    fn any_input_gets_a_reply() {
+        let inputs = [
+            json!(null),
+            json!([]),
+            json!({ "script": 1 }),
+            json!({ "paths": [] }),
+            json!({ "paths": [1] }),
+            json!({ "paths": ["/a"], "start_line": -1 }),
+            json!({ "paths": ["/a"], "start_line": 9 }),
+            json!({ "paths": ["/a"], "line_count": 1e300 }),
+        ];
+        for (tool, input) in
+            EdlTool::ALL.into_iter().flat_map(|it| inputs.iter().map(move |i| (it, i)))
+        {
+            let reply = tool.call(&mut workspace(), input);
+            assert!(
+                reply.is_error || reply.text.contains("9") || input["start_line"] == 9,
+                "{input}"
+            );
+        }
+    }
+
+    #[test]
+    fn files_are_shown_whole_or_by_lines() {
+        assert_eq!(
+            show(json!({ "paths": ["//a"] })),
+            ("=== //a ===\none\ntwo\nthree".to_owned(), false)
+        );
+        let part = json!({ "paths": ["/a", "/b"], "start_line": 2, "line_count": 1 });
+        let text = "=== /a === lines 2 to 2 of 3\ntwo\n\n=== /b ===\nerror: there is no such file";
+        assert_eq!(show(part), (text.to_owned(), true));
+    }
+
+    #[test]
+    fn lines_count_from_one_to_the_last() {
+        let of = |start_line: u64, line_count: u64| {
+            show(json!({ "paths": ["/a"], "start_line": start_line, "line_count": line_count }))
+        };
+        let number = |name| (format!("`{name}` must be a whole number from 1, found 0"), true);
+        assert_eq!(of(0, 1), number("start_line"));
+        assert_eq!(of(1, 0), number("line_count"));
+        assert_eq!(of(3, 9), ("=== /a === lines 3 to 3 of 3\nthree".to_owned(), false));
+        assert_eq!(of(4, 1), ("=== /a ===\nerror: the file has 3 lines".to_owned(), false));
+    }
+
+    #[test]
+    fn a_file_without_text_is_shown_as_that() {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "").expect("a path");
+        let mut text = |start: u64| {
+            let input = json!({ "paths": ["/a"], "start_line": start });
+            EdlTool::GetFile.call(&mut workspace, &input).text
+        };
+        assert_eq!(text(1), "=== /a ===\n");
+        assert_eq!(text(2), "=== /a ===\nerror: the file has 0 lines");
+    }
+
+    #[test]
+    fn so_many_files_are_shown_and_no_more() {
+        let paths = |count| show(json!({ "paths": vec!["/a"; count] }));
+        assert_eq!(paths(100).0.matches("=== /a ===\none").count(), 100);
+        let refused = "`paths` holds 101 paths, the limit is 100".to_owned();
+        assert_eq!(paths(101), (refused, true));
+    }
+
+    #[test]
+    fn a_line_that_fills_a_reply_is_shown_whole_and_a_longer_one_is_cut() {
+        let shown = |length: usize, rest: &str| {
+            let mut workspace = Workspace::new();
+            let line = "x".repeat(length - 1) + "\n";
+            workspace.insert("/a", line + rest).expect("a path");
+            let text = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] })).text;
+            let (heading, body) = text.split_once('\n').expect("a heading");
+            (heading.to_owned(), body.replace('x', "").replace('\n', "|"))
+        };
+        let said = |heading: &str, body: &str| (heading.to_owned(), body.to_owned());
+        assert_eq!(shown(40_000, ""), said("=== /a ===", ""));
+        let cut = "|(the rest of this line is left out)";
+        assert_eq!(shown(40_001, ""), said("=== /a ===", cut));
+        let (part, on) = ("=== /a === lines 1 to 1 of 2", "|(go on with start_line 2)");
+        assert_eq!(shown(40_000, "y"), said(part, &format!("|{on}")));
+        assert_eq!(shown(40_001, "y"), said(part, &format!("{cut}{on}")));
+    }
+
+    #[test]
+    fn a_file_for_which_no_room_is_left_is_asked_for_again_from_its_start() {
+        let mut workspace = workspace();
+        workspace.insert("/full", "x".repeat(39_999)).expect("a path");
+        let input = json!({ "paths": ["/full", "/a"], "start_line": 1 });
+        let text = EdlTool::GetFile.call(&mut workspace, &input).text;
+        let expected = "=== /a ===\n(no room is left: ask again, with start_line 1)";
+        assert_eq!(text.rsplit_once("\n\n").map(|(_, last)| last), Some(expected));
+    }
+
+    #[test]
+    fn the_tools_are_told_by_their_names_with_the_fields_of_their_inputs() {
+        let told = EdlTool::ALL.map(|tool| {
+            let schema = tool.schema();
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            let fields: Vec<&String> = fields.map(|(name, _)| name).collect();
+            format!("{} {fields:?} {}", tool.name(), schema["required"])
+        });
+        let expected = [
+            r#"edl ["script"] ["script"]"#,
+            r#"get_file ["line_count", "paths", "start_line"] ["paths"]"#,
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_long_file_says_how_to_go_on() {
+        let mut workspace = Workspace::new();
+        workspace.insert("/a", "0123456789\n".repeat(10_000)).expect("a path");
+        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
+        assert!(reply.text.starts_with("=== /a === lines 1 to 3636 of 10000\n0123"));
+        assert!(reply.text.ends_with("\n(go on with start_line 3637)"));
+        let full = "012345678\n".repeat(4_000);
+        workspace.insert("/a", full.as_str()).expect("a path");
+        let reply = EdlTool::GetFile.call(&mut workspace, &json!({ "paths": ["/a"] }));
+        assert_eq!(reply.text, format!("=== /a ===\n{}", full.trim_end()));
+    }
+}

@@ -1,0 +1,111 @@
+//! Writing request bodies: the thread is made legal first, and written then.
+
+use std::collections::HashSet;
+
+use super::{
+    forms::{self, NAME},
+    params,
+    target::{self, Head, KINDS, Target},
+    write,
+};
+use crate::{
+    cache::Parts,
+    contract::{EncodeOptions, Encoded},
+    fields::Fields,
+    foreign,
+    names::{self, is_word},
+    normal::{self, Ending, Thread},
+    notes::{self, Notes},
+    tree::Tree,
+};
+use threadfold_core::message::{ContentBlock, Message, Request, StopReason, Text, ToolSpec};
+
+/// The names of tools: twice as long as elsewhere.
+const TOOLS: names::Rules = names::Rules { most: 128, ..names::TOOLS };
+
+const IDS: names::Rules = names::Rules {
+    most: usize::MAX,
+    is_legal: is_word,
+    nameless: "call",
+    spaced: false,
+    begins_with_letter: false,
+};
+
+/// Writes a request body, and says what had to be changed.
+pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
+    let target = Target::new(request, options);
+    let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
+    let prefill = target.traits.accepts_prefill && !params::thinks_manually(&request.extra);
+    if !(prefill && target.model.is_none()) {
+        notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
+    }
+    let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
+    names::rewrite_ids(&mut messages, &IDS, &mut notes);
+    let foreign_calls = foreign::server_calls(NAME, &messages, forms::is_server_result);
+    let ending = Ending {
+        at: request.messages.len(),
+        stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &foreign_calls),
+        prefill,
+        thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
+    };
+    let rules = target::rules(&target, foreign_calls);
+    notes.turn_to(None);
+    let mut system = rules.system(&request.system, &mut notes);
+    let mut tools = normal::fit_tools(&request.tools, &mut notes);
+    let mut thread = rules.thread(messages, &mut notes);
+    normal::results_first(&mut thread, KINDS, &mut notes);
+    normal::end_well(&mut thread, &ending, KINDS, &mut notes);
+    normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
+    target::unmark_reasoning(&mut thread, &mut notes);
+    let rules = target::CACHE;
+    Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules }
+        .mark(request.cache, &mut notes);
+    let head = target::write_head(request, &target, &tools, &thread, &mut notes);
+    let body = assemble(request, head, (&system, &tools, &thread), &mut notes);
+    Encoded { body: body.into_json(), adjustments: notes.finish() }
+}
+
+/// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's
+/// own tool.
+fn is_paused(messages: &Thread, foreign_calls: &HashSet<Text>) -> bool {
+    let Some((_, last)) = messages.last() else { return false };
+    let call = match last.content.last() {
+        Some(ContentBlock::ServerToolUse(call)) => Some(&call.id),
+        Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
+        Some(_) | None => None,
+    };
+    let own_tool = call.is_some_and(|id| !foreign_calls.contains(id));
+    last.stop_reason == Some(StopReason::PauseTurn) || own_tool
+}
+
+/// Whether the provider's own compaction opens a message: then it may come first.
+fn begins_with_compaction(message: &Message) -> bool {
+    let Some(ContentBlock::Opaque(opaque)) = message.content.first() else { return false };
+    let kind = Fields::parse(opaque.value.as_str()).and_then(|mut fields| fields.take_text("type"));
+    kind.is_some_and(|kind| kind == "compaction")
+}
+
+/// Puts the body together.
+fn assemble(
+    request: &Request,
+    head: Head,
+    (system, tools, thread): (&[Message], &[ToolSpec], &Thread),
+    notes: &mut Notes,
+) -> Tree {
+    let Head { fields: mut body, left_out } = head;
+    body.set_some("system", write::system(system));
+    if request.system.is_empty() {
+        forms::set_spelled(&mut body, &request.extra, "system", forms::SYSTEM);
+    }
+    if !tools.is_empty() {
+        body.set("tools", Tree::Array(tools.iter().map(write::tool).collect()));
+    } else if request.tools.is_empty() {
+        forms::set_spelled(&mut body, &request.extra, "tools", forms::TOOLS);
+    }
+    let messages = thread.iter().map(|(_, message)| write::message(message));
+    body.set("messages", Tree::Array(messages.collect()));
+    let is_written = |key: &str| params::is_typed(key) || left_out == Some(key);
+    let rest = notes.own_fields(&request.extra);
+    forms::add_rest(&mut body, rest.filter(|(key, _)| !is_written(key)));
+    body.into()
+}

@@ -1,0 +1,154 @@
+//! Where pictures and documents come from, both ways.
+
+use super::forms::NAME;
+use crate::{
+    fields::Fields,
+    raw::Raw,
+    rules::{Medium, data_uri},
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{MediaSource, Text};
+
+/// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
+/// no object.
+pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
+    let fields = Fields::of(raw)?;
+    let opaque = || MediaSource::Opaque { codec: NAME.into(), value: raw.json() };
+    Some(read_known(fields, medium).unwrap_or_else(opaque))
+}
+
+/// Returns a source that can be written; `None` if it can be itself.
+///
+/// # Errors
+///
+/// Why it has no form.
+pub(super) fn fit(
+    source: &MediaSource,
+    medium: Medium,
+    is_foreign: bool,
+) -> Result<Option<MediaSource>, &'static str> {
+    let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
+        Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
+        None => Err("this provider does not read its media type"),
+    };
+    match source {
+        MediaSource::File { .. } if is_foreign => Err("its file is in another provider's store"),
+        MediaSource::Opaque { codec, .. } if *codec != NAME => {
+            Err("only another provider understands its source")
+        }
+        source if is_exact(source, medium) => Ok(None),
+        MediaSource::Base64 { media_type, data } => base64(media_type, data.clone()),
+        MediaSource::Url { url } => {
+            let (media_type, data) = data_uri(url).ok_or("this provider reads no such address")?;
+            base64(media_type, data.into())
+        }
+        MediaSource::Text { text, .. } if medium == Medium::Document => {
+            Ok(Some(MediaSource::Text { media_type: PLAIN.into(), text: text.clone() }))
+        }
+        MediaSource::Text { .. } => Err("a text is no picture"),
+        MediaSource::File { .. } | MediaSource::Opaque { .. } => Ok(None),
+    }
+}
+
+/// Writes a source that can be.
+pub(super) fn write(source: &MediaSource) -> Tree {
+    let object = match source {
+        MediaSource::Base64 { media_type, data } => Object::typed("base64")
+            .with("media_type", media_type.clone())
+            .with("data", data.clone()),
+        MediaSource::Url { url } => Object::typed("url").with("url", url.clone()),
+        MediaSource::File { id } => Object::typed("file").with("file_id", id.clone()),
+        MediaSource::Text { media_type, text } => {
+            Object::typed("text").with("media_type", media_type.clone()).with("data", text.clone())
+        }
+        MediaSource::Opaque { value, .. } => return value.clone().into(),
+    };
+    object.into()
+}
+
+/// Whether the provider fetches from an address.
+fn is_fetched(url: &str) -> bool {
+    url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+}
+
+/// Whether a source is written without a change.
+fn is_exact(source: &MediaSource, medium: Medium) -> bool {
+    match source {
+        MediaSource::Base64 { media_type, .. } => {
+            self::media_type(medium, media_type) == Some(media_type)
+        }
+        MediaSource::Url { url } => is_fetched(url),
+        MediaSource::Text { media_type, .. } => medium == Medium::Document && *media_type == PLAIN,
+        MediaSource::File { .. } | MediaSource::Opaque { .. } => true,
+    }
+}
+
+/// Whether the wire form says less than the source: every text is plain text here.
+pub(super) fn is_flattened(source: &MediaSource) -> bool {
+    matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
+}
+
+const PLAIN: &str = "text/plain";
+
+/// The name by which the provider reads a media type; `None` if it does not.
+fn media_type(medium: Medium, name: &str) -> Option<&'static str> {
+    const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    let known: &[&str] = match medium {
+        Medium::Image if name.eq_ignore_ascii_case("image/jpg") => return Some("image/jpeg"),
+        Medium::Image => &IMAGES,
+        Medium::Document => &["application/pdf"],
+    };
+    known.iter().find(|known| known.eq_ignore_ascii_case(name)).copied()
+}
+
+/// Reads a source that [`write`] gives back exactly.
+fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
+    let mut take = |key: &str| -> Option<Text> { fields.take_text(key) };
+    let source = match take("type")?.as_str() {
+        "base64" => MediaSource::Base64 { media_type: take("media_type")?, data: take("data")? },
+        "url" => MediaSource::Url { url: take("url")? },
+        "file" => MediaSource::File { id: take("file_id")? },
+        "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
+        _ => return None,
+    };
+    (fields.rest().next().is_none() && is_exact(&source, medium)).then_some(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold_core::message::Json;
+
+    fn read_text(text: &str, medium: Medium) -> MediaSource {
+        read(serde_json::from_str(text).unwrap(), medium).unwrap()
+    }
+
+    #[test]
+    fn every_source_is_written_as_it_was_read() {
+        for text in [
+            r#"{"type":"base64","media_type":"image/png","data":"AA=="}"#,
+            r#"{"type":"base64","media_type":"image/new","data":"AA=="}"#,
+            r#"{"type":"base64","media_type":"image/jpg","data":"AA=="}"#,
+            r#"{"type":"url","url":"https://example.org/a.png"}"#,
+            r#"{"type":"url","url":"http://example.org/a.png"}"#,
+            r#"{"type":"url","url":"data:image/png;base64,AA=="}"#,
+            r#"{"type":"file","file_id":"file_1"}"#,
+            r#"{"type":"text","media_type":"text/plain","data":"hello"}"#,
+            r#"{"type":"url","url":"https://example.org/a.png","new":1}"#,
+            r#"{"type":"content","content":[{"type":"text","text":"a"}]}"#,
+        ] {
+            for medium in [Medium::Image, Medium::Document] {
+                let source = read_text(text, medium);
+                assert_eq!(fit(&source, medium, false), Ok(None));
+                assert_eq!(write(&source).into_json().as_str(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_of_another_provider_has_no_form() {
+        let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
+        let reason = "only another provider understands its source";
+        assert_eq!(fit(&source, Medium::Image, false), Err(reason));
+    }
+}

@@ -1,0 +1,152 @@
+//! Where a body goes, and the parameters that depend on it.
+
+use std::collections::HashSet;
+
+use super::{
+    forms::{self, NAME},
+    media, params,
+};
+use crate::{
+    cache,
+    contract::{Change, EncodeOptions, ModelTraits},
+    normal::{Kinds, Thread, loop_has_no_reasoning},
+    notes::Notes,
+    rules::Rules,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{ContentBlock, Json, Request, Text, ToolChoice, ToolSpec};
+
+/// What the answer may have where the request does not say: the dialect demands a limit.
+const MAX_OUTPUT: u64 = 4096;
+
+/// The model that a body goes to.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// Its name; none in a body that is a thread at rest.
+    pub(super) model: Option<Tree>,
+    /// Whether it is the one that the request was written for.
+    pub(super) is_same: bool,
+    pub(super) traits: ModelTraits,
+}
+
+impl Target {
+    pub(super) fn new(request: &Request, options: &EncodeOptions) -> Self {
+        let own = request.extra.get(NAME, "model").filter(|own| **own != Json::default());
+        let is_own = |name: &str| {
+            own.and_then(|own| own.to_value().ok()).is_some_and(|own| own.as_str() == Some(name))
+        };
+        Self {
+            model: match &options.model {
+                Some(name) => Some(name.clone().into()),
+                None => own.cloned().map(Tree::Raw),
+            },
+            is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
+            traits: options.traits,
+        }
+    }
+}
+
+pub(super) const KINDS: Kinds = Kinds {
+    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
+    is_reasoning: ContentBlock::is_reasoning,
+};
+
+pub(super) const CACHE: cache::Rules = cache::Rules {
+    key: "cache_control",
+    kind: "ephemeral",
+    within: None,
+    takes: |block| !block.is_reasoning() && !matches!(block, ContentBlock::Opaque(_)),
+    of_user: false,
+    marks: (true, true),
+};
+
+/// Takes cache marks off reasoning, where the provider refuses them.
+pub(super) fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let mark = |block: &ContentBlock| cache::mark(block, NAME, CACHE.key);
+        let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
+        let count = message.content.iter().filter(is_marked).count();
+        if count > 0 {
+            notes.turn_to(*at);
+            notes.note(Change::CacheMarksDropped { count });
+            let content = message.make_mut().content.iter_mut();
+            let reasoning = content.filter(|block| block.is_reasoning());
+            reasoning.for_each(|block| cache::set(block, NAME, CACHE.key, None));
+        }
+    }
+}
+
+/// The rules for a thread that goes to a model.
+pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
+    Rules {
+        source: media::fit,
+        is_flattened: media::is_flattened,
+        text: |_, _, _| None,
+        result: |_, _, _| false,
+        traits: target.traits,
+        inner_system: target.is_same.then_some(forms::ROLE),
+        takes_pictures_back: false,
+        takes_unsigned_back: false,
+        takes_status: true,
+        foreign_calls,
+    }
+}
+
+/// The parameters of a body, and the name of one that must not come with the others.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) fields: Object,
+    pub(super) left_out: Option<&'static str>,
+}
+
+/// Writes the parameters that have a type of their own or follow from the thread.
+pub(super) fn write_head(
+    request: &Request,
+    target: &Target,
+    tools: &[ToolSpec],
+    thread: &Thread,
+    notes: &mut Notes,
+) -> Head {
+    let mut fields = Object::default();
+    notes.turn_to(None);
+    fields.set_some("model", target.model.clone());
+    params::write_limit(&mut fields, request);
+    let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
+    if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
+        fields.set("max_tokens", MAX_OUTPUT);
+        notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
+    }
+    params::write(&mut fields, request, tools);
+    let wanted = [
+        ("temperature", request.temperature.is_some()),
+        ("tool_choice", request.tool_choice.is_some()),
+    ];
+    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
+        notes.drop_parameter(name);
+    }
+    let left_out = write_thinking(request, thread, &mut fields, notes);
+    Head { fields, left_out }
+}
+
+/// Thinking with a fixed budget cannot be combined with everything. Returns the parameter that
+/// has to be left out.
+fn write_thinking(
+    request: &Request,
+    thread: &Thread,
+    fields: &mut Object,
+    notes: &mut Notes,
+) -> Option<&'static str> {
+    if !params::thinks_manually(&request.extra) {
+        return None;
+    }
+    if loop_has_no_reasoning(thread, KINDS) {
+        notes.drop_parameter("thinking");
+        return Some("thinking");
+    }
+    let forces = matches!(request.tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    if forces && fields.get("tool_choice").is_some() {
+        notes.drop_parameter("tool_choice");
+        fields.set("tool_choice", Object::typed("auto"));
+    }
+    None
+}

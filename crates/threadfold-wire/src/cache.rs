@@ -1,0 +1,224 @@
+//! Cache marks: at most four in a body, each on the tool or block after which the provider caches.
+
+use super::{
+    contract::Change,
+    extras::reopen,
+    fields::Fields,
+    normal::{Thread, extra, extra_mut},
+    notes::Notes,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{CacheMarks, ContentBlock, Extra, Json, Message, Role, ToolSpec};
+
+/// The cache marks of a dialect.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// Under which key a mark stands in an extra.
+    pub(super) key: &'static str,
+    /// The type of a mark.
+    pub(super) kind: &'static str,
+    /// Under which key of a mark its type and its life stand, if not in the mark itself.
+    pub(super) within: Option<&'static str>,
+    /// Whether a block of the thread may be marked when that is asked for.
+    pub(super) takes: fn(&ContentBlock) -> bool,
+    /// Whether that is the last block of the user, and not of whoever spoke last.
+    pub(super) of_user: bool,
+    /// Whether the thread and the system prompt are marked when that is asked for, and the tools.
+    pub(super) marks: (bool, bool),
+}
+
+/// The parts of a body that can carry marks, in the order in which they are cached.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    pub(super) tools: &'a mut [ToolSpec],
+    pub(super) system: &'a mut [Message],
+    pub(super) thread: &'a mut Thread,
+    pub(super) rules: Rules,
+}
+
+/// A mark, or a wish for one.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    place: Place,
+    /// Whether it was not read, but is asked for.
+    is_wish: bool,
+    /// Whether what is marked stays in the cache for an hour.
+    is_long: bool,
+}
+
+/// How many marks a body may carry.
+const MAX: usize = 4;
+/// The longer of the two lives of a mark; without one it lives five minutes.
+const HOUR: &str = "1h";
+
+/// Where a mark stands, in the order in which marks are cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Tool(usize),
+    System(usize, usize),
+    /// A message, a block of it, and a block of that result; the last possible for itself.
+    Block(usize, usize, usize),
+}
+
+const ITSELF: usize = usize::MAX;
+
+impl Parts<'_> {
+    /// Places marks if asked to, and takes those out that are too many.
+    pub(super) fn mark(mut self, asked: CacheMarks, notes: &mut Notes) {
+        let mut marks = self.marks(notes.codec());
+        match asked {
+            CacheMarks::Off => {}
+            CacheMarks::Auto => self.add_wishes(&mut marks),
+        }
+        marks.sort_by_key(|mark| mark.place);
+        self.drop_earliest(&mut marks, notes);
+        let mut is_long = false;
+        for mark in marks.iter().rev() {
+            is_long |= mark.is_long;
+            if mark.is_wish {
+                // The provider refuses a mark that lives longer than one before it.
+                let mut object = Object::typed(self.rules.kind);
+                object.set_some("ttl", is_long.then_some(HOUR));
+                if let Some(key) = self.rules.within {
+                    object = Object::default().with(key, object);
+                }
+                self.set(mark.place, Some(Tree::from(object).into_json()), notes.codec());
+            }
+        }
+    }
+
+    /// Takes out the earliest marks, if there are too many. Those that are asked for stay: there are
+    /// fewer of them than may be.
+    fn drop_earliest(&mut self, marks: &mut Vec<Mark>, notes: &mut Notes) {
+        let mut excess = marks.len().saturating_sub(MAX);
+        if excess > 0 {
+            notes.turn_to(None);
+            notes.note(Change::CacheMarksDropped { count: excess });
+        }
+        marks.retain(|mark| {
+            let goes = excess > 0 && !mark.is_wish;
+            if goes {
+                excess -= 1;
+                self.set(mark.place, None, notes.codec());
+            }
+            !goes
+        });
+    }
+
+    fn marks(&self, codec: &str) -> Vec<Mark> {
+        let key = self.rules.key;
+        let mut found = Vec::new();
+        let mut add = |place, mark: Option<Json>| {
+            let is_long = mark.as_ref().is_some_and(|mark| is_long(mark, self.rules.within));
+            found.extend(mark.map(|_| Mark { place, is_wish: false, is_long }));
+        };
+        for (index, tool) in self.tools.iter().enumerate() {
+            add(Place::Tool(index), mark_of(&tool.extra, codec, key));
+        }
+        for (index, message) in self.system.iter().enumerate() {
+            for (place, block) in message.content.iter().enumerate() {
+                add(Place::System(index, place), mark(block, codec, key));
+            }
+        }
+        for (index, (_, message)) in self.thread.iter().enumerate() {
+            for (place, block) in message.content.iter().enumerate() {
+                if let ContentBlock::ToolResult(result) = block {
+                    for (inner, block) in result.content.iter().enumerate() {
+                        add(Place::Block(index, place, inner), mark(block, codec, key));
+                    }
+                }
+                add(Place::Block(index, place, ITSELF), mark(block, codec, key));
+            }
+        }
+        found
+    }
+
+    /// Wishes for marks on the last tool, the last block of the system prompt and the last block of
+    /// the thread, where none stand.
+    fn add_wishes(&self, marks: &mut Vec<Mark>) {
+        let (of_thread, of_tools) = self.rules.marks;
+        let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
+        let mut system = self.system.iter().enumerate().rev();
+        let system = system.find_map(|(index, message)| {
+            Some(Place::System(index, message.content.len().checked_sub(1)?))
+        });
+        let mut said = self.thread.iter().enumerate().rev();
+        let last = said.find(|(_, (_, it))| it.role == Role::User || !self.rules.of_user);
+        let block = last.and_then(|(index, (_, message))| {
+            Some(Place::Block(index, message.content.iter().rposition(self.rules.takes)?, ITSELF))
+        });
+        let of_thread = [system, block].into_iter().flatten().filter(|_| of_thread);
+        for place in tool.into_iter().chain(of_thread) {
+            if marks.iter().all(|mark| mark.place != place) {
+                marks.push(Mark { place, is_wish: true, is_long: false });
+            }
+        }
+    }
+
+    fn set(&mut self, place: Place, mark: Option<Json>, codec: &'static str) {
+        let key = self.rules.key;
+        let (message, place, inner) = match place {
+            Place::Tool(index) => {
+                let tool = self.tools.get_mut(index);
+                tool.into_iter().for_each(|tool| set_in(&mut tool.extra, codec, key, mark.clone()));
+                return;
+            }
+            Place::System(index, place) => (self.system.get_mut(index), place, ITSELF),
+            Place::Block(index, place, inner) => {
+                (self.thread.get_mut(index).map(|(_, message)| message), place, inner)
+            }
+        };
+        let block = message.and_then(|message| message.make_mut().content.get_mut(place));
+        match block {
+            Some(ContentBlock::ToolResult(result)) if inner != ITSELF => {
+                let block = result.content.get_mut(inner);
+                block.into_iter().for_each(|block| set(block, codec, key, mark.clone()));
+            }
+            block => block.into_iter().for_each(|block| set(block, codec, key, mark.clone())),
+        }
+    }
+}
+
+/// The mark of a block, if it has one.
+pub(super) fn mark(block: &ContentBlock, codec: &str, key: &str) -> Option<Json> {
+    if let ContentBlock::Opaque(opaque) = block {
+        let mark = Fields::parse(opaque.value.as_str())?.take_json(key);
+        return mark.filter(|mark| *mark != Json::default());
+    }
+    mark_of(extra(block)?, codec, key)
+}
+
+fn mark_of(extra: &Extra, codec: &str, key: &str) -> Option<Json> {
+    extra.get(codec, key).filter(|mark| **mark != Json::default()).cloned()
+}
+
+/// Whether what is marked stays in the cache for an hour.
+fn is_long(mark: &Json, within: Option<&str>) -> bool {
+    let mark = Fields::parse(mark.as_str());
+    let inner = match within {
+        Some(key) => mark.and_then(|mark| Fields::of(mark.get(key)?)),
+        None => mark,
+    };
+    inner.and_then(|mut inner| inner.take_text("ttl")).is_some_and(|ttl| ttl == HOUR)
+}
+
+/// Sets the mark of a block, or takes it away.
+pub(super) fn set(block: &mut ContentBlock, codec: &'static str, key: &str, mark: Option<Json>) {
+    if let ContentBlock::Opaque(opaque) = block {
+        let mut object = reopen(Some(&opaque.value));
+        object.remove(key);
+        if let Some(mark) = mark {
+            object.push(key.to_owned(), mark);
+        }
+        opaque.value = Tree::from(object).into_json();
+    } else if let Some(extra) = extra_mut(block) {
+        set_in(extra, codec, key, mark);
+    }
+}
+
+/// Sets the mark of something with this extra, or takes it away.
+pub(super) fn set_in(extra: &mut Extra, codec: &'static str, key: &str, mark: Option<Json>) {
+    let others = extra.of(codec).filter(|(name, _)| *name != key);
+    let others = others.map(|(name, json)| (name, json.clone()));
+    *extra = Extra::new(codec, others.chain(mark.map(|mark| (key, mark))));
+}

@@ -1,0 +1,430 @@
+//! What a codec is: the trait, its options, its errors, and what it says about its changes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::stream::TurnBuilder;
+use threadfold_core::{
+    compact::legality::Repair,
+    message::{ContentBlock, Delta, Json, Request, Text, ToolUse, Turn},
+};
+
+/// A provider's dialect: request bodies both ways, and answers.
+///
+/// Codecs are pure. They hold no client, no key and no address; a host sends the body that
+/// [`encode`](Self::encode) gives and hands the answer to [`decode_response`](Self::decode_response).
+///
+/// ```
+/// use threadfold::wire::{AnthropicMessages, DecodeOptions, EncodeOptions, OpenAiChat, WireFormat};
+///
+/// // Out of one dialect into another.
+/// let body = br#"{"model": "claude-sonnet-4-5", "max_tokens": 64,
+///     "messages": [{"role": "user", "content": "Hi."}]}"#;
+/// let request = AnthropicMessages.decode_slice(body, &DecodeOptions::default())?;
+/// let options = EncodeOptions { model: Some("gpt-5".into()), ..EncodeOptions::default() };
+/// let encoded = OpenAiChat.encode(&request, &options);
+/// assert!(encoded.body.as_str().contains(r#"{"role":"user","content":"Hi."}"#));
+///
+/// let answer = br#"{"choices": [{"finish_reason": "stop",
+///     "message": {"role": "assistant", "content": "Hello!"}}]}"#;
+/// assert_eq!(OpenAiChat.decode_response(answer)?.text(), "Hello!");
+/// # Ok::<(), threadfold::wire::WireError>(())
+/// ```
+pub trait WireFormat: fmt::Debug + Send + Sync {
+    /// The name of the dialect, such as `anthropic-messages`. It tags what only this codec reads.
+    fn name(&self) -> &'static str;
+
+    /// Returns the request that a body stands for. Nothing in the body is lost: what has no place
+    /// in the vocabulary is kept in the `extra` of its message or block, or as an opaque block.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] if the body is not JSON, or not a body of this dialect; it says where.
+    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError>;
+
+    /// Returns the request that a body stands for, read from a tree. The order of keys and the
+    /// text of numbers are those of the tree, which `serde_json` does not keep.
+    ///
+    /// # Errors
+    ///
+    /// As [`decode_slice`](Self::decode_slice).
+    fn decode(&self, body: &Value, options: &DecodeOptions) -> Result<Request, WireError> {
+        self.decode_slice(body.to_string().as_bytes(), options)
+    }
+
+    /// Returns the body of a request, valid under the rules of the dialect, and every change that
+    /// it took to make it so.
+    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded;
+
+    /// Returns the answer in a response body.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError`] if the body is not JSON, or not a response of this dialect; it says where.
+    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError>;
+
+    /// Returns what builds an answer of the events of its stream.
+    fn turn_builder(&self) -> Box<dyn TurnBuilder>;
+}
+
+/// A request body, and what was changed to make it valid.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct Encoded {
+    /// The body.
+    pub body: Json,
+    /// What was changed or left out, in the order of the thread. Empty for a request that this
+    /// codec read and nobody touched.
+    pub adjustments: Vec<Adjustment>,
+}
+
+impl Encoded {
+    /// Returns the name of the tool that an answer to this body calls by a written name: the name
+    /// before the dialect demanded another one, else the written name. [`as_declared`] does it to
+    /// whole answers. No two tools of a request
+    /// are written under one name.
+    ///
+    /// ```
+    /// use threadfold::{Message, Request, message::ToolSpec};
+    /// use threadfold::wire::{EncodeOptions, OpenAiChat, WireFormat};
+    ///
+    /// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
+    /// let schema = serde_json::json!({"type": "object"});
+    /// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
+    /// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+    /// assert!(encoded.body.as_str().contains(r#""name":"fs_read""#));
+    /// assert_eq!(encoded.declared_name("fs_read"), "fs.read");
+    /// assert_eq!(encoded.declared_name("write"), "write");
+    /// ```
+    #[must_use]
+    pub fn declared_name<'n>(&'n self, written: &'n str) -> &'n str {
+        declared_name(&self.adjustments, written).map_or(written, Text::as_str)
+    }
+}
+
+/// Returns a piece of an answer in which every tool has the name that the host declared, given what
+/// [`Encoded::adjustments`] says of the request. Every adapter passes every piece through it: else
+/// the host does not find a tool whose name its provider refuses.
+///
+/// ```
+/// use threadfold::{Message, Request, message::{Delta, ToolSpec}};
+/// use threadfold::wire::{self, EncodeOptions, OpenAiChat, WireFormat};
+///
+/// let mut request = Request::new(vec![Message::user("Read a.txt.")]);
+/// let schema = serde_json::json!({"type": "object"});
+/// request.tools.make_mut().push(ToolSpec::new("fs.read", "Reads a file.", schema));
+/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+/// let called = Delta::ToolUse { id: "c1".into(), name: "fs_read".into() };
+/// let called = wire::as_declared(called, &encoded.adjustments);
+/// assert_eq!(called, Delta::ToolUse { id: "c1".into(), name: "fs.read".into() });
+/// ```
+#[must_use]
+pub fn as_declared(mut piece: Delta, adjustments: &[Adjustment]) -> Delta {
+    let rename = |name: &mut Text| {
+        if let Some(declared) = declared_name(adjustments, name) {
+            *name = declared.clone();
+        }
+    };
+    match &mut piece {
+        Delta::ToolUse { name, .. } => rename(name),
+        Delta::Turn { turn } => {
+            let is_written = |call: &ToolUse| declared_name(adjustments, &call.name).is_some();
+            // Changing a message forgets what its handle knows of it.
+            if turn.message.tool_uses().any(is_written) {
+                for block in &mut turn.message.make_mut().content {
+                    if let ContentBlock::ToolUse(call) = block {
+                        rename(&mut call.name);
+                    }
+                }
+            }
+        }
+        Delta::Text { .. } | Delta::Thinking { .. } | Delta::ToolInput { .. } => {}
+    }
+    piece
+}
+
+/// The name of the declared tool that is written by this other one.
+fn declared_name<'a>(adjustments: &'a [Adjustment], written: &str) -> Option<&'a Text> {
+    adjustments.iter().find_map(|adjustment| {
+        // Names of documents belong to a message, those of tools to the request.
+        let Adjustment { message: None, change: Change::NameRewritten { from, to } } = adjustment
+        else {
+            return None;
+        };
+        (*to == written).then_some(from)
+    })
+}
+
+/// How a body is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecodeOptions {
+    /// Which texts become kinds again.
+    pub recognise: Recognise,
+}
+
+/// Which whole text blocks become the kinds that they are the wire form of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recognise {
+    /// `<checkpoint:a1b2c3>` as the last block of a user message.
+    pub checkpoints: bool,
+    /// `<system-reminder>` and `<context-update>` blocks of user messages.
+    pub reminders: bool,
+    /// `<conversation-summary>` blocks of user messages.
+    pub summaries: bool,
+}
+
+impl Default for Recognise {
+    /// Checkpoints only: anybody may have typed the others.
+    fn default() -> Self {
+        Self { checkpoints: true, reminders: false, summaries: false }
+    }
+}
+
+/// How a body is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EncodeOptions {
+    /// The model to ask. Where absent, the name that the request carries stays.
+    pub model: Option<Text>,
+    /// What that model can do. [`ModelTraits::for_model`] knows the published ones.
+    pub traits: ModelTraits,
+}
+
+/// What the rules of a dialect depend on: they differ from model to model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelTraits {
+    /// The model binds its reasoning to everything before it and refuses it after a rewrite
+    /// (Claude 5.1 and later, `preserved thinking`).
+    pub binds_reasoning: bool,
+    /// The last message may be the assistant's (Claude 4.5 and earlier, Chat Completions).
+    pub accepts_prefill: bool,
+    /// System messages may stand within the thread (Claude Opus 4.8 and later; always in Chat
+    /// Completions, whatever is said here).
+    pub accepts_inner_system: bool,
+}
+
+impl ModelTraits {
+    /// Returns the published traits of a model; the cautious ones for a name that is not known.
+    ///
+    /// ```
+    /// use threadfold::wire::ModelTraits;
+    ///
+    /// assert!(ModelTraits::for_model("claude-opus-5-5").binds_reasoning);
+    /// assert!(ModelTraits::for_model("claude-sonnet-4-5").accepts_prefill);
+    /// assert_eq!(ModelTraits::for_model("unheard-of"), ModelTraits::default());
+    /// ```
+    #[must_use]
+    pub fn for_model(name: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let Some((_, rest)) = name.split_once("claude") else { return Self::default() };
+        let named = rest.contains("fable") || rest.contains("mythos");
+        let Some(version) = threadfold_core::message::model_version(rest) else {
+            return Self::default();
+        };
+        Self {
+            binds_reasoning: version >= (5, 5) || (named && version >= (5, 1)),
+            accepts_prefill: version <= (4, 5),
+            accepts_inner_system: version >= (5, 0) || (rest.contains("opus") && version >= (4, 8)),
+        }
+    }
+}
+
+/// Why a body could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// It is not JSON.
+    #[error("not JSON: {reason}")]
+    NotJson {
+        /// What the parser said, with line and column.
+        reason: String,
+    },
+    /// It is JSON of another shape.
+    #[error("{path}: expected {expected}, found {found}")]
+    Shape {
+        /// Where, such as `messages[3].content`; `body` for the whole.
+        path: String,
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there, abridged.
+        found: String,
+    },
+}
+
+/// One change that encoding made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjustment {
+    /// The message of the request that it concerns, if it concerns one.
+    pub message: Option<usize>,
+    /// What was done.
+    pub change: Change,
+}
+
+/// What encoding did to make a request valid for its provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Change {
+    /// A thread that no provider accepts was repaired.
+    Repaired {
+        /// How.
+        repair: Repair,
+    },
+    /// A block that the dialect has no form for was left out.
+    BlockDropped {
+        /// The kind of the block.
+        kind: Text,
+        /// Why.
+        reason: Text,
+    },
+    /// A block that the dialect has no form for was written as text.
+    BlockAsText {
+        /// The kind of the block.
+        kind: Text,
+    },
+    /// A block stands in another message, or at another place in it, than before.
+    BlockMoved {
+        /// The kind of the block.
+        kind: Text,
+        /// Why.
+        reason: Text,
+    },
+    /// Fields that only another codec knows were left out.
+    FieldsDropped {
+        /// The codec that read them.
+        codec: Text,
+        /// Their names.
+        fields: Vec<Text>,
+    },
+    /// Reasoning that this provider would refuse was left out.
+    ReasoningDropped {
+        /// Why.
+        reason: Text,
+    },
+    /// The id of a call was rewritten, in its result too.
+    IdRewritten {
+        /// The id before.
+        from: Text,
+        /// The id now.
+        to: Text,
+    },
+    /// The name of a tool or a document was rewritten, wherever it stands. For a tool that the
+    /// request declares the change concerns the request as a whole, and
+    /// [`Encoded::declared_name`] finds the name before.
+    NameRewritten {
+        /// The name before.
+        from: Text,
+        /// The name now.
+        to: Text,
+    },
+    /// An input that is not a JSON object was wrapped in one, under the key `input`.
+    InputWrapped {
+        /// The id of the call.
+        id: Text,
+    },
+    /// A call that the dialect demands a signature on got the one that stands for none.
+    CallSigned {
+        /// The id of the call.
+        id: Text,
+    },
+    /// Neighbours of one role were merged into one message.
+    Merged,
+    /// A short message of the user was put in, because the dialect demands one there.
+    UserInserted,
+    /// A short text was put in, because the dialect demands one there.
+    TextInserted,
+    /// A system message within the thread was written as a user message or moved to the front.
+    SystemMoved,
+    /// A tool that the thread still calls was declared, with a schema that accepts anything.
+    ToolDeclared {
+        /// The name of the tool.
+        name: Text,
+    },
+    /// A request parameter that this dialect has no form for was left out.
+    ParameterDropped {
+        /// The name of the parameter.
+        name: Text,
+    },
+    /// A limit on the answer was set, because the dialect demands one.
+    MaxOutputSet {
+        /// The limit in tokens.
+        tokens: u64,
+    },
+    /// Cache marks over the dialect's limit were left out, the earliest first.
+    CacheMarksDropped {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl Adjustment {
+    /// Returns a change that concerns one message.
+    ///
+    /// ```
+    /// use threadfold::wire::{Adjustment, Change};
+    ///
+    /// let merged = Adjustment::at(3, Change::Merged);
+    /// assert_eq!(merged.to_string(), "message 3: merged with the message before it");
+    /// ```
+    #[must_use]
+    pub fn at(message: usize, change: Change) -> Self {
+        Self { message: Some(message), change }
+    }
+
+    /// Returns a change that concerns the request as a whole.
+    ///
+    /// ```
+    /// use threadfold::wire::{Adjustment, Change};
+    ///
+    /// let limited = Adjustment::whole(Change::MaxOutputSet { tokens: 4_096 });
+    /// assert_eq!(limited.to_string(), "request: output limited to 4096 tokens");
+    /// ```
+    #[must_use]
+    pub fn whole(change: Change) -> Self {
+        Self { message: None, change }
+    }
+}
+
+impl fmt::Display for Adjustment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message {
+            Some(message) => write!(f, "message {message}: {}", self.change),
+            None => write!(f, "request: {}", self.change),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Repaired { repair } => write!(f, "{repair}"),
+            Self::BlockDropped { kind, reason } => write!(f, "{kind} left out: {reason}"),
+            Self::BlockAsText { kind } => write!(f, "{kind} written as text"),
+            Self::BlockMoved { kind, reason } => write!(f, "{kind} moved: {reason}"),
+            Self::FieldsDropped { codec, fields } => {
+                let fields: Vec<&str> = fields.iter().map(Text::as_str).collect();
+                write!(f, "fields of {codec} left out: {}", fields.join(", "))
+            }
+            Self::ReasoningDropped { reason } => write!(f, "reasoning left out: {reason}"),
+            Self::IdRewritten { from, to } => write!(f, "call id {from} rewritten as {to}"),
+            Self::NameRewritten { from, to } => write!(f, "name {from} rewritten as {to}"),
+            Self::InputWrapped { id } => write!(f, "input of call {id} wrapped in an object"),
+            Self::CallSigned { id } => write!(f, "call {id} signed as not the provider's own"),
+            Self::Merged => f.write_str("merged with the message before it"),
+            Self::UserInserted => f.write_str("a user message put in before it"),
+            Self::TextInserted => f.write_str("a text put in"),
+            Self::SystemMoved => f.write_str("system message moved"),
+            Self::ToolDeclared { name } => write!(f, "tool {name} declared"),
+            Self::ParameterDropped { name } => write!(f, "parameter {name} left out"),
+            Self::MaxOutputSet { tokens } => write!(f, "output limited to {tokens} tokens"),
+            Self::CacheMarksDropped { count } => write!(f, "{count} cache marks left out"),
+        }
+    }
+}
+
+const _: Option<Box<dyn WireFormat>> = None;

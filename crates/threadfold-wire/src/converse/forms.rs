@@ -1,0 +1,56 @@
+//! The name of the codec, and how it remembers the forms in which fields came.
+//!
+//! A block is an object of one key here, and what it says stands in an object under that key. The
+//! unknown fields of the inner object are the `extra` of the block under their own names; what
+//! stands beside the key, which the dialect does not foresee, is one note. Texts have no inner
+//! object, so theirs stand under their own names.
+//!
+//! | note | on | says |
+//! |---|---|---|
+//! | `~beside` | any block or tool but text | the fields beside the one key |
+//! | `~name` | document | its name, which the documented rule refuses |
+//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~json: ""` | text of a result | it came as JSON, not as text |
+//! | `~content: []` | result | it came empty |
+//! | `~status` | result | `success`, or another word, was spelled out |
+//! | `~type` | server call or result | its `type` |
+//! | `~format` | text document | it came without a `format` |
+//! | `~schema` | tool | its schema, which came without a `type` |
+//! | `~role: "system"` | message of the system role | it stood within the thread |
+//! | `~answer` | message from a response | the fields of the response that a request has not |
+//! | `~temperature`, `~toolChoice` | request | the text, where ours would differ |
+//! | `~system`, `~toolConfig`, `~inferenceConfig` | request | `null` or empty was spelled out |
+//!
+//! A note counts only while the value is still what it was a note on. A wire field whose own name
+//! begins with `~` is kept with a second one.
+
+pub(super) use crate::extras::{Forms, add_rest, object, raw_object, reopen};
+use crate::fields::Fields;
+
+/// The name of the codec.
+pub(super) const NAME: &str = "bedrock-converse";
+
+pub(super) const ANSWER: &str = "~answer";
+pub(super) const BESIDE: &str = "~beside";
+pub(super) const CONTENT: &str = "~content";
+pub(super) const DOCUMENT: &str = "~name";
+pub(super) const FORMAT: &str = "~format";
+pub(super) const INFERENCE: &str = "~inferenceConfig";
+pub(super) const JSON: &str = "~json";
+pub(super) const ROLE: &str = "~role";
+pub(super) const SCHEMA: &str = "~schema";
+pub(super) const STATUS: &str = "~status";
+pub(super) const SYSTEM: &str = "~system";
+pub(super) const TEMPERATURE: &str = "~temperature";
+pub(super) const TOOL_CHOICE: &str = "~toolChoice";
+pub(super) const TOOLS: &str = "~toolConfig";
+pub(super) const TYPE: &str = "~type";
+
+/// Begins the notes on a block with what stands beside its one key.
+pub(super) fn beside(outer: &Fields<'_>) -> Forms {
+    let mut forms = Forms::of(NAME);
+    if outer.rest().next().is_some() {
+        forms.note(BESIDE, raw_object(outer));
+    }
+    forms
+}

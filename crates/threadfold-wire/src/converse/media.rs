@@ -1,0 +1,244 @@
+//! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
+
+use super::forms::{self, Forms, NAME};
+use crate::{
+    fields::{self, Fields},
+    raw::Raw,
+    rules::{Medium, data_uri},
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{Extra, Json, MediaSource, Text};
+
+/// The provider's names of formats, with the media types that they stand for.
+const IMAGES: [(&str, &str); 4] =
+    [("png", "image/png"), ("jpeg", "image/jpeg"), ("gif", "image/gif"), ("webp", "image/webp")];
+const DOCUMENTS: [(&str, &str); 9] = [
+    ("pdf", "application/pdf"),
+    ("csv", "text/csv"),
+    ("doc", "application/msword"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("xls", "application/vnd.ms-excel"),
+    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("html", "text/html"),
+    ("txt", PLAIN),
+    ("md", "text/markdown"),
+];
+const PLAIN: &str = "text/plain";
+
+impl Medium {
+    fn formats(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Image => &IMAGES,
+            Self::Document => &DOCUMENTS,
+        }
+    }
+
+    /// The media type of a format.
+    fn media_type(self, format: &str) -> Option<&'static str> {
+        self.formats().iter().find(|(name, _)| *name == format).map(|(_, media_type)| *media_type)
+    }
+
+    /// The format of a media type; `None` if the provider does not read it.
+    fn format(self, media_type: &str) -> Option<&'static str> {
+        let kind = media_type.split(';').next().unwrap_or_default().trim();
+        if self == Self::Image && kind.eq_ignore_ascii_case("image/jpg") {
+            return Some("jpeg");
+        }
+        let is = |known: &str| known.eq_ignore_ascii_case(kind);
+        self.formats().iter().find(|(_, known)| is(known)).map(|(name, _)| *name)
+    }
+
+    /// Whether a media type is written as it is.
+    fn media_type_of(self, media_type: &str) -> bool {
+        self.formats().iter().any(|(_, known)| *known == media_type)
+    }
+
+    /// The format of what an address names in the provider's own store. It fetches nothing else.
+    fn stored_format(self, url: &str) -> Option<&'static str> {
+        let stored = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"));
+        let ending = url.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        let known = self.formats().iter().map(|(name, _)| *name).filter(|_| stored);
+        known.into_iter().find(|name| ending.as_deref() == Some(*name))
+    }
+}
+
+/// Takes the source of a block out, and its format where the source says it. A source that the
+/// vocabulary cannot hold whole is kept as it came; `None` if it is no object.
+pub(super) fn read(
+    block: &mut Fields<'_>,
+    medium: Medium,
+    forms: &mut Forms,
+) -> Option<MediaSource> {
+    let raw = block.take("source")?;
+    let source = Fields::of(raw)?;
+    let known = read_known(source, block, medium, forms);
+    Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
+}
+
+/// Reads a source that [`write`] gives back exactly.
+fn read_known(
+    mut source: Fields<'_>,
+    block: &mut Fields<'_>,
+    medium: Medium,
+    forms: &mut Forms,
+) -> Option<MediaSource> {
+    let format = block.get("format").map(fields::text);
+    let text = source.take_text("text").filter(|_| medium == Medium::Document);
+    let data = source.take_text("bytes");
+    if source.rest().next().is_some() {
+        return None;
+    }
+    let known = match (text, data, format) {
+        (Some(text), None, None) => {
+            forms.note(forms::FORMAT, Json::default());
+            return Some(MediaSource::Text { media_type: PLAIN.into(), text });
+        }
+        (Some(text), None, Some(format)) => {
+            MediaSource::Text { media_type: medium.media_type(&format?)?.into(), text }
+        }
+        (None, Some(data), Some(format)) => {
+            MediaSource::Base64 { media_type: medium.media_type(&format?)?.into(), data }
+        }
+        (Some(_), Some(_), _) | (None, _, _) => return None,
+    };
+    block.take("format");
+    Some(known)
+}
+
+/// Returns a source that can be written; `None` if it can be itself.
+///
+/// # Errors
+///
+/// Why it has no form.
+pub(super) fn fit(
+    source: &MediaSource,
+    medium: Medium,
+    _is_foreign: bool,
+) -> Result<Option<MediaSource>, &'static str> {
+    let base64 = |media_type: &str, data: Text| {
+        let format = medium.format(media_type).ok_or(UNREAD)?;
+        let media_type = medium.media_type(format).ok_or(UNREAD)?.into();
+        Ok(Some(MediaSource::Base64 { media_type, data }))
+    };
+    match source {
+        MediaSource::Base64 { media_type, data } => match medium.media_type_of(media_type) {
+            true => Ok(None),
+            false => base64(media_type, data.clone()),
+        },
+        MediaSource::Url { url } => match data_uri(url) {
+            Some((media_type, data)) => base64(media_type, data.into()),
+            None => medium.stored_format(url).map(|_| None).ok_or(UNFETCHED),
+        },
+        MediaSource::Text { .. } if medium == Medium::Image => Err("a text is no picture"),
+        MediaSource::Text { text, .. } if text.is_blank() => Err("blank text"),
+        MediaSource::Text { .. } => Ok(None),
+        MediaSource::File { .. } => Err("its file is in another provider's store"),
+        MediaSource::Opaque { codec, .. } if *codec == NAME => Ok(None),
+        MediaSource::Opaque { .. } => Err("only another provider understands its source"),
+    }
+}
+
+/// Returns the `format` and `source` of a block, whose source can be written.
+pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
+    let of_format = |format: Option<&'static str>, key: &'static str, value: Tree| {
+        let mut object = Object::default();
+        object.set_some("format", format);
+        object.with("source", Object::default().with(key, value))
+    };
+    let format = |media_type: &Text| {
+        [Medium::Image, Medium::Document].into_iter().find_map(|medium| medium.format(media_type))
+    };
+    match source {
+        MediaSource::Base64 { media_type, data } => {
+            of_format(format(media_type), "bytes", data.clone().into())
+        }
+        MediaSource::Text { media_type, text } => {
+            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let format = Medium::Document.format(media_type).unwrap_or("txt");
+            of_format((!untold).then_some(format), "text", text.clone().into())
+        }
+        MediaSource::Url { url } => {
+            let mediums = [Medium::Image, Medium::Document].into_iter();
+            let format = mediums.filter_map(|medium| medium.stored_format(url)).next();
+            of_format(format, "s3Location", Object::default().with("uri", url.clone()).into())
+        }
+        MediaSource::File { id } => of_format(None, "file", id.clone().into()),
+        MediaSource::Opaque { value, .. } => Object::default().with("source", value.clone()),
+    }
+}
+
+const UNREAD: &str = "this provider does not read its media type";
+const UNFETCHED: &str = "this provider reads no such address";
+
+/// Whether the wire form says less than the source: a text of a type that has no format here.
+pub(super) fn is_flattened(source: &MediaSource) -> bool {
+    matches!(source, MediaSource::Text { media_type, .. }
+        if Medium::Document.format(media_type).is_none())
+}
+
+/// The keys of blocks that are a text with more around it.
+pub(super) const WRAPS: [&str; 2] = ["citationsContent", "guardContent"];
+
+/// Reads the text of a raw field that wraps a text: `citationsContent` and `guardContent`.
+pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
+    let mut fields = Fields::of(raw)?;
+    let text = if key == "guardContent" {
+        Fields::of(fields.take("text")?)?.take_text("text")?
+    } else {
+        let pieces = fields::items(fields.take("content")?)?;
+        let texts: Option<Vec<Text>> =
+            pieces.into_iter().map(|piece| Fields::of(piece)?.take_text("text")).collect();
+        texts?.iter().map(Text::as_str).collect::<String>().into()
+    };
+    Some(text).filter(|text| !text.is_blank())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_is_written_as_it_was_read() {
+        for text in [
+            r#"{"format":"png","source":{"bytes":"AA=="}}"#,
+            r#"{"source":{"bytes":"AA=="},"format":"new"}"#,
+            r#"{"source":{"s3Location":{"uri":"s3://a/b.png","bucketOwner":"1"}},"format":"png"}"#,
+            r#"{"source":{"bytes":"AA==","new":1},"format":"pdf"}"#,
+            r#"{"format":"md","source":{"text":"a"}}"#,
+            r#"{"source":{"text":"a"}}"#,
+            r#"{"source":{"content":[{"text":"a"}]}}"#,
+        ] {
+            for medium in [Medium::Image, Medium::Document] {
+                let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
+                let source = read(&mut fields, medium, &mut forms).unwrap();
+                let extra = forms.into_extra(&fields);
+                assert_eq!(fit(&source, medium, false), Ok(None));
+                let mut written = write(&source, &extra);
+                forms::add_rest(&mut written, extra.of(NAME));
+                let written = Tree::from(written).into_json().to_value().unwrap();
+                let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+                assert_eq!(written, expected, "{medium:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_from_the_store_only() {
+        let write = |url: &str| {
+            let source = MediaSource::Url { url: url.into() };
+            let fitted = fit(&source, Medium::Image, false)?.unwrap_or(source);
+            let written = super::write(&fitted, &Extra::default());
+            Ok::<_, &str>(Tree::from(written).into_json().to_string())
+        };
+        assert_eq!(
+            write("s3://a/b.png").unwrap(),
+            r#"{"format":"png","source":{"s3Location":{"uri":"s3://a/b.png"}}}"#
+        );
+        assert_eq!(
+            write("data:image/jpg;x=1;base64,AA==").unwrap(),
+            r#"{"format":"jpeg","source":{"bytes":"AA=="}}"#
+        );
+        assert!(write("https://example.org/b.png").is_err());
+        assert!(write("s3://a/b").is_err());
+    }
+}

@@ -1,0 +1,241 @@
+//! What of a thread this provider takes, and in which form.
+
+use std::collections::HashSet;
+
+use super::{
+    blocks::{self, CACHE_POINT},
+    forms::{self, NAME},
+    media::{self, WRAPS},
+    target::Target,
+};
+use crate::{
+    cache,
+    contract::Change,
+    extras::without,
+    fields::Fields,
+    normal::{Kinds, Thread, extra_mut},
+    notes::Notes,
+    raw::Raw,
+    rules::Rules,
+    texts::wire_text,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{
+    ContentBlock, Json, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
+};
+
+pub(super) const KINDS: Kinds = Kinds {
+    is_result: |block| key(block) == Some("toolResult"),
+    is_reasoning: |block| key(block) == Some("reasoningContent"),
+};
+
+/// What a result says of which nothing is left: the provider refuses an empty text.
+const NOTHING: &str = "(no output)";
+
+/// What stands beside documents that came alone.
+const BESIDE_DOCUMENTS: &str = "See the documents.";
+
+/// The key under which a block is written; `None` for one that no rule knows.
+pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
+    match block {
+        ContentBlock::Text(TextBlock { extra, .. }) => {
+            WRAPS.into_iter().find(|key| extra.get(NAME, key).is_some()).or(Some("text"))
+        }
+        ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_) => Some("text"),
+        ContentBlock::Image(_) => Some("image"),
+        ContentBlock::Document(_) => Some("document"),
+        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => Some("reasoningContent"),
+        ContentBlock::ToolUse(_) | ContentBlock::ServerToolUse(_) => Some("toolUse"),
+        ContentBlock::ToolResult(_) | ContentBlock::ServerToolResult(_) => Some("toolResult"),
+        ContentBlock::Opaque(opaque) => blocks::key(&Fields::parse(opaque.value.as_str())?),
+    }
+}
+
+/// The key under which something is marked for the cache. In a body a mark is a block of its own
+/// behind what it marks; here it belongs to that, so that both go the same ways.
+pub(super) const MARK: &str = "~cachePoint";
+
+/// The cache marks that a model takes. None may stand behind documents, films and reasoning.
+pub(super) fn cache_rules(target: &Target) -> cache::Rules {
+    let takes = |block: &ContentBlock| {
+        !matches!(key(block), Some("document" | "video" | "reasoningContent"))
+    };
+    cache::Rules {
+        key: MARK,
+        kind: "default",
+        within: Some(CACHE_POINT),
+        takes,
+        of_user: true,
+        marks: target.caches(),
+    }
+}
+
+/// The point that a block is, if it is one.
+fn point(block: &ContentBlock) -> Option<Json> {
+    let ContentBlock::Opaque(opaque) = block else { return None };
+    let fields = Fields::parse(opaque.value.as_str())?;
+    (blocks::key(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
+}
+
+/// Turns the points of a message into marks on what stands before them. Those that stand where none
+/// may are left out.
+pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &mut Notes) {
+    if message.content.iter().all(|block| point(block).is_none()) {
+        return;
+    }
+    let mut content: Vec<ContentBlock> = Vec::with_capacity(message.content.len());
+    let mut dropped = 0;
+    for block in &message.content {
+        let Some(point) = point(block) else {
+            content.push(block.clone());
+            continue;
+        };
+        let is_free = |last: &&mut ContentBlock| cache::mark(last, NAME, MARK).is_none();
+        let last = content.last_mut().filter(|last| (rules.takes)(last));
+        match last.filter(is_free) {
+            Some(last) => cache::set(last, NAME, MARK, Some(point)),
+            None => dropped += 1,
+        }
+    }
+    note_dropped(dropped, notes);
+    *message = message.with_content(content);
+}
+
+/// Turns the points among the tools into marks on the tools before them. Returns how many are left
+/// out, because they stand where none may.
+pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
+    let mut marked: Vec<ToolSpec> = Vec::with_capacity(tools.len());
+    let mut dropped = 0;
+    for tool in tools.drain(..) {
+        let point = tool.extra.get(NAME, CACHE_POINT).filter(|_| !tool.input_schema.is_object());
+        if point.is_none() {
+            marked.push(tool);
+            continue;
+        }
+        let mut point = Object::default();
+        forms::add_rest(&mut point, tool.extra.of(NAME));
+        let point = Tree::from(point).into_json();
+        let last = marked.last_mut().filter(|last| last.extra.get(NAME, MARK).is_none());
+        match last {
+            Some(last) => cache::set_in(&mut last.extra, NAME, MARK, Some(point)),
+            None => dropped += 1,
+        }
+    }
+    *tools = marked;
+    dropped
+}
+
+/// Notes how many cache marks are left out.
+pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
+    if count > 0 {
+        notes.note(Change::CacheMarksDropped { count });
+    }
+}
+
+/// The rules for a thread that goes to a model.
+pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
+    Rules {
+        source: media::fit,
+        is_flattened: media::is_flattened,
+        text: unwrapped,
+        result: fit_result,
+        traits: target.traits,
+        inner_system: target.is_same.then_some(forms::ROLE),
+        takes_pictures_back: true,
+        takes_unsigned_back: !target.signs_reasoning(),
+        takes_status: target.accepts_status(),
+        foreign_calls,
+    }
+}
+
+/// Puts a text into a result of which nothing is left, and takes its status away where the model
+/// takes none. Returns whether that changed anything.
+fn fit_result(rules: &Rules, result: &mut ToolResult, notes: &mut Notes) -> bool {
+    let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
+    let is_empty = result.content.is_empty() && !came_empty;
+    if is_empty {
+        notes.note(Change::TextInserted);
+        result.content.push(ContentBlock::text(NOTHING));
+    }
+    let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
+    let loses_status = has_status && !rules.takes_status;
+    if loses_status {
+        drop_field("status", notes);
+        result.is_error = false;
+        result.extra = without(NAME, &result.extra, forms::STATUS);
+    }
+    is_empty || loses_status
+}
+
+/// Takes the citations or the guard of a text away that says something else than it came with.
+fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
+    let (text, extra) = wire_text(role, block)?;
+    let has_changed = |key: &&str| {
+        let raw = extra.get(NAME, key);
+        raw.is_some_and(|raw| media::wrapped_text(key, Raw::of(raw)).as_ref() != Some(&text))
+    };
+    let key = WRAPS.into_iter().find(has_changed)?;
+    drop_field(key, notes);
+    let mut block = block.clone();
+    if let Some(extra) = extra_mut(&mut block) {
+        *extra = without(NAME, extra, key);
+    }
+    Some(block)
+}
+
+fn drop_field(name: &str, notes: &mut Notes) {
+    notes.note(Change::FieldsDropped { codec: NAME.into(), fields: vec![name.into()] });
+}
+
+/// Puts what may not stand beside results into the last of them.
+pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
+    const KEYS: [&str; 5] = ["text", "image", "document", "video", "searchResult"];
+    let may_stay = |block: &ContentBlock| {
+        let key = key(block).filter(|key| KEYS.contains(key));
+        key.is_none_or(|key| target.accepts_beside_results(key))
+    };
+    for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
+        let is_user = turn.first().is_some_and(|(_, message)| message.role == Role::User);
+        let has_results = turn.iter().any(|(_, message)| message.tool_results().next().is_some());
+        if !is_user || !has_results {
+            continue;
+        }
+        let mut moved = Vec::new();
+        for (at, message) in turn.iter_mut() {
+            if message.content.iter().all(may_stay) {
+                continue;
+            }
+            notes.turn_to(*at);
+            let (stay, gone): (Vec<_>, Vec<_>) =
+                message.content.iter().cloned().partition(may_stay);
+            for block in gone {
+                notes.moved(block.kind(), "this model takes nothing of the kind beside results");
+                moved.push(block);
+            }
+            *message = message.with_content(stay);
+        }
+        let is_result = |it: &&mut ContentBlock| matches!(it, ContentBlock::ToolResult(_));
+        let last = turn.iter_mut().rev().find(|(_, it)| it.tool_results().next().is_some());
+        let content = last.filter(|_| !moved.is_empty()).map(|(_, it)| &mut it.make_mut().content);
+        let result = content.and_then(|content| content.iter_mut().rev().find(is_result));
+        if let Some(ContentBlock::ToolResult(result)) = result {
+            result.content.extend(moved);
+        }
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
+}
+
+/// Puts a text beside documents that have none: the provider demands one.
+pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
+    for (at, message) in thread {
+        let has = |wanted| message.content.iter().any(|block| key(block) == Some(wanted));
+        if has("document") && !has("text") {
+            notes.turn_to(*at);
+            notes.note(Change::TextInserted);
+            message.make_mut().content.push(ContentBlock::text(BESIDE_DOCUMENTS));
+        }
+    }
+}

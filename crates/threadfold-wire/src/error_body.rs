@@ -1,0 +1,283 @@
+//! Reading error bodies of every provider: whose words, which codes, which numbers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::overflow::{self, after};
+use threadfold_core::message::Text;
+
+/// The most of a body that is read as JSON.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+/// The most of a text that is searched: behind its beginning it repeats what was sent.
+const MAX_SEARCHED: usize = 2 * 1024;
+/// The most of a message that is kept, in characters.
+const MAX_MESSAGE: usize = 2_000;
+/// Fields that repeat what was sent. Nothing in them is the provider's.
+const ECHOES: [&str; 7] = ["input", "body", "ctx", "request", "messages", "prompt", "params"];
+
+/// What an error body says.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// The provider's words.
+    pub(super) message: Text,
+    /// The words that may tell the kind, in lower case.
+    words: String,
+    /// Types and codes, in lower case, each on a line of its own. A message of one word is one too.
+    codes: String,
+    /// The status of HTTP that it names as a number.
+    pub(super) status: Option<u16>,
+    /// How long it asks to wait, where that stands in a field of its own.
+    retry_delay: Option<Duration>,
+    /// The length of the prompt and the window, where those stand in fields of their own.
+    found: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Report {
+    /// Reads a body: JSON in any of the shapes that providers use, or text.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let whole = Some(body).filter(|body| body.len() <= MAX_BODY);
+        let value: Option<Value> = whole.and_then(|body| serde_json::from_slice(body).ok());
+        let beginning = body.get(..MAX_MESSAGE * 5).unwrap_or(body);
+        let text = String::from_utf8_lossy(beginning);
+        let Some(value) = value else { return Self::of_text(text.trim()) };
+        let mut facts = Facts::default();
+        facts.gather(&value);
+        if facts.messages.is_empty() {
+            facts.messages.push(text.trim().to_owned());
+        }
+        let code = |text: &&String| !text.contains(char::is_whitespace);
+        let single = facts.messages.iter().filter(code).map(|text| searched(text));
+        let codes: Vec<&str> = facts.codes.iter().map(String::as_str).chain(single).collect();
+        let words: Vec<&str> = facts.messages.iter().map(|text| searched(text)).collect();
+        Self {
+            message: abridged(&facts.messages.join(": ")),
+            words: words.join(": ").to_ascii_lowercase(),
+            codes: lines(&codes.join("\n")),
+            status: facts.status,
+            retry_delay: facts.retry_delay,
+            found: facts.found,
+            limit: facts.limit,
+        }
+    }
+
+    /// Reads a text, in which words and codes cannot be told apart.
+    fn of_text(text: &str) -> Self {
+        Self {
+            message: abridged(text),
+            words: searched(text).to_ascii_lowercase(),
+            codes: lines(searched(text)),
+            status: None,
+            retry_delay: None,
+            found: None,
+            limit: None,
+        }
+    }
+
+    /// Whether its words hold any of these phrases.
+    pub(super) fn says(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.words.contains(phrase))
+    }
+
+    /// Whether a type or code of it holds any of these words. A line break before a word stands
+    /// for the beginning of the code.
+    pub(super) fn is_coded(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.codes.contains(word))
+    }
+
+    /// How long it asks to wait.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        const BEFORE: [&str; 6] = [
+            "try again in ",
+            "retry in ",
+            "retry after ",
+            "try again after ",
+            "wait for ",
+            "wait ",
+        ];
+        let waits = BEFORE.iter().filter_map(|words| duration(after(&self.words, words)?));
+        self.retry_delay.or_else(|| waits.into_iter().next())
+    }
+
+    /// The window in tokens.
+    pub(super) fn limit(&self) -> Option<u64> {
+        self.limit.or_else(|| overflow::limit(&self.words))
+    }
+
+    /// The prompt in tokens, alone where the words tell it from the answer.
+    pub(super) fn found(&self) -> Option<u64> {
+        self.found.or_else(|| overflow::found(&self.words))
+    }
+
+    /// The tokens that were reserved for the answer.
+    pub(super) fn output(&self) -> Option<u64> {
+        overflow::output(&self.words)
+    }
+}
+
+/// What was found in the JSON.
+#[derive(Default)]
+struct Facts {
+    messages: Vec<String>,
+    codes: Vec<String>,
+    status: Option<u16>,
+    retry_delay: Option<Duration>,
+    found: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Facts {
+    /// Walks the whole tree: providers and the gateways before them nest errors in errors. A tree
+    /// of a bounded body is bounded, in depth too.
+    fn gather(&mut self, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.field(key, value);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.gather(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn field(&mut self, key: &str, value: &Value) {
+        match (key.to_ascii_lowercase().as_str(), value) {
+            (
+                "message" | "error" | "detail" | "msg" | "status_msg" | "error_message",
+                Value::String(text),
+            ) => {
+                self.message(text);
+            }
+            // A gateway passes on what the provider behind it said, as text.
+            ("raw", Value::String(text)) => match serde_json::from_str(text) {
+                Ok(inner @ Value::Object(_)) => self.gather(&inner),
+                Ok(_) | Err(_) => self.message(text),
+            },
+            (
+                "type" | "__type" | "code" | "status" | "reason" | "finish_reason",
+                Value::String(code),
+            ) => {
+                self.codes.push(code.clone());
+            }
+            ("code" | "status" | "status_code", Value::Number(number)) => {
+                let status = number.as_u64().and_then(|number| u16::try_from(number).ok());
+                let status = status.filter(|status| (400..600).contains(status));
+                self.status = self.status.or(status);
+            }
+            ("retrydelay" | "retry_delay" | "retry_after" | "retry-after", value) => {
+                self.retry_delay = self.retry_delay.or_else(|| delay(value));
+            }
+            ("retry_after_ms", value) => {
+                let millis = value.as_u64().map(Duration::from_millis).filter(is_sane);
+                self.retry_delay = self.retry_delay.or(millis);
+            }
+            ("n_prompt_tokens", value) => self.found = value.as_u64(),
+            ("n_ctx", value) => self.limit = value.as_u64(),
+            (key, _) if ECHOES.contains(&key) => {}
+            (_, value) => self.gather(value),
+        }
+    }
+
+    fn message(&mut self, text: &str) {
+        let text = text.trim();
+        if !text.is_empty()
+            && !self.messages.iter().any(|known| known == text)
+            && self.messages.len() < 4
+        {
+            self.messages.push(text.to_owned());
+        }
+    }
+}
+
+fn delay(value: &Value) -> Option<Duration> {
+    match value {
+        Value::String(text) => duration(text),
+        Value::Number(seconds) => seconds_to_duration(seconds.as_f64()?),
+        Value::Object(parts) => seconds_to_duration(parts.get("seconds")?.as_f64()?),
+        Value::Null | Value::Bool(_) | Value::Array(_) => None,
+    }
+}
+
+/// Reads the duration that a text begins with: `20s`, `1m3.5s`, `250ms`, `5 seconds`, `7`.
+pub(super) fn duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim_start();
+    let mut seconds = None;
+    loop {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (digits, behind) = rest.split_at(end);
+        let Ok(amount) = digits.trim_end_matches('.').parse::<f64>() else { break };
+        let unit = behind.trim_start_matches(' ');
+        let end = unit.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit.len());
+        let (unit, behind) = unit.split_at(end);
+        let Some(factor) = factor(unit) else { break };
+        seconds = Some(seconds.unwrap_or(0.0) + amount * factor);
+        rest = behind;
+        if unit.is_empty() {
+            break;
+        }
+    }
+    seconds_to_duration(seconds?)
+}
+
+/// The seconds in a unit; none is seconds.
+fn factor(unit: &str) -> Option<f64> {
+    match unit {
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => Some(1.0),
+        "ms" | "millisecond" | "milliseconds" => Some(0.001),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some(60.0),
+        "h" | "hour" | "hours" => Some(3_600.0),
+        _ => None,
+    }
+}
+
+fn seconds_to_duration(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok().filter(is_sane)
+}
+
+/// Nobody waits for more than a day, and no limit lasts longer.
+pub(super) fn is_sane(duration: &Duration) -> bool {
+    *duration <= Duration::from_secs(24 * 60 * 60)
+}
+
+/// The beginning of a text.
+fn searched(text: &str) -> &str {
+    let mut ends = (0..=MAX_SEARCHED).rev();
+    ends.find_map(|end| text.get(..end)).filter(|_| text.len() > MAX_SEARCHED).unwrap_or(text)
+}
+
+/// Codes in lower case, with a line break before the first too.
+fn lines(codes: &str) -> String {
+    format!("\n{codes}").to_ascii_lowercase()
+}
+
+fn abridged(text: &str) -> Text {
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_every_spelling() {
+        let rows = [
+            ("20s.", Some(20_000)),
+            ("1m3.5s", Some(63_500)),
+            ("250ms (limit)", Some(250)),
+            ("5 seconds", Some(5_000)),
+            ("7", Some(7_000)),
+            ("6m0s. visit", Some(360_000)),
+            ("a while", None),
+            ("99999999999999999999s", None),
+            ("", None),
+        ];
+        for (text, millis) in rows {
+            assert_eq!(duration(text), millis.map(Duration::from_millis), "{text}");
+        }
+    }
+}

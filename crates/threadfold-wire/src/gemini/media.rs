@@ -1,0 +1,180 @@
+//! Pictures and documents, both ways: `inlineData` and `fileData`.
+
+use super::{
+    marks::{
+        self, DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag,
+        has_mark, is_own, mark, marked, take_inner,
+    },
+    part::Part,
+};
+use crate::{fields::text, tree::Object};
+use threadfold_core::message::{ContentBlock, Document, Extra, Image, MediaSource, Text};
+
+/// Reads a picture or a document; `None` for sound, films and what is no medium.
+pub(super) fn read(mut part: Part<'_>) -> Option<ContentBlock> {
+    let mut inner = part.inner()?;
+    let media_type = MIME_TYPE.in_fields(&inner).and_then(|key| inner.get(key)).and_then(text)?;
+    let is_image = is_image(&media_type)?;
+    let mut own = Vec::new();
+    let source = if part.data == INLINE_DATA {
+        part.spelling.take(&mut inner, MIME_TYPE);
+        let (data, alphabet) = standard(inner.take_text("data")?);
+        own.extend(alphabet.map(|alphabet| mark("~base64", alphabet)));
+        MediaSource::Base64 { media_type, data }
+    } else if part.data == FILE_DATA {
+        file(part.spelling.take_text(&mut inner, FILE_URI)?)
+    } else {
+        return None;
+    };
+    if is_image {
+        return Some(Image { source, extra: part.extra(&inner, own) }.into());
+    }
+    let title = part.spelling.take_text(&mut inner, DISPLAY_NAME);
+    own.extend(title.iter().map(|_| flag("~title")));
+    let extra = part.extra(&inner, own);
+    Some(Document { source, title, context: None, extra }.into())
+}
+
+/// The data of a part in the making, and the name of its field.
+pub(super) struct Written {
+    pub(super) name: Name,
+    pub(super) object: Object,
+}
+
+/// Returns the data of a part of these fields, which are completed. An address without a media type
+/// gets the one that its ending stands for, or `unless_known`.
+///
+/// # Errors
+///
+/// The reason, if the source has no form in this dialect.
+pub(super) fn write(
+    part: &mut Object,
+    source: &MediaSource,
+    extra: &Extra,
+    unless_known: &'static str,
+) -> Result<Written, &'static str> {
+    let spelling = Spelling::of(extra);
+    let mut written = |name: Name| Written { name, object: take_inner(part, name) };
+    match source {
+        MediaSource::Base64 { media_type, data } => {
+            let mut written = written(INLINE_DATA);
+            written.object.set(spelling.key(MIME_TYPE), media_type.clone());
+            written.object.set("data", as_it_came(data, extra));
+            Ok(written)
+        }
+        MediaSource::Url { url } if !is_fetched(url) => Err("this provider reads no such address"),
+        MediaSource::File { .. } if !is_own(extra) => {
+            Err("its file is in another provider's store")
+        }
+        MediaSource::Url { url: uri } | MediaSource::File { id: uri } => {
+            let mut written = written(FILE_DATA);
+            if MIME_TYPE.in_object(&written.object).is_none() {
+                written.object.set(MIME_TYPE.camel, guess(uri).unwrap_or(unless_known));
+            }
+            written.object.set(spelling.key(FILE_URI), uri.clone());
+            Ok(written)
+        }
+        MediaSource::Text { .. } => Err("a text is no medium"),
+        MediaSource::Opaque { .. } => Err("only another provider understands its source"),
+    }
+}
+
+/// Adds the title of a document, if it came with one: not every server takes it.
+pub(super) fn write_title(written: &mut Written, document: &Document) -> bool {
+    let Some(title) = &document.title else { return true };
+    let named = has_mark(&document.extra, "~title");
+    if named {
+        let key = Spelling::of(&document.extra).key(marks::DISPLAY_NAME);
+        written.object.set(key, title.clone());
+    }
+    named
+}
+
+/// Whether a medium is a picture or else a document; `None` for sound and films.
+fn is_image(media_type: &str) -> Option<bool> {
+    let kind = media_type.split('/').next().unwrap_or_default().to_ascii_lowercase();
+    match kind.as_str() {
+        "image" => Some(true),
+        "application" | "text" => Some(false),
+        _ => None,
+    }
+}
+
+fn file(uri: Text) -> MediaSource {
+    const STORES: [&str; 2] = ["https://generativelanguage.googleapis.com/", "gs://"];
+    if STORES.iter().any(|store| uri.starts_with(store)) {
+        MediaSource::File { id: uri }
+    } else {
+        MediaSource::Url { url: uri }
+    }
+}
+
+fn is_fetched(url: &str) -> bool {
+    ["https://", "http://"].iter().any(|scheme| {
+        url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })
+}
+
+/// The media type that the ending of an address stands for.
+fn guess(uri: &str) -> Option<&'static str> {
+    const KNOWN: [(&str, &str); 8] = [
+        (".png", "image/png"),
+        (".jpg", "image/jpeg"),
+        (".jpeg", "image/jpeg"),
+        (".webp", "image/webp"),
+        (".heic", "image/heic"),
+        (".gif", "image/gif"),
+        (".pdf", "application/pdf"),
+        (".txt", "text/plain"),
+    ];
+    let path = uri.split(['?', '#']).next()?.to_ascii_lowercase();
+    KNOWN.iter().find(|(ending, _)| path.ends_with(ending)).map(|(_, media_type)| *media_type)
+}
+
+/// Returns Base64 in the alphabet that every provider reads, and the word for the one in which it
+/// came where that is another. What could not be put back exactly stays as it is.
+fn standard(data: Text) -> (Text, Option<&'static str>) {
+    if !data.contains(['-', '_']) || data.contains(['+', '/']) {
+        return (data, None);
+    }
+    let mut mapped = data.replace('-', "+").replace('_', "/");
+    let word = if mapped.len().is_multiple_of(4) { "url" } else { "url_unpadded" };
+    while !mapped.len().is_multiple_of(4) {
+        mapped.push('=');
+    }
+    let mapped = Text::from(mapped);
+    if url_alphabet(&mapped, word) == data { (mapped, Some(word)) } else { (data, None) }
+}
+
+fn as_it_came(data: &Text, extra: &Extra) -> Text {
+    marked(extra, "~base64").map_or_else(|| data.clone(), |word| url_alphabet(data, &word))
+}
+
+fn url_alphabet(data: &str, word: &str) -> Text {
+    let mapped = data.replace('+', "-").replace('/', "_");
+    let mapped = if word == "url" { &mapped } else { mapped.trim_end_matches('=') };
+    mapped.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_of_the_other_alphabet_is_put_back_exactly() {
+        for (came, ours, word) in [
+            ("_-8=", "/+8=", Some("url")),
+            ("_-8", "/+8=", Some("url_unpadded")),
+            ("AA==", "AA==", None),
+            ("AA", "AA", None),
+            ("_+", "_+", None),
+            ("_-=8=", "_-=8=", None),
+        ] {
+            let (data, found) = standard(came.into());
+            assert_eq!((data.as_str(), found), (ours, word), "{came}");
+            if let Some(word) = found {
+                assert_eq!(url_alphabet(&data, word), came);
+            }
+        }
+    }
+}

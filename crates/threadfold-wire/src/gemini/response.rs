@@ -1,0 +1,154 @@
+//! Reading answers.
+
+use super::{
+    calls::Calls,
+    decode,
+    marks::{CODEC, Field, Spelling, keep},
+};
+use crate::{
+    contract::WireError,
+    extras::object,
+    fields::{Fields, Path, items, text},
+    raw::{Raw, Scanned},
+    tree::Tree,
+};
+use serde::Deserialize;
+use threadfold_core::message::{
+    ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage,
+};
+
+/// Reads a response body: its first candidate.
+pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
+    let refused = is_blocked(&fields);
+    let path = Path::Field(&Path::Body, "candidates");
+    let candidates = match fields.take("candidates") {
+        Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of candidates", raw))?,
+        None => Vec::new(),
+    };
+    let path = Path::Item(&path, 0);
+    let first = candidates.iter().find(|raw| is_first(**raw)).or_else(|| candidates.first());
+    let mut candidate = match first {
+        Some(raw) => Fields::read(*raw, path)?,
+        None if refused => Fields::default(),
+        None => return Err(path.missing("a candidate")),
+    };
+    let usage = fields.get("usageMetadata").and_then(usage);
+    let model = fields.get("modelVersion").and_then(text);
+    let reason = candidate.get("finishReason").and_then(text);
+    let id = fields.get("responseId").and_then(text).unwrap_or_default();
+    let (content, mut rest) = content(&mut candidate, &id, path)?;
+    rest.take("role");
+    let stop_reason = stop_reason(reason, refused, &content);
+    let extra = keep(&rest, &Spelling::default(), vec![beside(&fields, &candidate)]);
+    let origin = Some(Origin::new(CODEC, model));
+    let parts = MessageParts::new(Role::Assistant, content);
+    let message = MessageParts { origin, extra, ..parts }.into();
+    Ok(Turn::new(message, stop_reason, usage))
+}
+
+/// The id of a call that came without one.
+pub(super) fn made_up_id(response: &str, number: usize) -> Text {
+    const MAX: usize = 30;
+    let kept = response.chars().filter(|char| char.is_ascii_alphanumeric() || "-_".contains(*char));
+    let kept: String = kept.take(MAX).collect();
+    if kept.is_empty() { format!("call_{number}") } else { format!("call_{number}_{kept}") }.into()
+}
+
+/// Whether a candidate is the one that is read: number 0, which may be left out.
+pub(super) fn is_first(candidate: Raw<'_>) -> bool {
+    let index = Fields::of(candidate).and_then(|fields| fields.get("index"));
+    index.is_none_or(|index| matches!(index.get(), "0" | "null"))
+}
+
+/// Whether the prompt was refused.
+pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
+    let feedback = fields.get("promptFeedback").and_then(Fields::of);
+    let reason = feedback.and_then(|feedback| feedback.get("blockReason").and_then(text));
+    reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
+}
+
+/// Reads what was spent. The provider counts thoughts apart from the answer, and what its own tools
+/// gave the model apart from the prompt.
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
+    let reported: Reported = serde_json::from_str(raw.get()).ok()?;
+    let count = |tokens: Option<u64>| tokens.unwrap_or(0);
+    let reasoning = count(reported.thoughts_token_count);
+    let prompt = count(reported.prompt_token_count);
+    Some(Usage {
+        input: prompt.saturating_add(count(reported.tool_use_prompt_token_count)),
+        output: count(reported.candidates_token_count).saturating_add(reasoning),
+        cache_read: count(reported.cached_content_token_count),
+        cache_write: 0,
+        reasoning,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reported {
+    prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+}
+
+/// Reads the content of a candidate: its blocks, and its other fields. There may be none.
+fn content<'a>(
+    candidate: &mut Fields<'a>,
+    id: &str,
+    path: Path<'_>,
+) -> Result<(Vec<ContentBlock>, Fields<'a>), WireError> {
+    let path = Path::Field(&path, "content");
+    let Some(raw) = candidate.take("content").filter(|raw| raw.get() != "null") else {
+        return Ok((Vec::new(), Fields::default()));
+    };
+    let mut content = Fields::read(raw, path)?;
+    let path = Path::Field(&path, "parts");
+    let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
+        Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of parts", raw))?,
+        None => Vec::new(),
+    };
+    let mut blocks = decode::answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
+    blocks.retain(says_something);
+    Ok((blocks, content))
+}
+
+/// Streams end with a text of nothing, which no request may hold.
+fn says_something(block: &ContentBlock) -> bool {
+    if let ContentBlock::Thinking(thinking) = block {
+        return !thinking.text.is_empty() || thinking.signature.is_some();
+    }
+    block.as_text().is_none_or(|text| !text.is_empty())
+}
+
+/// What the body says beside the answer. It is kept with the message and never sent back.
+fn beside(body: &Fields<'_>, candidate: &Fields<'_>) -> Field {
+    let kept = object(body).with("candidate", object(candidate));
+    ("~response", Tree::from(kept).into_json())
+}
+
+/// Why the model stopped. It says `STOP` where it calls, too.
+fn stop_reason(finish: Option<Text>, refused: bool, content: &[ContentBlock]) -> StopReason {
+    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    match finish.as_deref() {
+        None if refused => StopReason::Refusal,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None if calls => StopReason::ToolUse,
+        Some("STOP" | "FINISH_REASON_UNSPECIFIED") | None => StopReason::EndTurn,
+        Some("MAX_TOKENS") => StopReason::MaxTokens,
+        Some(
+            "SAFETY"
+            | "RECITATION"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "MODEL_ARMOR"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION",
+        ) => StopReason::Refusal,
+        Some(other) => StopReason::Other(other.into()),
+    }
+}

@@ -1,0 +1,269 @@
+//! Tool declarations, both ways.
+//!
+//! `tools` is a list of objects, each with any number of function declarations and with tools of
+//! the provider. Every declaration becomes a tool; what else an object holds becomes one more,
+//! without a schema. All of them remember the number of their object.
+
+use std::collections::HashMap;
+
+use super::marks::{
+    CODEC, DECLARATIONS, Field, JSON_SCHEMA, PARAMETERS, Spelling, is_own, keep, mark, marked,
+    wire_fields,
+};
+use crate::{
+    fields::{Fields, items},
+    notes::Notes,
+    raw::Raw,
+    schemas::no_parameters,
+    tree::{Object, Tree},
+};
+use serde_json::Value;
+use threadfold_core::message::{Json, Text, ToolSpec};
+
+/// Reads `tools`; `None` if it is not an array of objects, or empty.
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
+    let mut tools = Vec::new();
+    for (number, raw) in items(raw)?.into_iter().enumerate() {
+        let mut fields = Fields::of(raw)?;
+        let mut spelling = Spelling::default();
+        let declared = DECLARATIONS.in_fields(&fields).and_then(|key| fields.get(key));
+        let declared = declared.and_then(|raw| declarations(raw, number));
+        let any = declared.is_some();
+        if any {
+            spelling.take(&mut fields, DECLARATIONS);
+        }
+        tools.extend(declared.into_iter().flatten());
+        if !any || spelling.mark().is_some() || fields.rest().next().is_some() {
+            tools.push(native(&fields, &spelling, number));
+        }
+    }
+    Some(tools).filter(|tools| !tools.is_empty())
+}
+
+/// Whether a tool is a function of the host.
+pub(super) fn is_function(tool: &ToolSpec) -> bool {
+    tool.input_schema.is_object() || (is_own(&tool.extra) && schema_key(tool).is_some())
+}
+
+/// Returns the list of tools. What only another provider has is noted as left out.
+pub(super) fn write_all(tools: &[ToolSpec], notes: &mut Notes) -> Vec<Tree> {
+    let mut groups = Groups::default();
+    for tool in tools {
+        if is_function(tool) {
+            let written = declaration(tool, notes);
+            if let Some(group) = groups.of(group(tool)) {
+                group.declared.push(written.into());
+            }
+        } else if is_own(&tool.extra) {
+            let rest = wire_fields(&tool.extra, notes);
+            if let Some(group) = groups.of(group(tool)) {
+                (group.key, group.rest) = (Spelling::of(&tool.extra).key(DECLARATIONS), rest);
+            }
+        } else {
+            let codec = tool.extra.codec().unwrap_or("another provider");
+            notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
+        }
+    }
+    groups.all.into_iter().map(Group::into_tree).collect()
+}
+
+/// The objects of the list in the making.
+#[derive(Default)]
+struct Groups {
+    all: Vec<Group>,
+    /// Where the object of a number stands.
+    places: HashMap<Text, usize>,
+    /// Where functions go that did not come in any.
+    open: Option<usize>,
+}
+
+struct Group {
+    key: &'static str,
+    declared: Vec<Tree>,
+    rest: Object,
+}
+
+impl Groups {
+    /// Returns where the object of a number stands; it is put in if it is new.
+    fn place(&mut self, number: Option<Text>) -> usize {
+        let end = self.all.len();
+        let place = match number {
+            Some(number) => *self.places.entry(number).or_insert(end),
+            None => *self.open.get_or_insert(end),
+        };
+        if place == end {
+            let rest = Object::default();
+            self.all.push(Group { key: DECLARATIONS.camel, declared: Vec::new(), rest });
+        }
+        place
+    }
+
+    fn of(&mut self, number: Option<Text>) -> Option<&mut Group> {
+        let place = self.place(number);
+        self.all.get_mut(place)
+    }
+}
+
+impl Group {
+    fn into_tree(self) -> Tree {
+        let mut object = self.rest;
+        if !self.declared.is_empty() {
+            object.set(self.key, self.declared);
+        }
+        object.into()
+    }
+}
+
+fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
+    let read: Option<Vec<ToolSpec>> =
+        items(raw)?.into_iter().map(|raw| read_declaration(raw, group)).collect();
+    read.filter(|tools| !tools.is_empty())
+}
+
+fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
+    let mut fields = Fields::of(raw)?;
+    let name = fields.take_text("name")?;
+    let mut spelling = Spelling::default();
+    let mut own = vec![number(group)];
+    let is_schema = |key: &&str| fields.get(key).is_some_and(|raw| raw.get().starts_with('{'));
+    let key = [JSON_SCHEMA, PARAMETERS].into_iter().find_map(|name| {
+        let key = name.in_fields(&fields).filter(is_schema)?;
+        Some((name, key))
+    });
+    let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Raw::json);
+    own.push(mark("~schema", key.map_or("absent", |(name, _)| name.camel)));
+    let ours = schema.as_ref().and_then(json_schema);
+    if let (Some(_), Some(came)) = (&ours, &schema) {
+        own.push(("~came", came.clone()));
+    }
+    let described = fields.get("description").is_some_and(|raw| raw.get().len() > 2);
+    let description = described.then(|| fields.take_text("description")).flatten();
+    Some(ToolSpec {
+        name,
+        description: description.unwrap_or_default(),
+        input_schema: ours.or(schema).unwrap_or_else(no_parameters),
+        extra: keep(&fields, &spelling, own),
+    })
+}
+
+/// Returns what an object of the list holds beside functions, as a tool of the provider.
+fn native(fields: &Fields<'_>, spelling: &Spelling, group: usize) -> ToolSpec {
+    let name = fields.rest().next().map_or("", |(key, _)| key);
+    let extra = keep(fields, spelling, vec![number(group)]);
+    ToolSpec { extra, ..ToolSpec::new(name, "", Json::default()) }
+}
+
+fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
+    let spelling = Spelling::of(&tool.extra);
+    let mut object = wire_fields(&tool.extra, notes);
+    object.set("name", tool.name.clone());
+    if !tool.description.is_empty() {
+        object.set("description", tool.description.clone());
+    }
+    let came = tool.extra.get(CODEC, "~came");
+    let untouched = came.filter(|came| json_schema(came).as_ref() == Some(&tool.input_schema));
+    let schema = untouched.unwrap_or(&tool.input_schema);
+    match schema_key(tool).as_deref() {
+        // Without a field for it, it stays so until somebody gives the tool a schema.
+        Some("absent") if *schema == no_parameters() => {}
+        Some("parameters") if came.is_none() || untouched.is_some() => {
+            object.set(PARAMETERS.camel, schema.clone());
+        }
+        Some(_) | None => object.set(spelling.key(JSON_SCHEMA), schema.clone()),
+    }
+    object
+}
+
+fn schema_key(tool: &ToolSpec) -> Option<Text> {
+    marked(&tool.extra, "~schema")
+}
+
+fn group(tool: &ToolSpec) -> Option<Text> {
+    marked(&tool.extra, "~group")
+}
+
+fn number(group: usize) -> Field {
+    mark("~group", &group.to_string())
+}
+
+/// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it
+/// is the same.
+fn json_schema(schema: &Json) -> Option<Json> {
+    let mut value = schema.to_value().ok()?;
+    lower_types(&mut value).then(|| value.into())
+}
+
+/// Writes the types of a schema in small letters; says whether there was any to change. The depth
+/// is that of a tree, which is bounded.
+fn lower_types(schema: &mut Value) -> bool {
+    const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    let Value::Object(fields) = schema else { return false };
+    let mut changed = false;
+    for (key, value) in fields {
+        changed |= match (key.as_str(), value) {
+            ("type", Value::String(word)) if TYPES.contains(&word.as_str()) => {
+                *word = word.to_ascii_lowercase();
+                true
+            }
+            ("properties", Value::Object(all)) => {
+                all.values_mut().fold(false, |any, one| lower_types(one) | any)
+            }
+            ("anyOf" | "prefixItems", Value::Array(all)) => {
+                all.iter_mut().fold(false, |any, one| lower_types(one) | any)
+            }
+            ("items" | "additionalProperties", one) => lower_types(one),
+            (_, _) => false,
+        };
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+
+    fn again(tools: &str, change: impl FnOnce(&mut Vec<ToolSpec>)) -> Value {
+        let raw = serde_json::from_str(tools).unwrap();
+        let mut read = read_all(raw).unwrap();
+        change(&mut read);
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        Tree::from(write_all(&read, &mut notes)).into_json().to_value().unwrap()
+    }
+
+    #[test]
+    fn every_form_of_a_tool_goes_back_as_it_came() {
+        for tools in [
+            r#"[{"functionDeclarations":[{"name":"f"},{"name":"g","description":""}]}]"#,
+            r#"[{"function_declarations":[{"name":"f","parameters_json_schema":{"b":1.0}}]}]"#,
+            r#"[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT","properties":{"type":{"type":"STRING","enum":["OBJECT"]}}}}],"googleSearch":{}},{"codeExecution":{}}]"#,
+            r#"[{"functionDeclarations":[]},{},{"functionDeclarations":[{"name":7}]}]"#,
+            r#"[{"functionDeclarations":[{"name":"f","parameters":null,"behavior":"BLOCKING"}]}]"#,
+        ] {
+            let came: Value = serde_json::from_str(tools).unwrap();
+            assert_eq!(again(tools, |_| {}), came);
+        }
+    }
+
+    #[test]
+    fn a_changed_schema_goes_where_json_schemas_go() {
+        let tools = r#"[{"functionDeclarations":[{"name":"f","parameters":{"type":"OBJECT"}}]}]"#;
+        let schema = serde_json::json!({"type": "object", "additionalProperties": false});
+        let written = again(tools, |tools| {
+            assert_eq!(tools[0].input_schema.as_str(), r#"{"type":"object"}"#);
+            tools[0].input_schema = (&schema).into();
+        });
+        assert_eq!(written[0]["functionDeclarations"][0]["parametersJsonSchema"], schema);
+    }
+
+    #[test]
+    fn new_functions_share_one_object() {
+        let tools = r#"[{"googleSearch":{}}]"#;
+        let written = again(tools, |tools| {
+            for name in ["f", "g"] {
+                tools.push(ToolSpec::new(name, "", serde_json::json!({"type": "object"})));
+            }
+        });
+        assert_eq!(written[1]["functionDeclarations"][1]["name"], "g");
+    }
+}

@@ -1,0 +1,380 @@
+//! Names and ids that a provider refuses, and what becomes of them.
+//!
+//! A model may call a tool by a name that its own provider refuses in the next request, and hosts
+//! name tools as they like. So every dialect has one rule for names, and a request is rewritten by
+//! it before anything of it is written. Different names stay different, so that a written name
+//! stands for one declared tool.
+
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
+
+use super::{
+    contract::Change,
+    normal::{self, Thread},
+    notes::Notes,
+    tree::Tree,
+};
+use threadfold_core::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
+
+/// The rules of one kind of name.
+pub(super) struct Rules {
+    /// How many bytes a name may have.
+    pub(super) most: usize,
+    pub(super) is_legal: fn(char) -> bool,
+    /// What stands for a name of which nothing is left.
+    pub(super) nameless: &'static str,
+    /// Whether white space may stand, but not twice in a row nor at an end.
+    pub(super) spaced: bool,
+    /// Whether a letter or `_` must stand first.
+    pub(super) begins_with_letter: bool,
+}
+
+/// The names of tools in most dialects.
+pub(super) const TOOLS: Rules = Rules {
+    most: 64,
+    is_legal: is_word,
+    nameless: "tool",
+    spaced: false,
+    begins_with_letter: false,
+};
+
+/// Whether a character may stand in every name.
+pub(super) fn is_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || matches!(char, '_' | '-')
+}
+
+fn begins(char: char) -> bool {
+    char.is_ascii_alphabetic() || char == '_'
+}
+
+impl Rules {
+    pub(super) fn accept(&self, name: &str) -> bool {
+        (1..=self.most).contains(&name.len())
+            && name.chars().all(self.is_legal)
+            && !(self.spaced && (name.contains("  ") || name.trim() != name))
+            && (!self.begins_with_letter || name.starts_with(begins))
+    }
+
+    /// The name with a stand-in for what is refused, short enough for a number behind it.
+    pub(super) fn mend(&self, name: &str) -> String {
+        const NUMBER: usize = 8;
+        let stand_in = if self.spaced { '-' } else { '_' };
+        let mend = |char: char| match char {
+            char if (self.is_legal)(char) => char,
+            char if self.spaced && char.is_whitespace() => ' ',
+            _ => stand_in,
+        };
+        let mut mended = String::new();
+        if self.begins_with_letter && !name.is_empty() && !name.starts_with(begins) {
+            mended.push(stand_in);
+        }
+        for char in name.chars().map(mend) {
+            if !(self.spaced && char == ' ' && (mended.is_empty() || mended.ends_with(' '))) {
+                mended.push(char);
+            }
+            if mended.len() >= self.most - NUMBER {
+                break;
+            }
+        }
+        mended.truncate(mended.trim_end().len());
+        if mended.is_empty() {
+            mended.push_str(self.nameless);
+        }
+        mended
+    }
+}
+
+/// Names of one kind, and what became of those that are refused.
+#[derive(Debug, Default)]
+pub(super) struct Renamed(HashMap<Text, Text>);
+
+impl Renamed {
+    /// Finds a new name for every one that the rules refuse. The same name gets the same new one
+    /// everywhere, and no new one is another's. Each comes with the message that it stands in.
+    pub(super) fn new<'m>(
+        names: impl Iterator<Item = (Option<usize>, &'m Text)> + Clone,
+        rules: &Rules,
+        notes: &mut Notes,
+        note: fn(Text, Text) -> Change,
+    ) -> Self {
+        let mut renamed = HashMap::new();
+        let refused = names.clone().filter(|(_, name)| !rules.accept(name));
+        if refused.clone().next().is_none() {
+            return Self(renamed);
+        }
+        let mut taken: HashSet<Text> = names.map(|(_, name)| name.clone()).collect();
+        // The number is remembered for each base, so that many names with one base stay linear.
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for (at, name) in refused {
+            if renamed.contains_key(name) {
+                continue;
+            }
+            let base = rules.mend(name);
+            let mut to = Text::from(base.as_str());
+            let number = numbers.entry(base.clone()).or_insert(1);
+            let mark = if rules.spaced { '-' } else { '_' };
+            while !taken.insert(to.clone()) {
+                *number += 1;
+                to = format!("{base}{mark}{number}").into();
+            }
+            notes.turn_to(at);
+            notes.note(note(name.clone(), to.clone()));
+            renamed.insert(name.clone(), to);
+        }
+        Self(renamed)
+    }
+
+    /// Whether every name is written as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name in the form in which it is written.
+    pub(super) fn written(&self, name: &Text) -> Text {
+        self.0.get(name).unwrap_or(name).clone()
+    }
+}
+
+/// Gives every tool, and every call of one, a name that these rules accept: in the messages, which
+/// are changed, and in the request, which is returned. A tool that only a provider has keeps its
+/// name, and so do calls that a provider answers itself, but where `of_servers` says otherwise.
+pub(super) fn legal<'r>(
+    request: &'r Request,
+    messages: &mut [(usize, Message)],
+    (rules, of_servers): (&Rules, bool),
+    notes: &mut Notes,
+) -> Cow<'r, Request> {
+    // One that only a provider has is kept whole, with its name.
+    let is_function = |tool: &&ToolSpec| {
+        tool.input_schema.is_object() || tool.extra.is_empty() || rules.accept(&tool.name)
+    };
+    let tools = request.tools.iter().filter(is_function).map(|tool| &tool.name);
+    let calls = messages.iter().flat_map(|(at, message)| {
+        let blocks = message.content.iter();
+        blocks.filter_map(move |block| Some((Some(*at), called(block, of_servers)?)))
+    });
+    let name_note = |from, to| Change::NameRewritten { from, to };
+    // Tools first, whatever the thread calls: a model that was shown a new name has called it by
+    // that, and both must stay the same in the next request.
+    let declared = tools.clone().map(|name| (None, name));
+    let of_tools = Renamed::new(declared, rules, notes, name_note);
+    let written: Vec<Text> = tools.map(|name| of_tools.written(name)).collect();
+    let calls = calls.filter(|(_, name)| !of_tools.0.contains_key(*name));
+    let names = written.iter().map(|name| (None, name)).chain(calls);
+    let mut renamed = Renamed::new(names, rules, notes, name_note);
+    renamed.0.extend(of_tools.0);
+    if renamed.0.is_empty() {
+        return Cow::Borrowed(request);
+    }
+    for (_, message) in messages {
+        let is_renamed = |block: &ContentBlock| {
+            called(block, of_servers).is_some_and(|name| renamed.0.contains_key(name))
+        };
+        if message.content.iter().any(is_renamed) {
+            let blocks = message.make_mut().content.iter_mut();
+            blocks.for_each(|block| renamed.rename(block, of_servers));
+        }
+    }
+    let mut request = request.clone();
+    for tool in request.tools.make_mut() {
+        tool.name = renamed.written(&tool.name);
+    }
+    if let Some(ToolChoice::Tool(name)) = &mut request.tool_choice {
+        *name = renamed.written(name);
+    }
+    Cow::Owned(request)
+}
+
+impl Renamed {
+    fn rename(&self, block: &mut ContentBlock, of_servers: bool) {
+        if let ContentBlock::ToolUse(call) = block {
+            call.name = self.written(&call.name);
+        } else if let ContentBlock::ServerToolUse(call) = block
+            && of_servers
+        {
+            call.name = self.written(&call.name);
+        }
+    }
+}
+
+/// Rewrites the ids of calls that these rules refuse. The same id in a later turn gets the same new
+/// one, and no new one is the id of another call.
+pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes) {
+    let blocks = thread
+        .iter()
+        .flat_map(|(at, message)| message.content.iter().filter_map(move |it| call(*at, it)));
+    let ids = blocks.map(|(at, id, _)| (at, id));
+    let renamed = Renamed::new(ids, rules, notes, |from, to| Change::IdRewritten { from, to });
+    if !renamed.0.is_empty() {
+        normal::rewrite_ids(thread, |id| renamed.0.get(id).cloned());
+    }
+}
+
+/// Whether a written field is a name that these rules accept.
+pub(super) fn is_legal(field: Option<&Tree>, rules: &Rules) -> bool {
+    match field {
+        Some(Tree::Text(name)) => rules.accept(name),
+        Some(Tree::Raw(json)) => {
+            serde_json::from_str(json.as_str()).is_ok_and(|name: Text| rules.accept(&name))
+        }
+        Some(
+            Tree::Null
+            | Tree::Bool(_)
+            | Tree::Number(_)
+            | Tree::Word(_)
+            | Tree::Array(_)
+            | Tree::Object(_),
+        )
+        | None => false,
+    }
+}
+
+/// The tool that a block calls.
+fn called(block: &ContentBlock, of_servers: bool) -> Option<&Text> {
+    let is_host = !matches!(block, ContentBlock::ServerToolUse(_));
+    call(0, block).filter(|_| is_host || of_servers).map(|(_, _, name)| name)
+}
+
+/// The id and the tool of a call.
+pub(super) fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &Text, &Text)> {
+    match block {
+        ContentBlock::ToolUse(call) => Some((Some(at), &call.id, &call.name)),
+        ContentBlock::ServerToolUse(call) => Some((Some(at), &call.id, &call.name)),
+        ContentBlock::Text(_)
+        | ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Opaque(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+    use crate::{
+        AnthropicMessages, BedrockConverse, EncodeOptions, GeminiGenerate, OpenAiChat,
+        OpenAiResponses, WireFormat, notes,
+    };
+    use threadfold_core::message::{Json, Role, ToolUse};
+
+    const DIALECTS: [(&dyn WireFormat, usize, &str); 5] = [
+        (&AnthropicMessages, 128, "_-"),
+        (&BedrockConverse, 64, "_-"),
+        (&GeminiGenerate, 64, "_-.:"),
+        (&OpenAiChat, 64, "_-"),
+        (&OpenAiResponses, 64, "_-"),
+    ];
+
+    fn name() -> impl Strategy<Value = String> {
+        let odd = ["", "a b", "a_b", "a.b", "2a", "tool", "multi_tool_use.parallel", "\u{e9}"];
+        prop_oneof![
+            select(odd.to_vec()).prop_map(str::to_owned),
+            "[a-c._ ]{1,4}",
+            "[a-z]{60,140}",
+            any::<String>(),
+        ]
+    }
+
+    /// The values of every `name` in a body.
+    fn written(body: &serde_json::Value, names: &mut Vec<String>) {
+        match body {
+            serde_json::Value::Object(fields) => {
+                names.extend(fields.get("name").and_then(|name| name.as_str()).map(str::to_owned));
+                fields.values().for_each(|value| written(value, names));
+            }
+            serde_json::Value::Array(items) => items.iter().for_each(|item| written(item, names)),
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::String(_) => {}
+        }
+    }
+
+    fn request(tools: &[String], calls: &[String]) -> Request {
+        let schema = || Json::parse(r#"{"type":"object"}"#).unwrap();
+        let call = |(at, name): (usize, &String)| {
+            let input = Json::parse("{}").unwrap();
+            ToolUse::new(format!("t{at}"), name.as_str(), input).into()
+        };
+        let calls = calls.iter().enumerate().map(call).collect();
+        let calls = Message::new(Role::Assistant, calls);
+        let mut request = Request::new(vec![Message::user("Go."), calls]);
+        let tools = tools.iter().map(|name| ToolSpec::new(name.as_str(), "", schema()));
+        request.tools = tools.collect::<Vec<_>>().into();
+        request
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+        #[test]
+        fn every_dialect_writes_names_that_it_accepts_and_finds_the_tool_again(
+            tools in vec(name(), 0..5),
+            calls in vec(name(), 1..5),
+        ) {
+            for (codec, most, others) in DIALECTS {
+                let encoded = codec.encode(&request(&tools, &calls), &EncodeOptions::default());
+                let mut names = Vec::new();
+                written(&encoded.body.to_value().unwrap(), &mut names);
+                for name in &names {
+                    let legal = |char: char| char.is_ascii_alphanumeric() || others.contains(char);
+                    prop_assert!((1..=most).contains(&name.len()) && name.chars().all(legal), "{name:?}");
+                }
+                // Each tool is declared, and different ones under different names.
+                let mut declared: Vec<&str> = names.iter().map(|name| encoded.declared_name(name)).collect();
+                declared.sort_unstable();
+                for tool in &tools {
+                    prop_assert!(declared.contains(&tool.as_str()), "{tool:?} in {declared:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_that_calls_by_the_new_name_changes_it_for_nobody() {
+        let names = |calls: &[&str]| {
+            let calls: Vec<String> = calls.iter().map(|name| (*name).to_owned()).collect();
+            let tools = ["fs.read".to_owned(), "fs read".to_owned()];
+            let encoded = OpenAiChat.encode(&request(&tools, &calls), &EncodeOptions::default());
+            let mut names = Vec::new();
+            written(&encoded.body.to_value().unwrap(), &mut names);
+            names
+        };
+        assert_eq!(names(&["fs.read"]), ["fs_read", "fs_read", "fs_read_2"]);
+        assert_eq!(
+            names(&["fs_read_2", "fs_read"]),
+            ["fs_read_2", "fs_read", "fs_read", "fs_read_2"]
+        );
+    }
+
+    #[test]
+    fn a_thread_of_legal_names_keeps_its_handles() {
+        let request = request(&["read".to_owned()], &["read".to_owned()]);
+        let (mut messages, mut notes) = notes::prepare(&request.messages, "c");
+        let made = legal(&request, &mut messages, (&TOOLS, false), &mut notes);
+        assert!(matches!(made, Cow::Borrowed(_)));
+        let pairs = messages.iter().zip(request.messages.iter());
+        assert!({ pairs }.all(|((_, after), before)| after.ptr_eq(before)));
+    }
+
+    #[test]
+    fn a_new_id_is_nobody_elses() {
+        let call = |id: &str| ToolUse::new(id, "read", Json::parse("{}").unwrap()).into();
+        let calls = |ids: [&str; 4]| Message::new(Role::Assistant, ids.map(call).into());
+        let rules = Rules { nameless: "call", ..TOOLS };
+        let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
+        rewrite_ids(&mut thread, &rules, &mut notes);
+        assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));
+    }
+}

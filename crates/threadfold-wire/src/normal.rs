@@ -1,0 +1,357 @@
+//! Making a thread legal for a provider, before anything of it is written.
+//!
+//! The rules here work on messages, not on JSON. A dialect says with [`Kinds`] and [`Ending`] what
+//! differs, and with a function what becomes of each block.
+
+use std::collections::HashMap;
+
+use super::{
+    contract::Change,
+    extras::without_forms,
+    notes::{BEGIN, CONTINUE, Fitted, Notes, is_form},
+    texts::wire_text,
+};
+use threadfold_core::message::{
+    Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
+    RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
+    TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+};
+
+/// The messages that are written, each with its index in the request.
+pub(super) type Thread = Vec<(usize, Message)>;
+
+/// What a dialect takes for what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kinds {
+    pub(super) is_result: fn(&ContentBlock) -> bool,
+    pub(super) is_reasoning: fn(&ContentBlock) -> bool,
+}
+
+/// Applies a rule to the blocks of a content. `None` if all of them stay.
+pub(super) fn fit(
+    content: &[ContentBlock],
+    mut rule: impl FnMut(&ContentBlock) -> Fitted,
+) -> Option<Vec<ContentBlock>> {
+    let mut changed: Option<Vec<ContentBlock>> = None;
+    for (index, block) in content.iter().enumerate() {
+        match rule(block) {
+            Ok(None) => changed.iter_mut().for_each(|changed| changed.push(block.clone())),
+            fitted => {
+                let before = || content.iter().take(index).cloned().collect();
+                changed.get_or_insert_with(before).extend(fitted.ok().flatten());
+            }
+        }
+    }
+    changed
+}
+
+/// Takes the fields of another codec from a block, which is noted.
+pub(super) fn own_fields(
+    block: &ContentBlock,
+    fitted: Option<ContentBlock>,
+    notes: &mut Notes,
+) -> Option<ContentBlock> {
+    let extra = extra(fitted.as_ref().unwrap_or(block));
+    let Some(cleared) = extra.and_then(|extra| notes.cleared(extra)) else { return fitted };
+    let mut block = fitted.unwrap_or_else(|| block.clone());
+    if let Some(extra) = extra_mut(&mut block) {
+        *extra = cleared;
+    }
+    Some(block)
+}
+
+/// Takes the fields of another codec from a message, which is noted.
+pub(super) fn own_message_fields(message: &mut Message, notes: &mut Notes) {
+    if let Some(cleared) = notes.cleared(&message.extra) {
+        message.make_mut().extra = cleared;
+    }
+}
+
+/// Returns the tools that have a schema of their input, or are this provider's own.
+pub(super) fn fit_tools(tools: &[ToolSpec], notes: &mut Notes) -> Vec<ToolSpec> {
+    let mut fitted = Vec::with_capacity(tools.len());
+    for tool in tools {
+        if !tool.input_schema.is_object() && tool.extra.codec() != Some(notes.codec()) {
+            notes.drop_block("tool", "it has no schema of its input");
+            continue;
+        }
+        let mut tool = tool.clone();
+        if let Some(cleared) = notes.cleared(&tool.extra) {
+            tool.extra = cleared;
+        }
+        fitted.push(tool);
+    }
+    fitted
+}
+
+/// Returns a system message as one of the user, each text of it as a reminder.
+pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
+    notes.note(Change::SystemMoved);
+    let changed = fit(&message.content, |block| {
+        let Some((text, extra)) = wire_text(Role::System, block) else {
+            return Err(notes.leave_out(block.kind(), "only a system message holds it"));
+        };
+        let reminder = SystemReminder { extra: extra.clone(), ..SystemReminder::new(text) }.into();
+        Ok(own_fields(block, Some(reminder), notes))
+    });
+    let mut moved = message.with_content(changed.unwrap_or_default());
+    let parts = moved.make_mut();
+    parts.role = Role::User;
+    // In which form it came says nothing of the new content.
+    parts.extra = without_forms(&parts.extra);
+    own_message_fields(&mut moved, notes);
+    moved
+}
+
+/// Puts the results of each user turn before everything else in it.
+pub(super) fn results_first(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
+    for turn in thread.chunk_by_mut(|(_, left), (_, right)| left.role == right.role) {
+        if turn.first().is_some_and(|(_, message)| message.role == Role::User) {
+            lift_results(turn, kinds, notes);
+        }
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
+}
+
+fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) {
+    // The first block of the turn that is no result: late results go before it.
+    let first_other = turn.iter().enumerate().find_map(|(index, (_, message))| {
+        Some((index, message.content.iter().position(|block| !(kinds.is_result)(block))?))
+    });
+    let Some((index, place)) = first_other else { return };
+    let mut late = Vec::new();
+    for (offset, (at, message)) in turn.iter_mut().skip(index).enumerate() {
+        let from = if offset == 0 { place } else { 0 };
+        if !message.content.iter().skip(from).any(kinds.is_result) {
+            continue;
+        }
+        notes.turn_to(*at);
+        let mut stays = message.content.clone();
+        let (results, others): (Vec<_>, Vec<_>) =
+            stays.split_off(from).into_iter().partition(kinds.is_result);
+        for result in &results {
+            notes.moved(result.kind(), "results come first in the turn that answers");
+        }
+        late.extend(results);
+        stays.extend(others);
+        *message = message.with_content(stays);
+    }
+    if let Some((_, message)) = turn.get_mut(index).filter(|_| !late.is_empty()) {
+        message.make_mut().content.splice(place..place, late);
+    }
+}
+
+/// Merges neighbours of one role. Of fields that clash the first stays.
+pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
+    if thread.windows(2).all(|pair| !matches!(pair, [(_, a), (_, b)] if a.role == b.role)) {
+        return;
+    }
+    let mut merged: Thread = Vec::with_capacity(thread.len());
+    for turn in thread.chunk_by(|(_, left), (_, right)| left.role == right.role) {
+        let Some((first, rest)) = turn.split_first() else { continue };
+        let (at, mut message) = first.clone();
+        let mut fields: Vec<(Text, Json)> = own(&message);
+        let mut known: HashMap<Text, Json> = fields.iter().cloned().collect();
+        for (at, other) in rest {
+            notes.turn_to(*at);
+            notes.note(Change::Merged);
+            let mut clashes = Vec::new();
+            for (key, value) in own(other).into_iter().filter(|(key, _)| !is_form(key)) {
+                match known.get(&key) {
+                    None => {
+                        known.insert(key.clone(), value.clone());
+                        fields.push((key, value));
+                    }
+                    Some(kept) if *kept == value => {}
+                    Some(_) => clashes.push(key),
+                }
+            }
+            if !clashes.is_empty() {
+                let codec = notes.codec().into();
+                notes.note(Change::FieldsDropped { codec, fields: clashes });
+            }
+        }
+        if !rest.is_empty() {
+            let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
+            message = message.with_content(content.collect());
+            message.make_mut().extra = Extra::new(notes.codec(), fields);
+        }
+        merged.push((at, message));
+    }
+    *thread = merged;
+}
+
+/// The extra fields of a message.
+fn own(message: &Message) -> Vec<(Text, Json)> {
+    message.extra.fields().map(|(key, json)| (key.into(), json.clone())).collect()
+}
+
+/// What decides about the end of a body.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// The index behind the last message of the request.
+    pub(super) at: usize,
+    /// The last answer goes back as it is: the provider paused it, or its calls stay open.
+    pub(super) stays: bool,
+    /// The model may be given the beginning of its answer.
+    pub(super) prefill: bool,
+    /// The beginning of an answer may hold no reasoning, because thinking is off.
+    pub(super) thoughtless: bool,
+}
+
+/// Ends the thread as the model demands it: with a user message, or with an answer to go on with.
+pub(super) fn end_well(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes: &mut Notes) {
+    if ending.prefill && ending.thoughtless && !ending.stays {
+        drop_last_reasoning(thread, kinds, notes);
+    }
+    let last = thread.iter_mut().rev().find(|(_, message)| message.role != Role::System);
+    let Some((at, last)) = last.filter(|(_, last)| last.role == Role::Assistant) else { return };
+    if ending.stays {
+        // It goes back as it came.
+    } else if ending.prefill {
+        trim_end(*at, last, notes);
+    } else {
+        notes.turn_to(ending.at);
+        notes.note(Change::UserInserted);
+        thread.push((ending.at, Message::user(CONTINUE)));
+    }
+}
+
+fn drop_last_reasoning(thread: &mut Thread, kinds: Kinds, notes: &mut Notes) {
+    let answers = thread.iter_mut().rev();
+    for (at, message) in answers.take_while(|(_, message)| message.role == Role::Assistant) {
+        if !message.content.iter().any(kinds.is_reasoning) {
+            continue;
+        }
+        notes.turn_to(*at);
+        let mut content = message.content.clone();
+        content.retain(|block| {
+            if (kinds.is_reasoning)(block) {
+                let reason = "thinking is off and the answer is the last message".into();
+                notes.note(Change::ReasoningDropped { reason });
+            }
+            !(kinds.is_reasoning)(block)
+        });
+        *message = message.with_content(content);
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
+}
+
+fn trim_end(at: usize, message: &mut Message, notes: &mut Notes) {
+    let Some((text, extra)) = message.content.last().and_then(|b| wire_text(Role::Assistant, b))
+    else {
+        return;
+    };
+    let trimmed = text.trim_end();
+    if trimmed.len() < text.len() {
+        let block = TextBlock { text: trimmed.into(), extra: extra.clone() }.into();
+        notes.turn_to(at);
+        notes.drop_block("white_space", "an answer to go on with may not end in it");
+        let content = &mut message.make_mut().content;
+        content.pop();
+        content.push(block);
+    }
+}
+
+/// Puts a short user message before a thread that does not begin with one and may not.
+pub(super) fn begin_with_user(
+    thread: &mut Thread,
+    end: usize,
+    may_begin: impl Fn(&Message) -> bool,
+    notes: &mut Notes,
+) {
+    let first = thread.iter().find(|(_, message)| message.role != Role::System);
+    let (at, text) = match first {
+        Some((_, first)) if first.role == Role::User || may_begin(first) => return,
+        Some((at, _)) => (*at, BEGIN),
+        None => (end, CONTINUE),
+    };
+    notes.turn_to(at);
+    notes.note(Change::UserInserted);
+    thread.insert(0, (at, Message::user(text)));
+}
+
+/// Whether the thread ends in results of a tool loop that has no reasoning. Claude demands that
+/// such a loop begins with some. Where reasoning stands in it, but not at its beginning, the
+/// request is left as it is: without thinking that reasoning would be refused.
+pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
+    let spoken: Vec<&Message> =
+        thread.iter().map(|(_, message)| message).filter(|it| it.role != Role::System).collect();
+    let has_result = |message: &&Message| message.content.iter().any(kinds.is_result);
+    let is_loop = |turn: &&[&Message]| {
+        turn.iter().any(|message| message.role == Role::Assistant) || turn.iter().any(has_result)
+    };
+    // The provider takes neighbours of one role for one turn.
+    let mut turns = spoken.chunk_by(|left, right| left.role == right.role).rev();
+    if !turns.next().is_some_and(|last| last.iter().any(has_result)) {
+        return false;
+    }
+    let mut answers = turns.take_while(is_loop).flatten().peekable();
+    answers.peek().is_some()
+        && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
+}
+
+/// The ids of the calls that a block makes or answers, to be written in another form.
+pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option<Text>) {
+    for (_, message) in thread {
+        let changed = fit(&message.content, |block| {
+            let Some(to) = call_id(block).and_then(&written) else { return Ok(None) };
+            let mut block = block.clone();
+            if let Some(id) = call_id_mut(&mut block) {
+                *id = to;
+            }
+            Ok(Some(block))
+        });
+        if let Some(content) = changed {
+            *message = message.with_content(content);
+        }
+    }
+}
+
+macro_rules! field_of_kinds {
+    ($name:ident, $name_mut:ident, $field:ident: $of:ty, $($with:pat_param)|+, else $($without:pat_param)|+) => {
+        pub(super) fn $name(block: &ContentBlock) -> Option<&$of> {
+            match block { $($with)|+ => Some($field), $($without)|+ => None }
+        }
+
+        pub(super) fn $name_mut(block: &mut ContentBlock) -> Option<&mut $of> {
+            match block { $($with)|+ => Some($field), $($without)|+ => None }
+        }
+    };
+}
+
+field_of_kinds!(
+    extra, extra_mut, extra: Extra,
+    ContentBlock::Text(TextBlock { extra, .. })
+    | ContentBlock::Image(Image { extra, .. })
+    | ContentBlock::Document(Document { extra, .. })
+    | ContentBlock::Thinking(Thinking { extra, .. })
+    | ContentBlock::RedactedThinking(RedactedThinking { extra, .. })
+    | ContentBlock::ToolUse(ToolUse { extra, .. })
+    | ContentBlock::ToolResult(ToolResult { extra, .. })
+    | ContentBlock::ServerToolUse(ServerToolUse { extra, .. })
+    | ContentBlock::ServerToolResult(ServerToolResult { extra, .. })
+    | ContentBlock::SystemReminder(SystemReminder { extra, .. })
+    | ContentBlock::ContextUpdate(ContextUpdate { extra, .. })
+    | ContentBlock::Checkpoint(Checkpoint { extra, .. })
+    | ContentBlock::Summary(Summary { extra, .. }),
+    else ContentBlock::Opaque(_)
+);
+
+field_of_kinds!(
+    call_id, call_id_mut, id: Text,
+    ContentBlock::ToolUse(ToolUse { id, .. })
+    | ContentBlock::ServerToolUse(ServerToolUse { id, .. })
+    | ContentBlock::ToolResult(ToolResult { tool_use_id: id, .. })
+    | ContentBlock::ServerToolResult(ServerToolResult { tool_use_id: id, .. }),
+    else ContentBlock::Text(_)
+    | ContentBlock::Image(_)
+    | ContentBlock::Document(_)
+    | ContentBlock::Thinking(_)
+    | ContentBlock::RedactedThinking(_)
+    | ContentBlock::SystemReminder(_)
+    | ContentBlock::ContextUpdate(_)
+    | ContentBlock::Checkpoint(_)
+    | ContentBlock::Summary(_)
+    | ContentBlock::Opaque(_)
+);

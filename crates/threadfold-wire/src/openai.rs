@@ -1,0 +1,237 @@
+//! What both dialects of OpenAI have: data URIs, inputs that are texts, failures that are texts,
+//! and parameters.
+
+use serde_json::Number;
+
+use super::{
+    contract::{Change, EncodeOptions},
+    extras::{self, Field},
+    fields::{Fields, text},
+    notes::Notes,
+    raw::Raw,
+    schemas::no_parameters,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{
+    ContentBlock, Document, Json, MediaSource, Request, Text, TextBlock, ToolChoice, ToolInput,
+    ToolSpec, ToolUse, markup,
+};
+
+/// Whether the body names a model to go on with the thread; without one it is a thread at rest.
+pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &str) -> bool {
+    let own = request.extra.get(codec, "model");
+    options.model.is_some() || own.is_some_and(|own| *own != Json::default())
+}
+
+/// Reads a data URI, if it is of the one form that [`write_data_uri`] gives back.
+pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
+    let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
+    let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
+    plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
+}
+
+/// Returns the data URI of these bytes.
+pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
+    format!("data:{media_type};base64,{data}").into()
+}
+
+/// Writes a document as text: its title, what the model is told about it, and its text or address.
+/// `None` for one that says nothing, which is noted.
+pub(super) fn document_text(document: &Document, text: &str, notes: &mut Notes) -> Option<Text> {
+    let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([text]);
+    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
+    if written.is_blank() {
+        notes.drop_block("document", "blank text");
+        return None;
+    }
+    notes.note(Change::BlockAsText { kind: "document".into() });
+    // The fields of a file mean nothing on text.
+    let _ = notes.own_fields(&document.extra).count();
+    Some(markup::plain(&written))
+}
+
+/// Says of a blank text in a result that it came so.
+pub(super) const BLANK: &str = "~blank";
+
+/// Returns a text of a result, with a mark if it is blank.
+pub(super) fn result_text(codec: &'static str, text: Text, rest: &Fields<'_>) -> ContentBlock {
+    let own = text.is_blank().then(|| extras::mark(BLANK, "came"));
+    let extra = extras::keep(codec, rest, own.into_iter().collect());
+    TextBlock { text, extra }.into()
+}
+
+/// Whether a block of a result may be written. A blank text may not, but where it came so.
+pub(super) fn check_result_block(block: &ContentBlock, notes: &mut Notes) -> Option<()> {
+    let ContentBlock::Text(TextBlock { text, extra }) = block else { return Some(()) };
+    if !text.is_blank() || extra.get(notes.codec(), BLANK).is_some() {
+        return Some(());
+    }
+    notes.drop_block(block.kind(), "blank text");
+    None
+}
+
+/// The input as text. What came as text stays, whatever it is; what came as JSON must be an object.
+pub(super) fn input_text(call: &ToolUse, notes: &mut Notes) -> Tree {
+    match &call.input {
+        ToolInput::Text(text) => text.clone().into(),
+        ToolInput::Json(json) if json.is_object() => Text::from(json.as_str()).into(),
+        ToolInput::Json(json) => {
+            notes.note(Change::InputWrapped { id: call.id.clone() });
+            let wrapped = Tree::from(Object::default().with("input", json.clone())).into_json();
+            Text::from(wrapped.as_str()).into()
+        }
+    }
+}
+
+/// How the result of a call that failed begins: nothing else says so in these dialects.
+pub(super) const FAILED: &str = "Error:";
+
+/// Says in a text that the tool failed, unless it begins so itself.
+pub(super) fn failed(text: &Text) -> Text {
+    let says = text.get(..FAILED.len()).is_some_and(|start| start.eq_ignore_ascii_case(FAILED));
+    if says { text.clone() } else { format!("{FAILED} {text}").into() }
+}
+
+/// Takes the description of a function and the schema of its parameters out. What is no such thing
+/// stays.
+pub(super) fn take_described(function: &mut Fields<'_>) -> (Text, Json) {
+    let described = function.get("description").and_then(text).is_some_and(|text| !text.is_empty());
+    let description = described.then(|| function.take_text("description")).flatten();
+    let is_schema = function.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
+    let schema = is_schema.then(|| function.take_json("parameters")).flatten();
+    (description.unwrap_or_default(), schema.unwrap_or_else(no_parameters))
+}
+
+/// Sets the parameters of a function. As they came they stay until somebody gives the tool a schema.
+pub(super) fn set_parameters(tool: &ToolSpec, as_it_came: bool, function: &mut Object) {
+    let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
+    let schema = schema.cloned().unwrap_or_else(no_parameters);
+    if !as_it_came || schema != no_parameters() {
+        function.set("parameters", schema);
+    }
+}
+
+/// Writes the tools, each with this writer, and returns the names of those that only another
+/// provider has.
+pub(super) fn write_tools(
+    request: &Request,
+    body: &mut Object,
+    mut write: impl FnMut(&ToolSpec) -> Option<Object>,
+) -> Vec<Text> {
+    let mut dropped = Vec::new();
+    let mut written = Vec::new();
+    for tool in &request.tools {
+        match write(tool) {
+            Some(object) => written.push(object),
+            None => dropped.push(tool.name.clone()),
+        }
+    }
+    if !written.is_empty() {
+        body.set("tools", Tree::from_iter(written));
+    }
+    dropped
+}
+
+/// The choice among the tools, if there is one; of tools that are dropped it is noted as left out.
+pub(super) fn possible_choice<'r>(
+    request: &'r Request,
+    dropped: &[Text],
+    body: &Object,
+    notes: &mut Notes,
+) -> Option<&'r ToolChoice> {
+    let wanted = request.tool_choice.as_ref()?;
+    let gone = match wanted {
+        ToolChoice::Tool(name) => dropped.contains(name),
+        ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
+            !dropped.is_empty() && body.get("tools").is_none()
+        }
+    };
+    if gone {
+        notes.note(Change::ParameterDropped { name: "tool_choice".into() });
+    }
+    Some(wanted).filter(|_| !gone)
+}
+
+/// Reads a choice among the tools: a word, or an object of a type that names a tool.
+pub(super) fn choice(
+    raw: Option<Raw<'_>>,
+    name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
+) -> Option<ToolChoice> {
+    let raw = raw?;
+    if let Some(word) = text(raw) {
+        return match word.as_str() {
+            "auto" => Some(ToolChoice::Auto),
+            "required" => Some(ToolChoice::Required),
+            "none" => Some(ToolChoice::None),
+            _ => None,
+        };
+    }
+    let fields = Fields::of(raw)?;
+    let kind = fields.get("type").and_then(text)?;
+    name(&fields, &kind).map(ToolChoice::Tool)
+}
+
+/// Takes a field out that was understood, and keeps its text where it is written differently.
+pub(super) fn take(
+    fields: &mut Fields<'_>,
+    key: &str,
+    mark: &'static str,
+    written: Option<Tree>,
+    own: &mut Vec<Field>,
+) {
+    let Some(written) = written else { return };
+    let came = fields.take_json(key).filter(|came| *came != written.into_json());
+    own.extend(came.map(|came| (mark, came)));
+}
+
+/// Sets the temperature. `came` is the text that it had on the wire, which is written as long as
+/// it means the same.
+pub(super) fn write_temperature(
+    request: &Request,
+    came: Option<&Json>,
+    body: &mut Object,
+    notes: &mut Notes,
+) {
+    let Some(value) = request.temperature else { return };
+    let came = came.filter(|came| temperature(Some(Raw::of(came))) == Some(value));
+    match came.cloned().map(Tree::from).or_else(|| number(value)) {
+        Some(written) => body.set("temperature", written),
+        None => notes.note(Change::ParameterDropped { name: "temperature".into() }),
+    }
+}
+
+/// Reads a temperature.
+pub(super) fn temperature(raw: Option<Raw<'_>>) -> Option<f64> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// Reads a limit in tokens.
+pub(super) fn limit(raw: Option<Raw<'_>>) -> Option<u64> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// Returns a number as it is written; `None` for one that JSON has not.
+pub(super) fn number(value: f64) -> Option<Tree> {
+    Number::from_f64(value).map(Tree::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_uri_is_taken_apart_only_where_it_can_be_put_together_again() {
+        for uri in ["data:image/png;base64,AA==", "data:a/b;base64,", "data:a/b;base64,x;base64,y"]
+        {
+            let Some(MediaSource::Base64 { media_type, data }) = data_uri(uri) else {
+                panic!("{uri}")
+            };
+            assert_eq!(write_data_uri(&media_type, &data), uri);
+        }
+        for uri in
+            ["https://x", "data:,x", "data:;base64,A", "data:a/b;c=d;base64,A", "DATA:a;base64,"]
+        {
+            assert_eq!(data_uri(uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Tool calls, both ways.
+
+use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
+use crate::{
+    fields::{Fields, items, text},
+    notes::Notes,
+    openai::input_text,
+    raw::Raw,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{Extra, Json, Text, ToolInput, ToolUse};
+
+/// Reads `tool_calls`; `None` if it is not an array of objects, or empty.
+pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolUse>> {
+    let calls: Option<Vec<ToolUse>> =
+        items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_unknown(raw))).collect();
+    calls.filter(|calls| !calls.is_empty())
+}
+
+/// Reads the deprecated `function_call`, which has no id: it gets this one.
+pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
+    let mut fields = Fields::of(raw)?;
+    let name = fields.take_text("name")?;
+    let input = ToolInput::Text(fields.take_text("arguments")?);
+    Some(ToolUse { id, name, input, extra: keep(&fields, vec![mark("~as", "function_call")]) })
+}
+
+/// Whether the value of `function_call` has neither name nor arguments: some servers put that into
+/// answers that call nothing.
+pub(super) fn is_of_nothing(raw: Raw<'_>) -> bool {
+    let Some(fields) = Fields::of(raw) else { return false };
+    let says = |key: &str| {
+        let value = fields.get(key).filter(|raw| raw.get() != "null");
+        value.is_some_and(|raw| text(raw).is_none_or(|text| !text.is_blank()))
+    };
+    !says("name") && !says("arguments")
+}
+
+/// Whether a call came in the deprecated `function_call`.
+pub(super) fn is_deprecated(call: &ToolUse) -> bool {
+    marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
+}
+
+/// Returns a call as an item of `tool_calls`, under this id.
+pub(super) fn write(call: &ToolUse, id: Text, notes: &mut Notes) -> Object {
+    if let Some(raw) = call.extra.get(CODEC, "~raw")
+        && let Some(object) = write_unknown(call, &id, raw)
+    {
+        return object;
+    }
+    let custom = marked(&call.extra, "~as").is_some_and(|form| form == "custom");
+    let (kind, input) = if custom { ("custom", "input") } else { ("function", "arguments") };
+    let mut object = wire_fields(&call.extra, notes);
+    let body = reopen(call.extra.get(CODEC, kind));
+    object.set("id", id);
+    object.set("type", kind);
+    object.set(kind, body.with("name", call.name.clone()).with(input, input_text(call, notes)));
+    object
+}
+
+/// Returns a call as the deprecated `function_call`.
+pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
+    let object = wire_fields(&call.extra, notes);
+    object.with("name", call.name.clone()).with("arguments", input_text(call, notes))
+}
+
+/// Reads a call of one of the two known forms.
+fn read(raw: Raw<'_>) -> Option<ToolUse> {
+    let mut fields = Fields::of(raw)?;
+    let id = fields.take_text("id")?;
+    let (kind, input, mut own) = match fields.take_word("type")?.as_ref() {
+        "function" => ("function", "arguments", Vec::new()),
+        "custom" => ("custom", "input", vec![mark("~as", "custom")]),
+        _ => return None,
+    };
+    let mut body = Fields::of(fields.take(kind)?)?;
+    let name = body.take_text("name")?;
+    let input = ToolInput::Text(body.take_text(input)?);
+    own.extend(inner(kind, &body));
+    Some(ToolUse { id, name, input, extra: keep(&fields, own) })
+}
+
+/// Reads a call of a form that nobody here knows: no type or another one, no id, arguments that are
+/// JSON. It is kept whole, and its id, name and input are looked for as well as can be, so that its
+/// result finds it.
+fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
+    let fields = Fields::of(raw)?;
+    let field = |key: &str| fields.get(key).and_then(text);
+    let kind = field("type").unwrap_or_else(|| "function".into());
+    let body = fields.get(&kind).and_then(Fields::of);
+    let body = body.as_ref();
+    let name = body.and_then(|body| body.get("name")).and_then(text);
+    let input = body.and_then(|body| body.get("arguments").or_else(|| body.get("input")));
+    Some(ToolUse {
+        id: field("id").unwrap_or_default(),
+        name: name.unwrap_or(kind),
+        input: input.map_or_else(|| ToolInput::Json(empty_object()), read_input),
+        extra: Extra::new(CODEC, [("~raw", raw.json())]),
+    })
+}
+
+/// Returns the call as it came, with the id that it has now; `None` if it was changed otherwise.
+fn write_unknown(call: &ToolUse, id: &Text, raw: &Json) -> Option<Object> {
+    let came = read_unknown(Raw::of(raw))?;
+    if came.name != call.name || came.input != call.input {
+        return None;
+    }
+    let mut object = reopen(Some(raw));
+    if came.id != *id {
+        object.set("id", id.clone());
+    }
+    Some(object)
+}
+
+fn read_input(raw: Raw<'_>) -> ToolInput {
+    text(raw).map_or_else(|| ToolInput::Json(raw.json()), ToolInput::Text)
+}
+
+fn empty_object() -> Json {
+    Tree::from(Object::default()).into_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+
+    fn written(call: &ToolUse) -> String {
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        Tree::from(write(call, call.id.clone(), &mut notes)).into_json().to_string()
+    }
+
+    fn read_one(item: &str) -> ToolUse {
+        let list = format!("[{item}]");
+        read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_call_of_an_unknown_form_goes_back_as_it_came() {
+        for item in [
+            r#"{"id":"a","function":{"name":"f","arguments":{"x":1.0}}}"#,
+            r#"{"type":"function","function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"id":"a","type":"probe","probe":{"name":"p","depth":3}}"#,
+            r#"{"id":7,"type":"function"}"#,
+            "{}",
+        ] {
+            assert_eq!(written(&read_one(item)), item);
+        }
+    }
+
+    #[test]
+    fn a_changed_call_of_an_unknown_form_is_written_as_a_function() {
+        let mut call = read_one(r#"{"id":"a","function":{"name":"f","arguments":{}}}"#);
+        call.name = "g".into();
+        let expected = r#"{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}"#;
+        assert_eq!(written(&call), expected);
+    }
+}

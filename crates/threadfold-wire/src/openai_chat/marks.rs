@@ -1,0 +1,107 @@
+//! What this codec keeps in the `extra` of requests, messages, blocks and tools.
+//!
+//! Unknown wire fields stand there under their own names. The unknown fields inside `image_url`,
+//! `file`, `function` and `custom` stand as one object under that name. Beside them stand the
+//! codec's marks, whose names begin with `~`; a wire field whose name begins so gets a second `~`.
+//!
+//! | mark | on | says |
+//! |---|---|---|
+//! | `~role` | system message | `developer`: the word it came with |
+//! | `~content` | message, result | the form of the content where it is not the usual one: `array`, `empty_array`, `empty`, `null`, `absent` |
+//! | `~as` | text | `refusal` for the field of the message, `refusal_part` for the part |
+//! | `~blank` | text of a result | it came blank |
+//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~as` | thinking | the field of the message that it goes back to |
+//! | `~as` | call | `custom`, or `function_call` for the deprecated field |
+//! | `~as` | result | `function` for the deprecated role |
+//! | `~raw` | call | the whole item, where its form is not known |
+//! | `~id` | result | `absent` where the message named no call |
+//! | `~parameters` | tool | `absent` where the function has none |
+//! | `~temperature`, `~tool_choice`, `~max_completion_tokens`, `~max_tokens` | request | the text of a parameter that we would write differently |
+//! | `~response` | answer | what the response body says beside the answer |
+//!
+//! An opaque block is a part of the content as it came (or a JSON string, for a whole content of
+//! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
+//! itself where `name` is `content`, and the message itself where it is `message`.
+
+pub(super) use crate::extras::{Field, inner, mark, reopen, wire_fields};
+use crate::{
+    extras,
+    fields::{Fields, is_text, text},
+    raw::Raw,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
+
+/// The name of the dialect.
+pub(super) const CODEC: &str = "openai-chat";
+
+/// The fields of a message in which compatible servers put their reasoning.
+pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Returns the fields that nobody took, behind these of the codec's own.
+pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
+    extras::keep(CODEC, rest, own)
+}
+
+/// The word of a mark.
+pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
+    extras::marked(CODEC, extra, key)
+}
+
+/// Returns a part of the content that only this codec understands.
+pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
+    let value = raw.json();
+    if value.as_str().starts_with(FIELD) || is_text(raw) {
+        return opaque_field("content", raw);
+    }
+    Opaque::new(CODEC, value).into()
+}
+
+/// Returns a whole content that is a string which no text block can hold.
+pub(super) fn opaque_string(raw: Raw<'_>) -> ContentBlock {
+    Opaque::new(CODEC, raw.json()).into()
+}
+
+/// Returns a field of a message that only this codec understands.
+pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
+    let object = Object::default().with("~field", name).with("value", raw.json());
+    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+}
+
+/// The name and the value, if an opaque value is a field of a message.
+pub(super) fn read_field(value: &Json) -> Option<(Text, Json)> {
+    if !value.as_str().starts_with(FIELD) {
+        return None;
+    }
+    let mut fields = Fields::parse(value.as_str())?;
+    let name = fields.get("~field").and_then(text)?;
+    Some((name, fields.take_json("value")?))
+}
+
+/// How an opaque block that is no part of the content begins.
+const FIELD: &str = "{\"~field\":";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+
+    #[test]
+    fn marks_and_wire_fields_of_the_same_name_stay_apart() {
+        let fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
+        let extra = keep(&fields, vec![mark("~as", "custom")]);
+        assert_eq!(marked(&extra, "~as"), Some(Text::from("custom")));
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        let written = Tree::from(wire_fields(&extra, &mut notes)).into_json();
+        assert_eq!(written.as_str(), r#"{"~as":1,"~~x":2,"name":"n"}"#);
+    }
+
+    #[test]
+    fn a_part_that_looks_like_a_field_is_still_a_part() {
+        let raw: Raw<'_> = serde_json::from_str(r#"{"~field":"audio","value":1}"#).unwrap();
+        let ContentBlock::Opaque(block) = opaque_part(raw) else { panic!("not opaque") };
+        let (name, value) = read_field(&block.value).unwrap();
+        assert_eq!((name.as_str(), value.as_str()), ("content", raw.get()));
+    }
+}

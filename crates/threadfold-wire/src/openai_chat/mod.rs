@@ -1,0 +1,155 @@
+//! OpenAI Chat Completions, and the many servers that speak it.
+//!
+//! | on the wire | here |
+//! |---|---|
+//! | `system`, `developer` before all others | [`Request::system`], one message each |
+//! | `system`, `developer` later | a system message of the thread |
+//! | `user` | a user message |
+//! | `assistant` | an assistant message: reasoning, content, refusal, audio, calls, in this order |
+//! | `tool`, any number in a row | one user message of [`ToolResult`]s |
+//! | `function` (deprecated) behind its `function_call` | a user message of one result; the call gets an id of its own |
+//!
+//! | part or field | here |
+//! |---|---|
+//! | `text`; a content that is a string | [`TextBlock`], or the kind that it is the wire form of, if [`Recognise`](super::contract::Recognise) asks for that |
+//! | `refusal`, as a part or a field | [`TextBlock`], marked |
+//! | `image_url` | [`Image`]; a data URI becomes Base64 where it can be put together again byte for byte |
+//! | `file` | [`Document`] of a data URI or a file id |
+//! | `tool_calls` of type `function` and `custom`, `function_call` | [`ToolUse`] with its input as text, for ever |
+//! | `tool_calls` of another form | [`ToolUse`] as well as can be read; goes back whole |
+//! | `reasoning_content`, `reasoning` | [`Thinking`] without signature; goes back under the same name |
+//! | blank text, `input_audio`, `audio`, other parts, what does not read as above | [`Opaque`] |
+//! | `reasoning_details`, `name`, and whatever else | `extra` of the message, block, call or tool |
+//! | tools of type `function` | [`ToolSpec`] |
+//! | other tools | [`ToolSpec`] whose schema is `null`, the whole tool in its `extra` |
+//! | `temperature`, `max_completion_tokens` or `max_tokens`, `tool_choice` | the fields of [`Request`] |
+//! | other parameters, the model among them | `extra` of the request |
+//!
+//! # Normal forms
+//!
+//! A valid body comes back equal as JSON: absent, `null`, `""` and `[]` stay apart, and so do
+//! strings and arrays, numbers and their texts. What may change is the order of keys, white space,
+//! escapes in strings, and which of two equal keys of one object stays (the last).
+//!
+//! A body that is not valid changes without a note in two points where nothing is lost: an
+//! assistant message of reasoning only gets the content `""`, and audio that came with its sound is
+//! named by its id.
+//!
+//! # Adjustments and losses
+//!
+//! First the thread is repaired as [`legality`](threadfold_core::legality) says. Then:
+//!
+//! | what stands in the thread | what is written | noted as |
+//! |---|---|---|
+//! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
+//! | calls at the end without results, in a body that names a model | error results, as `tool` messages, or as a `function` message; in a thread at rest they stay open | `Repaired` |
+//! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
+//! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
+//! | results behind other blocks of the user's turn | results first | `BlockMoved` |
+//! | pictures and files of results | a user message behind the results | `BlockMoved` |
+//! | a message that calls, followed by others of the assistant | one message; of fields that clash the first stays | `Merged`, `FieldsDropped` |
+//! | content behind calls in one message | content first | `BlockMoved` |
+//! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
+//! | call ids over 40 characters | their beginning and a hash | `IdRewritten` |
+//! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
+//! | documents of text or an address | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
+//! | a blank text in a result that did not come so | nothing | `BlockDropped` |
+//! | calls of a provider's own tools and their results, opaque blocks of others, media without a form | nothing | `BlockDropped` |
+//! | fields that another codec read, an empty `tool_calls`, a `function_call` with neither name nor arguments | nothing | `FieldsDropped` |
+//! | tools that only another provider has, and a choice of them | nothing | `BlockDropped`, `ParameterDropped` |
+//! | a thread of which nothing is left | "Please continue." of the user | `UserInserted` |
+//!
+//! Assistant messages side by side, system messages anywhere and a trailing assistant message are
+//! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
+
+mod answers;
+mod calls;
+mod decode;
+mod draft;
+mod encode;
+mod marks;
+mod params;
+mod read_content;
+mod response;
+mod results;
+mod stream;
+mod stream_call;
+mod stream_details;
+mod stream_message;
+mod tools;
+mod write_content;
+
+use self::marks::CODEC;
+use super::{
+    assembly::Builder,
+    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
+};
+#[cfg(doc)]
+use threadfold_core::message::{
+    Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+};
+use threadfold_core::message::{Request, Turn};
+
+/// The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
+///
+/// ```
+/// use threadfold::{
+///     Message, Role,
+///     wire::{DecodeOptions, EncodeOptions, OpenAiChat, WireFormat},
+/// };
+///
+/// let body = br#"{"model":"gpt-5","messages":[
+///     {"role":"system","content":"Be brief."},
+///     {"role":"user","content":"hi","name":"ann"}]}"#;
+/// let mut request = OpenAiChat.decode_slice(body, &DecodeOptions::default())?;
+/// assert_eq!(request.system.len(), 1);
+/// assert_eq!(request.messages[0].role, Role::User);
+///
+/// request.messages.make_mut().push(Message::assistant("hello"));
+/// let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
+/// assert_eq!(encoded.adjustments, []);
+/// let body: serde_json::Value = serde_json::from_str(encoded.body.as_str())?;
+/// assert_eq!(body["messages"][1]["name"], "ann");
+/// assert_eq!(body["messages"][2]["content"], "hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
+/// the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
+/// body says beside the answer stays with the message and is never sent back. An answer in pieces is
+/// complete with `[DONE]`; for servers that leave it out, behind its finish reason too.
+///
+/// ```
+/// use threadfold::{Usage, message::StopReason, wire::{OpenAiChat, WireFormat}};
+///
+/// let turn = OpenAiChat.decode_response(br#"{"model":"gpt-5","choices":[
+///     {"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],
+///     "usage":{"prompt_tokens":9,"completion_tokens":1}}"#)?;
+/// assert_eq!((turn.text().as_str(), &turn.stop_reason), ("yes", &StopReason::EndTurn));
+/// assert_eq!(turn.usage, Some(Usage::new(9, 1)));
+/// # Ok::<(), threadfold::wire::WireError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpenAiChat;
+
+impl WireFormat for OpenAiChat {
+    fn name(&self) -> &'static str {
+        CODEC
+    }
+
+    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
+        decode::request(body, options)
+    }
+
+    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
+        encode::request(request, options)
+    }
+
+    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
+        response::response(body)
+    }
+
+    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
+        Box::new(Builder::new(stream::Response::default(), response::response))
+    }
+}

@@ -1,0 +1,174 @@
+//! Putting a response together from the chunks of its stream.
+//!
+//! | of a chunk | becomes |
+//! |---|---|
+//! | `choices`, of the first one: `delta` | its `message`; see `stream_message` |
+//! | `finish_reason` and other fields of the choice | the last that came; lists of `logprobs` are joined |
+//! | `usage`, also in a choice and in `x_groq` | the last counts that came |
+//! | `id`, `model` and other fields | the last that came; `obfuscation` is left out |
+//! | `error` | a failure |
+//!
+//! The answer is complete with `[DONE]`. Not every server sends it, so an answer with a reason why
+//! it finished is whole too when the stream ends.
+
+use super::{response, stream_message::Message};
+use crate::{
+    assembly::{Assembly, Merged, said, unreadable},
+    fields::{Fields, items, text},
+    raw::{Raw, Scanned},
+    stream::StreamEvent,
+    tree::{Object, Tree},
+};
+use serde_json::Value;
+use threadfold_core::message::{Delta, Json, ModelError, Usage};
+
+/// A response in the making.
+#[derive(Debug, Default)]
+pub(super) struct Response {
+    head: Merged,
+    usage: Merged,
+    choice: Merged,
+    logprobs: Vec<(String, Vec<Json>)>,
+    message: Option<Message>,
+    done: bool,
+}
+
+impl Assembly for Response {
+    fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+        let data = event.data.trim();
+        if data == "[DONE]" {
+            self.done = true;
+            return Ok(Vec::new());
+        }
+        let scanned = Scanned::new(data.as_bytes());
+        let Ok(mut fields) = Fields::body(&scanned) else { return not_an_object(event) };
+        if event.name == "error" || is_error(&fields) {
+            return Err(said(data));
+        }
+        let choices = fields.take("choices").and_then(items);
+        let usage = fields.take("usage");
+        if choices.is_none() && usage.is_none() {
+            return Ok(Vec::new());
+        }
+        fields.take("obfuscation");
+        self.count(usage);
+        self.head(fields);
+        let choices = choices.into_iter().flatten().filter_map(Fields::of);
+        let mut deltas = Vec::new();
+        for choice in choices.filter(is_first) {
+            deltas.extend(self.choice(choice)?);
+        }
+        Ok(deltas)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.done
+    }
+
+    fn body(&mut self) -> Option<Json> {
+        let finished = self.choice.get("finish_reason").is_some_and(|why| why.as_str() != "null");
+        let message = self.message.as_ref().filter(|_| self.done || finished)?;
+        let mut choice = self.choice.object().unwrap_or_default();
+        if !self.logprobs.is_empty() {
+            choice.set("logprobs", self.logprobs());
+        }
+        choice.set("message", message.tree());
+        let mut body = self.head.object().unwrap_or_default();
+        if body.get("object").is_some() {
+            body.set("object", "chat.completion");
+        }
+        body.push("choices", Tree::Array(vec![choice.into()]));
+        body.set_some("usage", self.usage.object());
+        Some(Tree::from(body).into_json())
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        let usage = Tree::from(self.usage.object()?).into_json();
+        response::usage(Raw::of(&usage))
+    }
+}
+
+impl Response {
+    /// Takes what a chunk says beside its choices.
+    fn head(&mut self, mut fields: Fields<'_>) {
+        if let Some(groq) = fields.get("x_groq").and_then(Fields::of)
+            && let Some(usage) = groq.get("usage")
+        {
+            fields.take("x_groq");
+            self.count(Some(usage));
+        }
+        self.head.merge(&fields);
+    }
+
+    fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+        self.count(choice.take("usage"));
+        let logprobs = choice.get("logprobs").and_then(Fields::of);
+        if let Some(logprobs) = logprobs {
+            choice.take("logprobs");
+            self.add_logprobs(&logprobs);
+        }
+        let delta = choice.take("delta").filter(|raw| raw.get() != "null");
+        self.choice.merge(&choice);
+        let Some(delta) = delta else { return Ok(Vec::new()) };
+        let delta = Fields::of(delta);
+        let delta = delta.ok_or_else(|| unreadable("a delta is no JSON object"))?;
+        let id = self.head.get("id").and_then(|id| text(Raw::of(id))).unwrap_or_default();
+        Ok(self.message.get_or_insert_default().add(delta, &id))
+    }
+
+    fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
+        // Two lists in every known form; a hostile stream makes no more work by many.
+        for (key, raw) in logprobs.rest().take(8) {
+            let more = items(raw).into_iter().flatten().map(Raw::json);
+            let full = self.logprobs.len() >= 8;
+            match self.logprobs.iter_mut().find(|(name, _)| name == key) {
+                Some((_, list)) => list.extend(more),
+                None if full => {}
+                None => self.logprobs.push((key.to_owned(), more.collect())),
+            }
+        }
+    }
+
+    fn logprobs(&self) -> Object {
+        let list = |list: &[Json]| match list {
+            [] => Tree::Null,
+            list => Tree::Array(list.iter().cloned().map(Tree::from).collect()),
+        };
+        let mut object = Object::default();
+        for (key, items) in &self.logprobs {
+            object.push(key.clone(), list(items));
+        }
+        object
+    }
+
+    /// Takes counts, each of which is that of the whole answer so far.
+    fn count(&mut self, usage: Option<Raw<'_>>) {
+        if let Some(usage) = usage.and_then(Fields::of) {
+            self.usage.merge(&usage);
+        }
+    }
+}
+
+/// Data that is no object: nothing, for events that nobody knows.
+fn not_an_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
+    match event.name {
+        "error" => Err(said(event.data)),
+        "" | "message" if !event.data.trim().is_empty() => {
+            Err(unreadable("a chunk is no JSON object"))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Whether it is an error, in any of the forms that servers give it within a stream.
+fn is_error(fields: &Fields<'_>) -> bool {
+    let error =
+        fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
+    error || fields.get("object").and_then(text).is_some_and(|object| object == "error")
+}
+
+/// Whether it is the choice that is read of several.
+fn is_first(choice: &Fields<'_>) -> bool {
+    let index = choice.get("index").map(|raw| serde_json::from_str::<Value>(raw.get()));
+    !matches!(index, Some(Ok(Value::Number(number))) if number.as_u64() != Some(0))
+}

@@ -1,0 +1,180 @@
+//! Calls of a streamed response.
+//!
+//! A call is known by its `index`, its id and name come once and its input piece by piece. Some
+//! servers count every call as the first, or none: then a new id begins a new call.
+
+use std::collections::HashMap;
+
+use crate::{
+    assembly::Merged,
+    fields::{Fields, text},
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{Delta, Text};
+
+/// The calls so far, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    calls: Vec<Call>,
+    /// Where the call of an index stands.
+    places: HashMap<u64, usize>,
+}
+
+/// A call in the making.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    id: Text,
+    name: Text,
+    kind: Text,
+    /// The field that its name and input are in: `function` or `custom`.
+    form: &'static str,
+    input: String,
+    told: bool,
+    body: Merged,
+    rest: Merged,
+}
+
+impl Calls {
+    /// Takes an item of `tool_calls`, and returns what it adds to the answer.
+    pub(super) fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
+        let index = item.take("index").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let place = self.place(index, &item);
+        let Some(call) = self.calls.get_mut(place) else { return Vec::new() };
+        call.add(item)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// `tool_calls` as a response has them; `None` if there are none.
+    pub(super) fn tree(&self) -> Option<Tree> {
+        let calls = self.calls.iter().map(Call::item);
+        (!self.is_empty()).then(|| calls.collect())
+    }
+
+    /// Where the call stands that an item is a piece of; a new one if there is none.
+    fn place(&mut self, index: Option<u64>, item: &Fields<'_>) -> usize {
+        let known = match index {
+            Some(index) => self.places.get(&index).copied(),
+            None => self.calls.len().checked_sub(1),
+        };
+        let call = |place: &usize| self.calls.get(*place);
+        let goes_on = |place: &usize| call(place).is_some_and(|call| call.goes_on(index, item));
+        let place = known.filter(goes_on).unwrap_or(self.calls.len());
+        if place == self.calls.len() {
+            self.calls.push(Call::default());
+        }
+        if let Some(index) = index {
+            self.places.insert(index, place);
+        }
+        place
+    }
+}
+
+impl Call {
+    /// Returns a call of the deprecated kind, which has the id that the reader gives it.
+    pub(super) fn deprecated(response: &str) -> Self {
+        Self { id: format!("function_call_{response}").into(), ..Self::default() }
+    }
+
+    /// Takes name and input, or pieces of them, and returns what that adds to the answer.
+    pub(super) fn add_body(&mut self, form: &'static str, mut fields: Fields<'_>) -> Vec<Delta> {
+        self.form = form;
+        if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
+            self.name = name;
+        }
+        // An input that is JSON and not its text becomes its text.
+        let input = fields.take(self.input_key()).filter(|raw| raw.get() != "null");
+        let piece = input.map(|raw| text(raw).unwrap_or_else(|| raw.get().into()));
+        let piece = piece.unwrap_or_default();
+        self.input.push_str(&piece);
+        self.body.merge(&fields);
+        self.tell(piece)
+    }
+
+    /// Name and input, as they stand within a call.
+    pub(super) fn body(&self) -> Object {
+        let mut object = Object::default().with("name", self.name.clone());
+        object.push(self.input_key(), self.input.clone());
+        for (key, value) in self.body.fields() {
+            object.push(key.to_owned(), value.clone());
+        }
+        object
+    }
+
+    fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
+        for (key, own) in [("id", &mut self.id), ("type", &mut self.kind)] {
+            if let Some(word) = take_word(&mut item, key).filter(|_| own.is_empty()) {
+                *own = word;
+            }
+        }
+        let mut deltas = self.tell(Text::default());
+        for form in ["function", "custom"] {
+            if let Some(body) = item.get(form).and_then(Fields::of) {
+                item.take(form);
+                deltas.extend(self.add_body(form, body));
+            }
+        }
+        self.rest.merge(&item);
+        deltas
+    }
+
+    /// Tells of a call when its id and name are known, and of its input then.
+    fn tell(&mut self, piece: Text) -> Vec<Delta> {
+        let id = || self.id.clone();
+        if self.told {
+            let more = (!piece.is_empty()).then(|| Delta::ToolInput { id: id(), text: piece });
+            return more.into_iter().collect();
+        }
+        if self.id.is_empty() || self.name.is_empty() {
+            return Vec::new();
+        }
+        let begun = Delta::ToolUse { id: id(), name: self.name.clone() };
+        let input = self.input.as_str();
+        let input = (!input.is_empty()).then(|| Delta::ToolInput { id: id(), text: input.into() });
+        self.told = true;
+        [Some(begun), input].into_iter().flatten().collect()
+    }
+
+    /// Whether an item is a piece of this call: it has no other id, and, where calls are not
+    /// counted, no name of its own.
+    fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
+        let id = item.get("id").and_then(text).unwrap_or_default();
+        if !id.is_empty() && !self.id.is_empty() {
+            return id == self.id;
+        }
+        let named = item.get("function").and_then(|raw| Fields::of(raw)?.take_text("name"));
+        index.is_some() || self.name.is_empty() || named.is_none_or(|name| name.is_empty())
+    }
+
+    /// The call as an item of `tool_calls`.
+    fn item(&self) -> Object {
+        let mut object = Object::default();
+        for (key, value) in [("id", &self.id), ("type", &self.kind)] {
+            if !value.is_empty() {
+                object.push(key, value.clone());
+            }
+        }
+        if !self.form.is_empty() {
+            // Servers leave the type out of streams, not of whole answers.
+            if self.kind.is_empty() {
+                object.push("type", self.form);
+            }
+            object.push(self.form, self.body());
+        }
+        for (key, value) in self.rest.fields() {
+            object.push(key.to_owned(), value.clone());
+        }
+        object
+    }
+
+    fn input_key(&self) -> &'static str {
+        if self.form == "custom" { "input" } else { "arguments" }
+    }
+}
+
+/// Takes a word out, whatever is there; `None` if it is empty, or no text.
+fn take_word(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
+    fields.take(key).and_then(text).filter(|word| !word.is_empty())
+}

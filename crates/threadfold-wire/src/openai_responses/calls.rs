@@ -1,0 +1,169 @@
+//! Which form and which name each call has, and which calls cannot go out because their answer has
+//! no form.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{kinds, marks::marked};
+use crate::{
+    fields::{Fields, text},
+    ids::{Ids, short},
+};
+use threadfold_core::message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse};
+
+/// The most characters that the API takes in the id of a call.
+const MAX_ID: usize = 64;
+
+/// The form of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CallKind {
+    /// A function, whose input is JSON.
+    #[default]
+    Function,
+    /// A custom tool, whose input is text.
+    Custom,
+    /// A call in a form of its own; the type of its answer.
+    Client(&'static str),
+}
+
+impl CallKind {
+    /// The form in which a call is written: that in which it came, if it still has it.
+    pub(super) fn of(call: &ToolUse) -> Self {
+        let Some(kind) = marked(&call.extra, "~as") else { return Self::Function };
+        if kind == kinds::CUSTOM {
+            return Self::Custom;
+        }
+        let ToolInput::Json(json) = &call.input else { return Self::Function };
+        let came =
+            Fields::parse(json.as_str()).and_then(|fields| fields.get("type").and_then(text));
+        let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
+        output.map_or(Self::Function, Self::Client)
+    }
+}
+
+/// The calls of a thread. An id may come again, so a call is known by its message too.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// The latest call of each id that was written.
+    latest: HashMap<Text, (usize, CallKind)>,
+    lost: HashSet<(usize, Text)>,
+    /// The calls that go out under another id, because theirs is empty, too long, or stands before.
+    names: HashMap<(usize, Text), Text>,
+}
+
+impl Calls {
+    /// Finds the calls whose answer has no form: both are left out.
+    pub(super) fn new(messages: &[(usize, Message)]) -> Self {
+        let calls = || messages.iter().flat_map(|(_, message)| message.tool_uses());
+        let own_form = |call| matches!(CallKind::of(call), CallKind::Client(_));
+        let lost = if calls().any(own_form) { lost(messages) } else { HashSet::new() };
+        let latest = HashMap::with_capacity(calls().count());
+        Self { names: names(messages), latest, lost }
+    }
+
+    /// Notes that a call is at work, which stands at this place of the thread.
+    pub(super) fn turn_to(&mut self, place: usize, call: &ToolUse) -> CallKind {
+        let kind = CallKind::of(call);
+        self.latest.insert(call.id.clone(), (place, kind));
+        kind
+    }
+
+    /// The form of the latest call of this id.
+    pub(super) fn kind(&self, id: &Text) -> CallKind {
+        self.latest.get(id).map(|(_, kind)| *kind).unwrap_or_default()
+    }
+
+    /// The id under which the latest call of this id goes out.
+    pub(super) fn name(&self, id: &Text) -> Text {
+        if self.names.is_empty() {
+            return id.clone();
+        }
+        let place = self.latest.get(id).map(|(place, _)| *place);
+        let name = place.and_then(|place| self.names.get(&(place, id.clone())));
+        name.unwrap_or(id).clone()
+    }
+
+    /// Whether the latest call of this id is left out.
+    pub(super) fn is_lost(&self, id: &Text) -> bool {
+        if self.lost.is_empty() {
+            return false;
+        }
+        let place = self.latest.get(id).map(|(place, _)| *place);
+        place.is_some_and(|place| self.lost.contains(&(place, id.clone())))
+    }
+}
+
+/// Finds the calls of a form of its own whose answer cannot be written in it.
+fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
+    let (mut latest, mut lost) = (HashMap::new(), HashSet::new());
+    for (place, (_, message)) in messages.iter().enumerate() {
+        for block in &message.content {
+            if let ContentBlock::ToolUse(call) = block {
+                latest.insert(&call.id, (place, CallKind::of(call)));
+            } else if let ContentBlock::ToolResult(result) = block
+                && let Some((place, kind)) = latest.get(&result.tool_use_id)
+                && !is_writable(*kind, result)
+            {
+                lost.insert((*place, result.tool_use_id.clone()));
+            }
+        }
+    }
+    lost
+}
+
+/// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
+/// anywhere behind their calls, so ids must differ in the whole input.
+fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
+    let calls = || {
+        let places = messages.iter().enumerate();
+        places.flat_map(|(place, (_, message))| message.tool_uses().map(move |call| (place, call)))
+    };
+    // Nearly always each has a good one of its own.
+    let mut seen = HashSet::with_capacity(calls().count());
+    if calls().all(|(_, ToolUse { id, .. })| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
+        return HashMap::new();
+    }
+    let ids = Ids::new(messages, MAX_ID);
+    let mut taken: HashSet<Text> = calls().map(|(_, call)| ids.of(&call.id)).collect();
+    let mut numbers: HashMap<Text, usize> = HashMap::new();
+    let mut names = HashMap::new();
+    for (place, call) in calls() {
+        let number = numbers.entry(call.id.clone()).or_insert(0);
+        *number += 1;
+        let mut name = ids.of(&call.id);
+        if *number > 1 || name.is_empty() {
+            name = numbered(&call.id, *number);
+            while !taken.insert(name.clone()) {
+                *number += 1;
+                name = numbered(&call.id, *number);
+            }
+        }
+        if name != call.id {
+            names.insert((place, call.id.clone()), name);
+        }
+    }
+    names
+}
+
+fn numbered(id: &str, number: usize) -> Text {
+    let stem = if id.is_empty() { "call" } else { id };
+    let name = format!("{stem}-{number}");
+    if name.chars().count() > MAX_ID { short(&name, MAX_ID, 0) } else { name.into() }
+}
+
+/// Whether a result can be written for a call of this form.
+fn is_writable(kind: CallKind, result: &ToolResult) -> bool {
+    let CallKind::Client(output) = kind else { return true };
+    let came_as = marked(&result.extra, "~as");
+    if came_as.as_deref() != Some(output) {
+        // As the answer to a function, where it came so, and where that is known to be accepted.
+        let of_function = came_as.as_deref() == Some(kinds::FUNCTION_OUTPUT);
+        return of_function || output == kinds::LOCAL_SHELL_OUTPUT;
+    }
+    let form = marked(&result.extra, "~content");
+    match result.content.as_slice() {
+        [] => form.is_some() || kinds::takes_text(output),
+        [ContentBlock::Opaque(_)] => form.as_deref() == Some("whole") && !result.is_error,
+        [ContentBlock::Text(_)] => kinds::takes_text(output),
+        [..] => false,
+    }
+}

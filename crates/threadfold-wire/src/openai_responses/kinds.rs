@@ -1,0 +1,166 @@
+//! The types of items, and which of them belong together.
+
+use std::borrow::Cow;
+
+use crate::{
+    fields::{Fields, is_text, text, word},
+    raw::Raw,
+};
+use threadfold_core::message::Text;
+
+/// Calls that the host answers in a form of their own, and the type of the answer.
+const CLIENT_CALLS: [(&str, &str); 5] = [
+    ("apply_patch_call", "apply_patch_call_output"),
+    ("computer_call", "computer_call_output"),
+    ("local_shell_call", "local_shell_call_output"),
+    ("shell_call", "shell_call_output"),
+    (SEARCH, SEARCH_OUTPUT),
+];
+
+/// Calls that the provider answers itself, in the same item, and that can be read.
+const HOSTED_CALLS: [&str; 4] =
+    ["code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"];
+
+/// Calls that the provider answers itself, in an item of its own that may come in a later answer.
+const PROGRAMS: [&str; 2] = ["program", "program_output"];
+/// A search among tools may be the host's too.
+pub(super) const SEARCH: &str = "tool_search_call";
+pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
+
+pub(super) const FUNCTION: &str = "function_call";
+pub(super) const CUSTOM: &str = "custom_tool_call";
+pub(super) const FUNCTION_OUTPUT: &str = "function_call_output";
+pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
+pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
+pub(super) const TRIGGER: &str = "compaction_trigger";
+
+/// The type of what answers a call of this type in a form of its own.
+pub(super) fn client_output(kind: &str) -> Option<&'static str> {
+    CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
+}
+
+/// Whether an item of this type is a call that the host answers.
+fn is_call(kind: &str) -> bool {
+    kind == FUNCTION || kind == CUSTOM || client_output(kind).is_some()
+}
+
+/// Whether an item of this type answers a call.
+fn is_output(kind: &str) -> bool {
+    let of_client = CLIENT_CALLS.iter().any(|(_, output)| *output == kind);
+    kind == FUNCTION_OUTPUT || kind == CUSTOM_OUTPUT || of_client
+}
+
+/// Whether an item of this type is a call with the provider's own answer.
+pub(super) fn is_hosted(kind: &str) -> bool {
+    HOSTED_CALLS.contains(&kind)
+}
+
+/// Whether an answer of this type holds its output as text.
+pub(super) fn takes_text(output: &str) -> bool {
+    output == LOCAL_SHELL_OUTPUT || output == "apply_patch_call_output"
+}
+
+/// Whether an item that is kept whole comes from the host.
+fn is_of_host(kind: &str) -> bool {
+    kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
+}
+
+/// What an item says of itself. Words are looked at where they stand: every item has several.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Label<'a> {
+    /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
+    pub(super) kind: Cow<'a, str>,
+    pub(super) role: Option<Cow<'a, str>>,
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) call_id: Option<Text>,
+    /// The request that an approval answers. A call that was approved names it too.
+    pub(super) request_id: Option<Text>,
+    /// Whether it is a call that the provider answers in an item of its own, or such an answer.
+    pub(super) is_of_provider: bool,
+}
+
+impl<'a> Label<'a> {
+    /// Reads the label of an item.
+    pub(super) fn read(raw: Raw<'a>) -> Self {
+        Fields::of(raw).as_ref().map(Self::of).unwrap_or_default()
+    }
+
+    /// Reads the label of an item of these fields.
+    pub(super) fn of(fields: &Fields<'a>) -> Self {
+        let field = |key: &str| fields.get(key).filter(|raw| is_text(*raw) && raw.get() != "\"\"");
+        let role = field("role").and_then(word);
+        let reference = role.is_none() && fields.get("id").is_some();
+        let kind =
+            field("type").and_then(word).or_else(|| reference.then(|| "item_reference".into()));
+        let kind = kind.unwrap_or_default();
+        let by_server = || field("execution").and_then(word).is_some_and(|word| word == "server");
+        let is_of_provider = PROGRAMS.contains(&kind.as_ref())
+            || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_ref()) && by_server());
+        Self {
+            kind,
+            role,
+            id: field("id").and_then(word),
+            call_id: field("call_id").and_then(text),
+            request_id: field("approval_request_id").and_then(text),
+            is_of_provider,
+        }
+    }
+
+    /// Returns the label with words of its own.
+    pub(super) fn into_owned(self) -> Label<'static> {
+        let owned = |word: Cow<'a, str>| Cow::Owned(word.into_owned());
+        Label {
+            kind: owned(self.kind),
+            role: self.role.map(owned),
+            id: self.id.map(owned),
+            call_id: self.call_id,
+            request_id: self.request_id,
+            is_of_provider: self.is_of_provider,
+        }
+    }
+
+    /// Whether it is a message.
+    pub(super) fn is_message(&self) -> bool {
+        self.kind == "message" || (self.kind.is_empty() && self.role.is_some())
+    }
+
+    /// Whether the model wrote it.
+    pub(super) fn is_of_model(&self) -> bool {
+        if self.is_message() {
+            return self.role.as_deref() == Some("assistant");
+        }
+        self.is_of_provider || (!is_output(&self.kind) && !is_of_host(&self.kind))
+    }
+
+    /// Whether it is a call that the host answers.
+    pub(super) fn is_call(&self) -> bool {
+        !self.is_of_provider && is_call(&self.kind)
+    }
+
+    /// Whether the host answers a call with it.
+    pub(super) fn is_output(&self) -> bool {
+        !self.is_of_provider && is_output(&self.kind)
+    }
+
+    /// Whether the provider answers a call of its own with it.
+    pub(super) fn is_of_providers_answer(&self) -> bool {
+        self.is_of_provider && self.kind.ends_with("_output")
+    }
+
+    /// The id of a call that the provider answers itself.
+    pub(super) fn provider_id(&self) -> Option<Text> {
+        self.call_id.clone().or_else(|| self.id.as_deref().map(Text::from))
+    }
+
+    /// By what the item is known from among others: its id, else its call, else its type.
+    pub(super) fn identity(&self) -> Text {
+        let id = self.id.as_deref().or(self.call_id.as_deref()).unwrap_or(&self.kind);
+        if id.is_empty() { "message".into() } else { id.into() }
+    }
+
+    /// The id of the reasoning that it names instead of holding it.
+    pub(super) fn referred_reasoning(&self) -> Option<&str> {
+        let id = self.id.as_deref().filter(|_| self.kind == "item_reference");
+        id.filter(|id| id.starts_with("rs_"))
+    }
+}

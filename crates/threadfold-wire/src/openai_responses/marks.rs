@@ -1,0 +1,155 @@
+//! What this codec keeps in the `extra` of requests, messages, blocks and tools.
+//!
+//! Unknown wire fields stand there under their own names. Beside them stand the codec's marks, whose
+//! names begin with `~`; a wire field whose name begins so gets a second `~`.
+//!
+//! | mark | on | says |
+//! |---|---|---|
+//! | `~item` | message, first text of an item, thinking, call, result | `type`, `id` and `status` of the item, as far as it had them |
+//! | `item` (no form, so others say that they leave it out) | first text of an item | what else the item had, such as `phase` |
+//! | `~joins` | text | it is a further part of the item before it |
+//! | `~content` | message, text, result | the form of the content where it is not the usual one |
+//! | `~input` | message, request | `string` for an input that is one text, `absent` where there was none |
+//! | `~role` | system message | `developer`: the word it came with |
+//! | `~as` | system message | `instructions` for the parameter, `item` for an item before the thread |
+//! | `~as` | text | `refusal`, `input_text`: the type of an answer's part where it is not the usual one |
+//! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
+//! | `~as` | call, result | the type of the item where it is not a function's |
+//! | `~as` | summary | `text`: it came as one, no compaction put it here |
+//! | `~named` | result | `id`: the field that names the call |
+//! | `~blank` | text of a result | it came blank |
+//! | `~signed` | thinking | it had an encrypted form |
+//! | `~next` | thinking | by what the item behind it is known |
+//! | `~led` | text, call | the reasoning that led to it: its id, or nothing where it had none |
+//! | `~detail` | picture | `absent` where it had no detail |
+//! | `~annotations` | text | it had none, and said so |
+//! | `~parameters`, `~strict` | tool | `absent` where the function has none |
+//! | `~temperature`, `~tool_choice`, `~max_output_tokens` | request | the text of a parameter that we would write differently |
+//! | `~response` | answer | what the response body says beside the answer |
+//!
+//! An opaque block is an item as it came, except that `{"~item": .., "~led": ..}` is an item with
+//! the reasoning that led to it, and `{"~part": ..}` is a part of a content.
+
+pub(super) use crate::extras::{Field, mark, reopen, wire_fields};
+use crate::{
+    extras,
+    fields::{Fields, text},
+    notes::Notes,
+    raw::Raw,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
+
+/// The name of the dialect.
+pub(super) const CODEC: &str = "openai-responses";
+
+/// Returns the fields that nobody took, behind these of the codec's own.
+pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
+    extras::keep(CODEC, rest, own)
+}
+
+/// The word of a mark.
+pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
+    extras::marked(CODEC, extra, key)
+}
+
+/// As many bytes as what the provider knows an item by takes in most.
+const USUAL_BOOKS: usize = 96;
+
+/// Takes the fields out by which the provider knows an item. They mean nothing to anybody else.
+pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
+    let mut json = String::new();
+    for key in ["type", "id", "status"] {
+        let Some(raw) = fields.take(key) else { continue };
+        json.reserve(if json.is_empty() { USUAL_BOOKS } else { 0 });
+        json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
+        json.push_str(key);
+        json.push_str("\":");
+        raw.add_to(&mut json);
+    }
+    if json.is_empty() {
+        return None;
+    }
+    json.push('}');
+    Some(("~item", Json::from_compact(json)))
+}
+
+/// Returns the fields that [`books`] took and the wire fields, to which the known ones are added.
+pub(super) fn item_fields(extra: &Extra, notes: &mut Notes) -> Object {
+    let mut object = reopen(extra.get(CODEC, "~item"));
+    object.extend_unset(wire_fields(extra, notes));
+    object
+}
+
+/// An opaque block of this codec, taken apart.
+#[derive(Debug, PartialEq)]
+pub(super) enum Kept {
+    /// A whole item, and the reasoning that led to it.
+    Item(Json, Option<Text>),
+    /// A part of a content; a string for a whole content.
+    Part(Json),
+}
+
+/// Returns an item that only this codec understands.
+pub(super) fn opaque_item(raw: Raw<'_>, led: Option<&Text>) -> ContentBlock {
+    let value = raw.json();
+    if led.is_none() && !value.as_str().starts_with(WRAPPED) {
+        return Opaque::new(CODEC, value).into();
+    }
+    let mut object = Object::default().with("~item", value);
+    object.set_some("~led", led.cloned());
+    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+}
+
+/// Returns a part of a content, or a whole content, that only this codec understands.
+pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
+    let object = Object::default().with("~part", raw.json());
+    Opaque::new(CODEC, Tree::from(object).into_json()).into()
+}
+
+/// Takes an opaque value of this codec apart.
+pub(super) fn kept(value: &Json) -> Kept {
+    let wrapped = value.as_str().starts_with(WRAPPED);
+    let fields = if wrapped { Fields::parse(value.as_str()) } else { None };
+    let Some(mut fields) = fields else { return Kept::Item(value.clone(), None) };
+    let led = fields.get("~led").and_then(text);
+    match (fields.take_json("~part"), fields.take_json("~item")) {
+        (Some(part), _) => Kept::Part(part),
+        (None, Some(item)) => Kept::Item(item, led),
+        (None, None) => Kept::Item(value.clone(), None),
+    }
+}
+
+/// How an opaque value begins that is not the item itself.
+const WRAPPED: &str = "{\"~";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Raw<'_> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn reread(block: &ContentBlock) -> Kept {
+        let ContentBlock::Opaque(opaque) = block else { panic!("not opaque") };
+        kept(&opaque.value)
+    }
+
+    #[test]
+    fn an_item_that_looks_like_a_part_is_still_an_item() {
+        let text = r#"{"~part":1,"type":"x"}"#;
+        let expected = Kept::Item(Json::parse(text).unwrap(), None);
+        assert_eq!(reread(&opaque_item(raw(text), None)), expected);
+        let part = Kept::Part(Json::parse(text).unwrap());
+        assert_eq!(reread(&opaque_part(raw(text))), part);
+    }
+
+    #[test]
+    fn an_item_remembers_what_led_to_it() {
+        let led = Text::from("rs_1");
+        let block = opaque_item(raw(r#"{"type":"x"}"#), Some(&led));
+        let expected = Kept::Item(Json::parse(r#"{"type":"x"}"#).unwrap(), Some(led));
+        assert_eq!(reread(&block), expected);
+    }
+}

@@ -1,0 +1,214 @@
+//! What must stand with what: an id once, an answer behind its call, reasoning before what it led
+//! to, a trigger at the end.
+
+use std::collections::HashSet;
+
+use super::{
+    draft::{Item, Kind},
+    kinds,
+    marks::CODEC,
+    read_items::ProviderCalls,
+};
+use crate::{contract::Change, notes::Notes};
+use threadfold_core::message::Text;
+
+/// What decides about the end of an input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    /// The model goes on from what the provider stored, where calls may stand.
+    pub(super) is_chained: bool,
+    /// No model is asked to go on: what is open at the end stays so.
+    pub(super) at_rest: bool,
+}
+
+/// Makes the items legal in their order.
+pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    drop_repeated(items, notes);
+    drop_unanswered(items, ending, notes);
+    drop_lone_reasoning(items, ending, notes);
+    forget_ids_without_reasoning(items, notes);
+    drop_orphans(items, ending, notes);
+    end_with_trigger(items, notes);
+}
+
+/// Takes an id away that stands before already.
+fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
+    let mut seen: HashSet<Text> = HashSet::new();
+    let mut called: HashSet<Text> = HashSet::new();
+    let whole = has_whole(items);
+    items.retain_mut(|item| {
+        let call_id = match &item.kind {
+            Kind::Call(id) => Some(id),
+            Kind::Whole(label) => label.call_id.as_ref().filter(|_| label.is_call()),
+            Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => None,
+        };
+        let is_new = !whole || call_id.is_none_or(|id| called.insert(id.clone()));
+        if !is_new && matches!(item.kind, Kind::Whole(_)) {
+            notes.turn_to(item.at);
+            notes.drop_block("opaque", "a call of its id stands before it");
+            return false;
+        }
+        let Some(id) = item.id.clone() else { return true };
+        if matches!(&item.kind, Kind::Whole(label) if label.kind == "item_reference") {
+            return true;
+        }
+        seen.insert(id) || without_id(item, "an item of its id stands before it", notes)
+    });
+}
+
+/// Whether an item is written as it came. Without one no other can be in its way.
+fn has_whole(items: &[Item]) -> bool {
+    items.iter().any(|item| matches!(item.kind, Kind::Whole(_)))
+}
+
+/// Takes the id of an item away; `false` if the item cannot stand without.
+fn without_id(item: &mut Item, reason: &str, notes: &mut Notes) -> bool {
+    notes.turn_to(item.at);
+    match &item.kind {
+        Kind::Reasoning(_) => notes.note(Change::ReasoningDropped { reason: reason.into() }),
+        Kind::Whole(_) => notes.drop_block("opaque", reason),
+        Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output => {
+            item.forget_id();
+            let (codec, fields) = (CODEC.into(), vec!["id".into()]);
+            notes.note(Change::FieldsDropped { codec, fields });
+            return true;
+        }
+    }
+    false
+}
+
+/// Drops calls that are kept whole, and whose answer does not come.
+fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    if ending.at_rest || !has_whole(items) {
+        return;
+    }
+    let mut answers: HashSet<Text> = HashSet::new();
+    let mut stays = Vec::with_capacity(items.len());
+    for item in items.iter().rev() {
+        stays.push(match &item.kind {
+            Kind::Whole(label) if label.is_output() => {
+                answers.extend(label.call_id.clone());
+                true
+            }
+            Kind::Whole(label) if label.is_call() => {
+                label.call_id.as_ref().is_none_or(|id| answers.remove(id))
+            }
+            Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output => true,
+            Kind::Reasoning(_) | Kind::Whole(_) => true,
+        });
+    }
+    items.retain(|item| {
+        let kept = stays.pop().unwrap_or(true);
+        if !kept {
+            notes.turn_to(item.at);
+            notes.drop_block("opaque", "its answer is not there");
+        }
+        kept
+    });
+}
+
+/// Drops answers that are kept whole, and whose call is not there.
+fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    if !has_whole(items) {
+        return;
+    }
+    let mut called: HashSet<Text> = HashSet::new();
+    let mut of_provider = ProviderCalls::default();
+    let mut is_chained = ending.is_chained;
+    items.retain(|item| {
+        let label = match &item.kind {
+            Kind::Call(id) => {
+                called.insert(id.clone());
+                return true;
+            }
+            Kind::Whole(label) => label,
+            Kind::Said | Kind::Answer | Kind::Output | Kind::Reasoning(_) => return true,
+        };
+        is_chained |= label.kind == "item_reference";
+        let stays = is_chained
+            || match label.kind.as_ref() {
+                _ if label.is_of_providers_answer() => !of_provider.lacks(label),
+                _ if label.is_output() => label.call_id.as_ref().is_none_or(|id| called.remove(id)),
+                // The call that was approved names the request too, and answers nothing.
+                "mcp_approval_response" => {
+                    label.request_id.as_ref().is_none_or(|id| called.remove(id))
+                }
+                _ => true,
+            };
+        if label.is_of_provider {
+            of_provider.add(&label.kind, label.provider_id().unwrap_or_default());
+        } else if label.is_call() {
+            called.extend(label.call_id.clone());
+        } else if label.kind == "mcp_approval_request" {
+            called.extend(label.id.as_deref().map(Text::from));
+        }
+        if !stays {
+            notes.turn_to(item.at);
+            notes.drop_block("opaque", "its call is not there");
+        }
+        stays
+    });
+}
+
+/// Drops reasoning with an id that is not followed by what it led to.
+fn drop_lone_reasoning(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
+    let mut behind: Option<Text> = None;
+    let mut is_last = true;
+    let mut stays = Vec::with_capacity(items.len());
+    for item in items.iter().rev() {
+        let kept = match &item.kind {
+            Kind::Reasoning(None) => item.id.is_none() || (is_last && ending.at_rest),
+            Kind::Reasoning(next) => item.id.is_none() || *next == behind,
+            Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output | Kind::Whole(_) => true,
+        };
+        if kept {
+            behind = item.identity();
+            is_last = false;
+        }
+        stays.push(kept);
+    }
+    items.retain(|item| {
+        let kept = stays.pop().unwrap_or(true);
+        if !kept {
+            notes.turn_to(item.at);
+            let reason = "what it led to does not follow".into();
+            notes.note(Change::ReasoningDropped { reason });
+        }
+        kept
+    });
+}
+
+/// Takes the ids of items away whose reasoning is gone: the provider knows that they had some.
+fn forget_ids_without_reasoning(items: &mut Vec<Item>, notes: &mut Notes) {
+    let mut latest: Option<Text> = None;
+    items.retain_mut(|item| {
+        match &item.kind {
+            Kind::Said => latest = None,
+            Kind::Reasoning(_) => latest = Some(item.id.clone().unwrap_or_default()),
+            Kind::Whole(label) => {
+                if let Some(id) = label.referred_reasoning() {
+                    latest = Some(id.into());
+                }
+            }
+            Kind::Answer | Kind::Call(_) | Kind::Output => {}
+        }
+        let misses = item.id.is_some() && item.led.is_some() && item.led != latest;
+        !misses || without_id(item, "the reasoning that led to it is gone", notes)
+    });
+}
+
+/// Drops triggers of the provider's compaction that are not last.
+fn end_with_trigger(items: &mut Vec<Item>, notes: &mut Notes) {
+    let last = items.len();
+    let mut index = 0;
+    items.retain(|item| {
+        index += 1;
+        let trigger = matches!(&item.kind, Kind::Whole(label) if label.kind == kinds::TRIGGER);
+        if !trigger || index == last {
+            return true;
+        }
+        notes.turn_to(item.at);
+        notes.drop_block("opaque", "a compaction is triggered at the end alone");
+        false
+    });
+}

@@ -1,0 +1,148 @@
+//! Reading answers.
+
+use super::{
+    kinds::Label,
+    marks::{CODEC, Field, keep, marked, opaque_item},
+    read_items::{Context, Item},
+};
+use crate::{
+    contract::WireError,
+    fields::{Fields, Path, items, text},
+    raw::{Raw, Scanned},
+    tree::{Object, Tree},
+};
+use serde::Deserialize;
+use threadfold_core::message::{
+    ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage,
+};
+
+/// What a response repeats of its request. It may be long, and the host has it.
+const ECHOES: [&str; 20] = [
+    "background",
+    "include",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "parallel_tool_calls",
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "reasoning",
+    "safety_identifier",
+    "store",
+    "temperature",
+    "text",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "truncation",
+    "user",
+];
+
+/// Reads a `response` body.
+pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
+    let scanned = Scanned::new(body);
+    let mut fields = Fields::answer(&scanned)?;
+    let path = Path::Field(&Path::Body, "output");
+    let raw = fields.take("output").ok_or_else(|| path.missing("an array of items"))?;
+    let output = items(raw).ok_or_else(|| path.mismatch("an array of items", raw))?;
+    let content = blocks(&output, path)?;
+    let field = |key: &str| fields.get(key).and_then(text);
+    let stop_reason = stop_reason(&field("status").unwrap_or_default(), &fields, &content);
+    let usage = fields.get("usage").and_then(usage);
+    let extra = keep(&Fields::default(), vec![beside(&fields)]);
+    let origin = Some(Origin::new(CODEC, field("model")));
+    let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
+    Ok(Turn::new(parts.into(), stop_reason, usage))
+}
+
+/// Reads the items. Calls that the provider answered in the same response are none for the host.
+fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireError> {
+    let answers = output.iter().map(|raw| Label::read(*raw));
+    let answers = answers.filter(Label::is_output);
+    let settled = answers.filter_map(|label| label.call_id).collect();
+    let mut context = Context::default();
+    context.settled = settled;
+    let mut blocks = Vec::new();
+    for (index, raw) in output.iter().enumerate() {
+        if !raw.get().starts_with('{') {
+            return Err(Path::Item(&path, index).mismatch("an object", *raw));
+        }
+        match context.read(*raw, output.get(index + 1).copied()) {
+            Item::Answered(answered) => blocks.extend(answered),
+            Item::Said(_) | Item::Result(_) | Item::Kept(_) => blocks.push(opaque_item(*raw, None)),
+        }
+    }
+    Ok(blocks)
+}
+
+/// What the body says beside the answer. It is kept with the message and never sent back.
+fn beside(body: &Fields<'_>) -> Field {
+    let mut object = Object::default();
+    for (key, raw) in body.rest().filter(|(key, _)| !ECHOES.contains(key)) {
+        object.push(key.to_owned(), raw.json());
+    }
+    ("~response", Tree::from(object).into_json())
+}
+
+/// Why the model stopped. The dialect does not say that the model waits for results.
+fn stop_reason(status: &str, body: &Fields<'_>, content: &[ContentBlock]) -> StopReason {
+    let calls = content.iter().any(|block| matches!(block, ContentBlock::ToolUse(_)));
+    let refused = content.iter().any(|block| {
+        matches!(block, ContentBlock::Text(text)
+            if marked(&text.extra, "~as").is_some_and(|form| form == "refusal"))
+    });
+    match status {
+        "incomplete" => incomplete(body),
+        "cancelled" => StopReason::Aborted,
+        "completed" | "" if calls => StopReason::ToolUse,
+        "completed" | "" if refused => StopReason::Refusal,
+        "completed" | "" => StopReason::EndTurn,
+        other => StopReason::Other(other.into()),
+    }
+}
+
+fn incomplete(body: &Fields<'_>) -> StopReason {
+    let details = body.get("incomplete_details").and_then(Fields::of);
+    let reason: Option<Text> = details.and_then(|mut details| details.take_text("reason"));
+    match reason.as_deref() {
+        Some("max_output_tokens") => StopReason::MaxTokens,
+        Some("content_filter") => StopReason::Refusal,
+        Some(other) => StopReason::Other(other.into()),
+        None => StopReason::Other("incomplete".into()),
+    }
+}
+
+/// Reads what a response cost.
+pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
+    let reported: Reported = serde_json::from_str(raw.get()).ok()?;
+    let input = reported.input_tokens_details.unwrap_or_default();
+    let output = reported.output_tokens_details.unwrap_or_default();
+    Some(Usage {
+        input: reported.input_tokens.unwrap_or(0),
+        output: reported.output_tokens.unwrap_or(0),
+        cache_read: input.cached_tokens.unwrap_or(0),
+        cache_write: input.cache_write_tokens.unwrap_or(0),
+        reasoning: output.reasoning_tokens.unwrap_or(0),
+    })
+}
+
+#[derive(Deserialize)]
+struct Reported {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    input_tokens_details: Option<InputDetails>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+struct InputDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct OutputDetails {
+    reasoning_tokens: Option<u64>,
+}

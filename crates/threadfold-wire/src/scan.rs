@@ -1,0 +1,297 @@
+//! Finding where everything in a JSON text stands, in one pass over it.
+//!
+//! Reading an object one level deep means to skip its values, and each of them is skipped again
+//! when it is read itself: a text at the fifth level would be walked over five times. The scan
+//! walks once and notes every value, so that a reader may step from one to the next.
+
+use threadfold_core::message::run_of_text;
+
+/// A value, or a key, of a scanned text. Those within a value stand right behind it, in order; in
+/// an object each key stands before its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    /// The first byte, and the one behind the last.
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// How many nodes the value is made of, itself included.
+    pub(super) span: u32,
+    /// Whether its text can be taken as it is: a string without escapes, or a value without white
+    /// space between its tokens.
+    pub(super) is_plain: bool,
+}
+
+/// Returns the nodes of a JSON text.
+///
+/// `None` if it is not JSON, and also if it is huge or has very many values for its length, as no
+/// body of a provider has: notes on those would take much more room than the text.
+pub(super) fn scan(text: &str) -> Option<Vec<Node>> {
+    u32::try_from(text.len()).ok()?;
+    let most = text.len() / 3 + 64;
+    let nodes = Vec::with_capacity(text.len() / 64 + 16);
+    let scan = Scan { bytes: text.as_bytes(), at: 0, blanks: 0, nodes, most, open: Vec::new() };
+    scan.run()
+}
+
+/// A scan under way.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// How many stretches of white space were passed.
+    blanks: usize,
+    nodes: Vec<Node>,
+    /// How many nodes are allowed.
+    most: usize,
+    /// The arrays and objects that are not closed yet.
+    open: Vec<Open>,
+}
+
+/// An array or object that is not closed yet.
+struct Open {
+    node: usize,
+    is_object: bool,
+    /// How much white space was passed before it.
+    blanks: usize,
+}
+
+impl Scan<'_> {
+    fn run(mut self) -> Option<Vec<Node>> {
+        loop {
+            self.skip_blank();
+            if !self.value()? {
+                continue;
+            }
+            // Behind a whole value.
+            loop {
+                self.skip_blank();
+                let Some(open) = self.open.last() else {
+                    return (self.at == self.bytes.len()).then_some(self.nodes);
+                };
+                let is_object = open.is_object;
+                match (self.next()?, is_object) {
+                    (b',', true) => {
+                        self.skip_blank();
+                        self.key()?;
+                        break;
+                    }
+                    (b',', false) => break,
+                    (b'}', true) | (b']', false) => self.close()?,
+                    _ => return None,
+                }
+            }
+        }
+    }
+
+    /// Passes a value, or the beginning of one; `false` where a value within it follows.
+    fn value(&mut self) -> Option<bool> {
+        let start = self.at;
+        let is_plain = match self.next()? {
+            b'"' => self.string()?,
+            opening @ (b'{' | b'[') => return self.opened(start, opening == b'{'),
+            b't' => self.word(b"rue")?,
+            b'f' => self.word(b"alse")?,
+            b'n' => self.word(b"ull")?,
+            b'-' => {
+                let first = self.next()?;
+                self.number(first)?
+            }
+            digit => self.number(digit)?,
+        };
+        self.note(start, is_plain)?;
+        Some(true)
+    }
+
+    /// Passes the beginning of an array or object behind its bracket: an empty one to its end, an
+    /// object to its first value.
+    fn opened(&mut self, start: usize, is_object: bool) -> Option<bool> {
+        let open = Open { node: self.nodes.len(), is_object, blanks: self.blanks };
+        self.note(start, true)?;
+        self.open.push(open);
+        self.skip_blank();
+        if self.peek()? == if is_object { b'}' } else { b']' } {
+            self.at += 1;
+            self.close()?;
+            return Some(true);
+        }
+        if is_object {
+            self.key()?;
+        }
+        Some(false)
+    }
+
+    /// Ends the innermost array or object, behind its bracket.
+    fn close(&mut self) -> Option<()> {
+        let open = self.open.pop()?;
+        let span = u32::try_from(self.nodes.len() - open.node).ok()?;
+        let node = self.nodes.get_mut(open.node)?;
+        node.end = u32::try_from(self.at).ok()?;
+        node.span = span;
+        node.is_plain = self.blanks == open.blanks;
+        Some(())
+    }
+
+    /// Passes a key and its colon.
+    fn key(&mut self) -> Option<()> {
+        let start = self.at;
+        if self.next()? != b'"' {
+            return None;
+        }
+        let is_plain = self.string()?;
+        self.note(start, is_plain)?;
+        self.skip_blank();
+        (self.next()? == b':').then_some(())
+    }
+
+    /// Passes the rest of a string behind its quote, and returns whether it has no escapes.
+    fn string(&mut self) -> Option<bool> {
+        let mut is_plain = true;
+        loop {
+            self.at += run_of_text(self.bytes.get(self.at..)?);
+            match self.next()? {
+                b'"' => return Some(is_plain),
+                b'\\' => {
+                    is_plain = false;
+                    match self.next()? {
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
+                        b'u' => {
+                            let digits = self.bytes.get(self.at..self.at + 4)?;
+                            if !digits.iter().all(u8::is_ascii_hexdigit) {
+                                return None;
+                            }
+                            self.at += 4;
+                        }
+                        _ => return None,
+                    }
+                }
+                // A control character.
+                _ => return None,
+            }
+        }
+    }
+
+    /// Passes the rest of a number behind its first digit.
+    fn number(&mut self, first: u8) -> Option<bool> {
+        match first {
+            b'0' => {}
+            b'1'..=b'9' => self.skip_digits(),
+            _ => return None,
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Some(true)
+    }
+
+    /// Passes one digit or more.
+    fn digits(&mut self) -> Option<()> {
+        let start = self.at;
+        self.skip_digits();
+        (self.at > start).then_some(())
+    }
+
+    fn skip_digits(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+    }
+
+    /// Passes the rest of `true`, `false` or `null`.
+    fn word(&mut self, rest: &[u8]) -> Option<bool> {
+        let found = self.bytes.get(self.at..)?.starts_with(rest);
+        self.at += rest.len();
+        found.then_some(true)
+    }
+
+    fn skip_blank(&mut self) {
+        let start = self.at;
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+        self.blanks += usize::from(self.at > start);
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// Notes the value that ends here.
+    fn note(&mut self, start: usize, is_plain: bool) -> Option<()> {
+        let (start, end) = (u32::try_from(start).ok()?, u32::try_from(self.at).ok()?);
+        self.nodes.push(Node { start, end, span: 1, is_plain });
+        (self.nodes.len() <= self.most).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    fn nodes(text: &str) -> Vec<(&str, u32, bool)> {
+        let said = |node: &Node| text.get(node.start as usize..node.end as usize).unwrap();
+        let nodes = scan(text).unwrap();
+        nodes.iter().map(|node| (said(node), node.span, node.is_plain)).collect()
+    }
+
+    #[test]
+    fn every_value_is_noted_with_what_is_within() {
+        let text = r#" {"a":[1,{}, -2.5e+3],"b\n":"\u00e9"} "#;
+        let expected = [
+            (r#"{"a":[1,{}, -2.5e+3],"b\n":"\u00e9"}"#, 8, false),
+            (r#""a""#, 1, true),
+            ("[1,{}, -2.5e+3]", 4, false),
+            ("1", 1, true),
+            ("{}", 1, true),
+            ("-2.5e+3", 1, true),
+            (r#""b\n""#, 1, false),
+            (r#""\u00e9""#, 1, false),
+        ];
+        assert_eq!(nodes(text), expected);
+    }
+
+    #[test]
+    fn notes_never_take_much_more_room_than_the_text() {
+        let shut = format!("{}{}", "[".repeat(1 << 16), "]".repeat(1 << 16));
+        for text in [shut, format!("[{}0]", "0,".repeat(1 << 16))] {
+            assert!(serde_json::from_str::<&RawValue>(&text).is_ok());
+            assert_eq!(scan(&text), None);
+        }
+        let deep = format!("{}{}", "[ ".repeat(1 << 16), "  ]".repeat(1 << 16));
+        assert_eq!(scan(&deep).map(|nodes| nodes.len()), Some(1 << 16));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_json_is_what_serde_json_takes_for_it(
+            tokens in proptest::collection::vec(
+                prop_oneof![
+                    "[\\[\\]{},: \n\t]",
+                    r#"("a":|"b"|"\\n"|"\\u12aF"|"\\ud800"|"\\x"|"\\u12"|"ü|true|false|null|nul|"\x01")"#,
+                    r"-?(0|00|1|12|)(\.|\.5|)(e|E\+1|)",
+                ],
+                0..8,
+            ),
+            around in any::<bool>(),
+        ) {
+            let joined = tokens.concat();
+            let text = if around { format!("[{joined}]") } else { joined };
+            let is_json = serde_json::from_str::<&RawValue>(&text).is_ok();
+            prop_assert_eq!(scan(&text).is_some(), is_json, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The schemas of tools: what providers demand of them.
+
+use super::{
+    extras,
+    fields::Fields,
+    raw::Raw,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{Json, ToolSpec};
+
+/// Whether a schema says what type it is of.
+pub(super) fn is_typed(schema: Raw<'_>) -> bool {
+    Fields::of(schema).is_some_and(|fields| fields.get("type").is_some())
+}
+
+/// The schema of a tool, for providers that demand that it says `object`. One that came without, as
+/// the codec noted under this name, goes back so.
+pub(super) fn typed_schema(tool: &ToolSpec, codec: &str, note: &str) -> Tree {
+    let schema = &tool.input_schema;
+    if is_typed(Raw::of(schema)) || tool.extra.get(codec, note) == Some(schema) {
+        return schema.clone().into();
+    }
+    let mut object = Object::typed("object");
+    object.extend_unset(extras::reopen(Some(schema)));
+    object.into()
+}
+
+/// The schema of an input without fields.
+pub(super) fn no_parameters() -> Json {
+    let properties = Object::default();
+    Tree::from(Object::typed("object").with("properties", properties)).into_json()
+}

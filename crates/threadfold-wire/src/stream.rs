@@ -1,0 +1,55 @@
+//! Reading answers that arrive in pieces.
+
+use std::fmt;
+
+use threadfold_core::message::{Delta, ModelError, Turn};
+
+/// One event of a streamed answer, as the transport gives it: an event of `text/event-stream`, or a
+/// decoded message of another framing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamEvent<'a> {
+    /// The name of the event; empty where the framing has none. Dialects that say in the data what
+    /// it is do not look at it.
+    pub name: &'a str,
+    /// Its data: JSON, but for words such as `[DONE]`.
+    pub data: &'a str,
+}
+
+/// Builds one answer from the events of its stream.
+///
+/// Events of kinds that it does not know are passed over. What it builds is what
+/// [`decode_response`](super::WireFormat::decode_response) makes of the same answer in one body.
+///
+/// ```
+/// use threadfold::{message::Delta, wire::{OpenAiChat, StreamEvent, WireFormat}};
+///
+/// let mut builder = OpenAiChat.turn_builder();
+/// let data = r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+/// let deltas = builder.handle(StreamEvent { name: "", data })?;
+/// assert_eq!(deltas, [Delta::Text { text: "hi".into() }]);
+/// builder.handle(StreamEvent { name: "", data: "[DONE]" })?;
+/// assert!(builder.is_complete());
+/// assert_eq!(builder.finish()?.text(), "hi");
+/// # Ok::<(), threadfold::model::ModelError>(())
+/// ```
+pub trait TurnBuilder: fmt::Debug + Send {
+    /// Takes the next event and returns what it adds to the answer. Never [`Delta::Turn`].
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`]: the provider broke the answer off, or sent what cannot be read. It carries
+    /// what was spent, as far as the stream said. Nothing can be handed over behind an error.
+    fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError>;
+
+    /// Whether the stream said that the answer is complete. A host need not read on then.
+    fn is_complete(&self) -> bool;
+
+    /// Returns the answer when the stream is over.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`], retryable, if the stream ended before the answer was complete.
+    fn finish(&mut self) -> Result<Turn, ModelError>;
+}
+
+const _: Option<Box<dyn TurnBuilder>> = None;

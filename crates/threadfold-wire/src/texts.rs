@@ -1,0 +1,167 @@
+//! The kinds that travel as texts, both ways.
+
+use super::contract::Recognise;
+use threadfold_core::message::{
+    Checkpoint, ContentBlock, ContextUpdate, Extra, Json, Message, Role, Summary, SystemReminder,
+    Text, TextBlock,
+    markup::{self, Form},
+};
+
+/// The mark on a text that reads as another kind and came so in a body. It goes out as it came.
+const CAME_SO: &str = "~form";
+
+/// The text by which a block travels, if it travels as text, and its extra fields.
+pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
+    match block {
+        ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
+        ContentBlock::SystemReminder(block) => {
+            Some((markup::reminder(&block.text).into(), &block.extra))
+        }
+        ContentBlock::ContextUpdate(block) => {
+            Some((markup::context_update(block).into(), &block.extra))
+        }
+        ContentBlock::Checkpoint(block) => {
+            Some((markup::checkpoint(block.id).into(), &block.extra))
+        }
+        ContentBlock::Summary(block) => Some((markup::summary(role, block), &block.extra)),
+        ContentBlock::Image(_)
+        | ContentBlock::Document(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_)
+        | ContentBlock::Opaque(_) => None,
+    }
+}
+
+/// Hides the texts of the user that would be read as another kind, but for those that came so in a
+/// body: what others wrote stays as it is.
+pub(super) fn hide_forms(messages: &mut [(usize, Message)]) {
+    let said = messages.iter_mut().filter(|(_, message)| message.role == Role::User);
+    for (_, message) in said {
+        for index in 0..message.content.len() {
+            let Some(text) = form(&message.content, index).filter(|text| !came_so(text)) else {
+                continue;
+            };
+            let hidden = markup::plain(&text.text);
+            if let Some(ContentBlock::Text(text)) = message.make_mut().content.get_mut(index) {
+                text.text = hidden;
+            }
+        }
+    }
+}
+
+/// Turns texts of a user message into the kinds that they are the wire form of. The last block,
+/// which alone may be a checkpoint, stands at this index.
+pub(super) fn recognise(
+    codec: &'static str,
+    blocks: &mut [ContentBlock],
+    asked: Recognise,
+    last: Option<usize>,
+) {
+    // From the end on, for whether a text reads as another kind depends on what comes after it.
+    for index in (0..blocks.len()).rev() {
+        let Some(text) = form(blocks, index).filter(|text| !came_so(text)) else { continue };
+        let read = recognised(codec, text.clone(), asked, Some(index) == last);
+        if let Some(block) = blocks.get_mut(index) {
+            *block = read;
+        }
+    }
+}
+
+/// Returns a text that reads as another kind, with the mark that it came so.
+pub(super) fn kept_form(codec: &'static str, text: TextBlock) -> TextBlock {
+    TextBlock { extra: text.extra.with(codec, CAME_SO, Json::default()), text: text.text }
+}
+
+/// The block at this index, if it is a text that reads as another kind, or would without its
+/// backslashes. A checkpoint before something that is said is none in any dialect.
+fn form(blocks: &[ContentBlock], index: usize) -> Option<&TextBlock> {
+    let ContentBlock::Text(text) = blocks.get(index)? else { return None };
+    let form = markup::form(&text.text)?;
+    let followed = || {
+        let after = blocks.get(index + 1..).unwrap_or_default().iter();
+        after.take_while(|block| !is_apart(block)).any(is_said)
+    };
+    (form != Form::Checkpoint || !followed()).then_some(text)
+}
+
+fn is_said(block: &ContentBlock) -> bool {
+    wire_text(Role::User, block).is_some() && !block.is_blank()
+}
+
+/// Whether some dialect gives a block a message of its own.
+fn is_apart(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_) | ContentBlock::Opaque(_))
+}
+
+fn came_so(text: &TextBlock) -> bool {
+    text.extra.fields().any(|(key, _)| key == CAME_SO)
+}
+
+/// Returns a text of a user message that reads as another kind as that kind, if it is asked for,
+/// else as the text.
+fn recognised(codec: &'static str, block: TextBlock, asked: Recognise, last: bool) -> ContentBlock {
+    let TextBlock { text, extra } = block;
+    if asked.checkpoints
+        && last
+        && let Some(id) = markup::read_checkpoint(&text)
+    {
+        Checkpoint { id, extra }.into()
+    } else if asked.reminders
+        && let Some(text) = markup::read_reminder(&text).filter(says_something)
+    {
+        SystemReminder { text, extra }.into()
+    } else if asked.reminders
+        && let Some(update) = markup::read_context_update(&text)
+    {
+        ContextUpdate { extra, ..update }.into()
+    } else if asked.summaries
+        && let Some(text) = markup::read_summary(&text).filter(says_something)
+    {
+        Summary { extra, ..Summary::new(text) }.into()
+    } else {
+        match markup::read_plain(&text) {
+            Some(text) => TextBlock { text, extra }.into(),
+            None => kept_form(codec, TextBlock { text, extra }).into(),
+        }
+    }
+}
+
+/// Whose blocks are read, and which texts become kinds again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speaker {
+    pub(super) codec: &'static str,
+    pub(super) role: Role,
+    pub(super) recognise: Recognise,
+}
+
+impl Speaker {
+    /// Turns texts into the kinds that they are the wire form of, if the user speaks.
+    pub(super) fn recognise(self, blocks: &mut [ContentBlock], last: Option<usize>) {
+        match self.role {
+            Role::User => recognise(self.codec, blocks, self.recognise, last),
+            Role::Assistant | Role::System => {}
+        }
+    }
+}
+
+/// Blank ones would be taken out of the thread as blocks that say nothing.
+fn says_something(text: &Text) -> bool {
+    !text.is_blank()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_block_becomes_a_checkpoint() {
+        let marker = ContentBlock::text("<checkpoint:a1b2c3>");
+        let mut blocks = vec![marker.clone(), marker.clone()];
+        recognise("c", &mut blocks, Recognise::default(), Some(1));
+        assert_eq!(blocks, [marker, ContentBlock::checkpoint("a1b2c3".parse().unwrap())]);
+    }
+}

@@ -1,0 +1,226 @@
+//! Writing JSON with the keys in the order in which a dialect has them.
+
+use std::borrow::Cow;
+
+use threadfold_core::message::{Json, Text, push_string};
+
+/// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Tree {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(Text),
+    Word(&'static str),
+    Raw(Json),
+    Array(Vec<Tree>),
+    Object(Object),
+}
+
+/// A JSON object in the making.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Object(Vec<(Cow<'static, str>, Tree)>);
+
+impl Object {
+    /// Returns an object with its `type`, as most wire objects begin.
+    pub(super) fn typed(kind: &'static str) -> Self {
+        Self::default().with("type", Tree::Word(kind))
+    }
+
+    /// Returns the object with one more field.
+    pub(super) fn with(
+        mut self,
+        key: impl Into<Cow<'static, str>>,
+        value: impl Into<Tree>,
+    ) -> Self {
+        self.set(key, value);
+        self
+    }
+
+    /// Sets a field, in its place if it is there, else at the end.
+    pub(super) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+        let (key, value) = (key.into(), value.into());
+        match self.get_mut(&key) {
+            Some(place) => *place = value,
+            None => self.0.push((key, value)),
+        }
+    }
+
+    /// Adds a field at the end without looking whether it is there. For fields that are known to
+    /// differ, of which a hostile body may have very many.
+    pub(super) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+        self.0.push((key.into(), value.into()));
+    }
+
+    /// The fields, in order.
+    pub(super) fn into_fields(self) -> Vec<(Cow<'static, str>, Tree)> {
+        self.0
+    }
+
+    /// Sets a field if there is a value.
+    pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+    }
+
+    /// Adds fields at the end, but none that is set already. Takes time linear in the new fields.
+    pub(super) fn extend_unset(
+        &mut self,
+        fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>,
+    ) {
+        let set = self.0.len();
+        for (key, value) in fields {
+            if self.0.iter().take(set).all(|(name, _)| *name != key) {
+                self.0.push((key, value));
+            }
+        }
+    }
+
+    /// How many fields there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// One field.
+    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// One field, to be changed.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
+        self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Takes one field out.
+    pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+}
+
+impl Tree {
+    /// Returns the value as JSON.
+    pub(super) fn into_json(self) -> Json {
+        let mut json = String::with_capacity(self.size());
+        self.write(&mut json);
+        Json::from_compact(json)
+    }
+}
+
+impl Tree {
+    /// About how long the value is as JSON, so that its text is not copied again and again while it
+    /// grows. Of texts one byte in eight may be an escape.
+    fn size(&self) -> usize {
+        const NUMBER: usize = 20;
+        match self {
+            Self::Null | Self::Bool(_) => 5,
+            Self::Number(_) => NUMBER,
+            Self::Text(text) => text.len() + text.len() / 8 + 2,
+            Self::Word(word) => word.len() + 2,
+            Self::Raw(raw) => raw.as_str().len(),
+            Self::Array(items) => items.iter().map(|item| item.size() + 1).sum::<usize>() + 2,
+            Self::Object(Object(fields)) => {
+                fields.iter().map(|(key, value)| key.len() + 4 + value.size()).sum::<usize>() + 2
+            }
+        }
+    }
+
+    /// Adds the value to a text. By hand, because `serde_json` looks at every byte of a string by
+    /// itself, and strings are most of a body. What is written is dropped while it is still near.
+    fn write(self, json: &mut String) {
+        match self {
+            Self::Null => json.push_str("null"),
+            Self::Bool(value) => json.push_str(if value { "true" } else { "false" }),
+            Self::Number(number) => json.push_str(&number.to_string()),
+            Self::Text(text) => push_string(json, &text),
+            Self::Word(word) => push_string(json, word),
+            Self::Raw(raw) => json.push_str(raw.as_str()),
+            Self::Array(items) => {
+                json.push('[');
+                for (index, item) in items.into_iter().enumerate() {
+                    separate(json, index);
+                    item.write(json);
+                }
+                json.push(']');
+            }
+            Self::Object(Object(fields)) => {
+                json.push('{');
+                for (index, (key, value)) in fields.into_iter().enumerate() {
+                    separate(json, index);
+                    push_string(json, &key);
+                    json.push(':');
+                    value.write(json);
+                }
+                json.push('}');
+            }
+        }
+    }
+}
+
+fn separate(json: &mut String, index: usize) {
+    if index > 0 {
+        json.push(',');
+    }
+}
+
+macro_rules! into_tree {
+    ($($from:ty => $variant:ident),+) => {$(
+        impl From<$from> for Tree {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )+};
+}
+
+into_tree!(
+    bool => Bool,
+    u64 => Number,
+    Text => Text,
+    String => Text,
+    &'static str => Word,
+    Json => Raw,
+    Vec<Tree> => Array,
+    Object => Object
+);
+
+impl IntoIterator for Object {
+    type Item = (Cow<'static, str>, Tree);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl FromIterator<Object> for Tree {
+    fn from_iter<I: IntoIterator<Item = Object>>(objects: I) -> Self {
+        Self::Array(objects.into_iter().map(Tree::Object).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Number, json};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_is_written_as_serde_json_writes_it() {
+        let number = |float| Tree::Number(Number::from_f64(float).unwrap());
+        let numbers = vec![number(1.0), number(-0.1), number(1e300), u64::MAX.into()];
+        let object = Object::default()
+            .with("a\"", Tree::Text("\n\u{1f}é\u{7f}".into()))
+            .with("b", Tree::Raw(Json::from(json!({"z": [1.50]}))))
+            .with("c", numbers)
+            .with("d", Tree::Array(vec![true.into(), Tree::Null, Object::default().into()]));
+        let expected = json!({
+            "a\"": "\n\u{1f}é\u{7f}",
+            "b": {"z": [1.50]},
+            "c": [1.0, -0.1, 1e300, u64::MAX],
+            "d": [true, null, {}],
+        });
+        assert_eq!(Tree::from(object).into_json().as_str(), expected.to_string());
+    }
+}
