@@ -57,6 +57,8 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `anthropic`, `openai-chat` | the codecs of these dialects; on by default |
+//! | `openai-responses`, `gemini`, `bedrock-converse` | the codecs of these dialects |
 //! | `testing` | scripted, hostile and extractive models, thread generators, conformance suites |
 //! | `recall` | recalling by words, ranked with BM25 |
 //! | `tracing` | one span a compaction; [`drive::telemetry`] has the names |
@@ -97,9 +99,10 @@ pub use strategy::{CompactionStrategy, StrategyRegistry};
 pub(crate) use threadfold_core::prose;
 pub use threadfold_core::{
     CheckpointId, CompactReport, Compacted, ContentBlock, ContextWindow, Message, Plan,
-    Replacement, Request, Role, TokenCounter, Turn, Usage, compact, ledger, legality, message,
-    render, retention, tokens,
+    Replacement, Request, Role, TokenCounter, Turn, Usage,
 };
+#[doc(inline)]
+pub use threadfold_core::{compact, ledger, legality, message, render, retention, tokens};
 #[doc(inline)]
 pub use threadfold_edl as edl;
 #[doc(inline)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `tests/it/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
+# Runs `examples/http/tests/it/real_model.rs` against a small model on this machine: node-llama-cpp over the weights
 # of SmolLM2-135M, served on a free port of loopback with a window of 2,048 tokens. The first run
 # installs both under `target/real-model`; nothing is downloaded after that.
 #
@@ -62,4 +62,4 @@ for _ in $(seq 240); do
 done
 
 THREADFOLD_BASE_URL=http://127.0.0.1:$port THREADFOLD_WINDOW=2048 \
-    cargo test --test it real_model:: -- --nocapture --test-threads=1
+    cargo test -p threadfold-http --test it real_model:: -- --nocapture --test-threads=1

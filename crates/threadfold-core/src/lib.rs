@@ -26,3 +26,8 @@ pub mod tokens;
 pub use compact::{CompactReport, Compacted, Plan, Replacement, compact, legality};
 pub use message::{CheckpointId, ContentBlock, ContextWindow, Message, Request, Role, Turn, Usage};
 pub use tokens::TokenCounter;
+
+/// The code of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -61,6 +61,8 @@
 //! | `limits` | [`Limits`] |
 //! | [`tool`] | the tools `edl` and `get_file` for an agent |
 
+#![forbid(unsafe_code)]
+
 mod command;
 mod document;
 mod limits;
@@ -104,3 +106,8 @@ pub use self::{
     script::{Access, Script},
     workspace::{File, Workspace},
 };
+
+/// The code of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

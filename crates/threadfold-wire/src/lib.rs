@@ -14,24 +14,43 @@
 //! | an error status | [`classify_error`], and [`retry_after`] for its headers |
 //! | to a question for the models of a server | [`window_of`] |
 //!
-//! | dialect | codec |
-//! |---|---|
-//! | Anthropic Messages | [`AnthropicMessages`] |
-//! | AWS Bedrock Converse | [`BedrockConverse`] |
-//! | OpenAI Chat Completions, and the many servers that speak it | [`OpenAiChat`] |
-//! | Gemini `generateContent` | [`GeminiGenerate`] |
-//! | OpenAI Responses | [`OpenAiResponses`] |
+//! | dialect | codec | feature |
+//! |---|---|---|
+//! | Anthropic Messages | `AnthropicMessages` | `anthropic` |
+//! | AWS Bedrock Converse | `BedrockConverse` | `bedrock-converse` |
+//! | OpenAI Chat Completions, and the many servers that speak it | `OpenAiChat` | `openai-chat` |
+//! | Gemini `generateContent` | `GeminiGenerate` | `gemini` |
+//! | OpenAI Responses | `OpenAiResponses` | `openai-responses` |
+//!
+//! The features `anthropic` and `openai-chat` are on by default. Errors, limits and events of streams
+//! are read for every provider, whatever the features are.
 
+#![forbid(unsafe_code)]
+// The dialects share their parts, so each of these has a user only where its dialects are compiled.
+#![cfg_attr(
+    not(all(
+        feature = "anthropic",
+        feature = "bedrock-converse",
+        feature = "gemini",
+        feature = "openai-chat",
+        feature = "openai-responses"
+    )),
+    allow(dead_code, unused_imports, reason = "parts of dialects that are not compiled")
+)]
+
+#[cfg(feature = "anthropic")]
 mod anthropic;
 mod assembly;
 mod cache;
 mod classify;
 mod contract;
+#[cfg(feature = "bedrock-converse")]
 mod converse;
 mod error_body;
 mod extras;
 mod fields;
 mod foreign;
+#[cfg(feature = "gemini")]
 mod gemini;
 mod ids;
 mod messages;
@@ -39,8 +58,10 @@ mod names;
 mod normal;
 mod notes;
 mod openai;
+#[cfg(feature = "openai-chat")]
 mod openai_chat;
 mod openai_content;
+#[cfg(feature = "openai-responses")]
 mod openai_responses;
 mod overflow;
 mod raw;
@@ -54,17 +75,27 @@ mod stream;
 mod texts;
 mod tree;
 
+#[cfg(feature = "anthropic")]
 pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;
 pub use contract::{
     Adjustment, Change, DecodeOptions, EncodeOptions, Encoded, ModelTraits, Recognise, WireError,
     WireFormat, as_declared,
 };
+#[cfg(feature = "bedrock-converse")]
 pub use converse::BedrockConverse;
+#[cfg(feature = "gemini")]
 pub use gemini::GeminiGenerate;
+#[cfg(feature = "openai-chat")]
 pub use openai_chat::OpenAiChat;
+#[cfg(feature = "openai-responses")]
 pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
 pub use server::window_of;
 pub use sse::{SseError, SseEvent, SseParser};
 pub use stream::{StreamEvent, TurnBuilder};
+
+/// The code of the README is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,7 +1,5 @@
 //! What the examples are made of, for the tests of them.
 
-#[path = "../../../examples/http/adapter.rs"]
-pub(crate) mod adapter;
 #[path = "../../../examples/transcript/input.rs"]
 pub(crate) mod input;
 #[path = "../../../examples/report/play.rs"]

@@ -17,7 +17,6 @@ pub(crate) mod polls;
 pub(crate) mod random_json;
 pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
-pub(crate) mod runtime;
 pub(crate) mod stream_cases;
 #[cfg(feature = "tracing")]
 pub(crate) mod traces;

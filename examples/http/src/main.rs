@@ -1,9 +1,9 @@
 //! A chat in the terminal over a real provider, whose thread never overflows.
 //!
 //! ```text
-//! cargo run --example http -- --model claude-sonnet-4-5
-//! cargo run --example http -- --dialect openai --model gpt-5.2 --once "What is a fold?"
-//! cargo run --example http -- --dialect compatible --base-url http://127.0.0.1:11434/v1 \
+//! cargo run -p threadfold-http -- --model claude-sonnet-4-5
+//! cargo run -p threadfold-http -- --dialect openai --model gpt-5.2 --once "What is a fold?"
+//! cargo run -p threadfold-http -- --dialect compatible --base-url http://127.0.0.1:11434/v1 \
 //!     --model qwen3:4b
 //! ```
 //!
@@ -11,7 +11,7 @@
 //! that the vendor published.
 //!
 //! The key comes from `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`; a local server needs none. Say
-//! `/compact` to have the thread compacted now. The adapter is `examples/http/adapter.rs`: copy it.
+//! `/compact` to have the thread compacted now. The adapter is `src/adapter.rs`: copy it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
@@ -35,8 +35,7 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize, TrimToolResults},
 };
 
-#[path = "http/adapter.rs"]
-mod adapter;
+#[path = "../../terminal/mod.rs"]
 mod terminal;
 
 const USAGE: &str = "usage: http --model NAME [--dialect anthropic|openai|compatible] \

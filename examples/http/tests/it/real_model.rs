@@ -27,10 +27,9 @@ use threadfold::{
     strategy::{Digest, Ladder, Summarize},
 };
 
-use crate::support::{
-    examples::adapter::{Dialect, HttpModel, HttpOptions},
-    runtime::run,
-};
+use adapter::{Dialect, HttpModel, HttpOptions};
+
+use crate::runtime::run;
 
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 

@@ -27,10 +27,9 @@ use threadfold::{
     wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
 };
 
-use crate::support::{
-    examples::adapter::{Dialect, HttpModel, HttpOptions, Key},
-    runtime::run,
-};
+use adapter::{Dialect, HttpModel, HttpOptions, Key};
+
+use crate::runtime::run;
 
 const KEY: &str = "sk-test-4f1d9c";
 
@@ -257,7 +256,7 @@ fn retryable(after: Option<u64>) -> ModelErrorKind {
 #[test]
 fn an_answer_arrives_however_it_is_divided() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
-        let cases = cases::read(format!("testdata/streams/{folder}")).unwrap();
+        let cases = cases::read(format!("../../testdata/streams/{folder}")).unwrap();
         let cases = cases.iter().filter(|case| case.section("response").is_some());
         for (case, size) in cases.zip([1, 2, 7, 61].into_iter().cycle()) {
             let stream = case.section("stream").unwrap();
@@ -470,7 +469,7 @@ fn what_is_no_answer_at_all_says_what_it_is() {
 #[test]
 fn an_answer_in_one_body_is_taken_too() {
     for (dialect, folder) in BOTH.into_iter().zip(["anthropic", "openai-chat"]) {
-        let case = cases::read(format!("testdata/streams/{folder}")).unwrap();
+        let case = cases::read(format!("../../testdata/streams/{folder}")).unwrap();
         let case = case.iter().find(|case| case.name == "text").unwrap();
         let response = case.section("response").unwrap();
         let server = Server::new([whole("200 OK", "content-type: application/json\r\n", response)]);

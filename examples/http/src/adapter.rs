@@ -47,7 +47,7 @@ type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
 /// What a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub enum Dialect {
     /// Anthropic Messages.
     Anthropic,
     /// OpenAI Chat Completions.
@@ -59,32 +59,34 @@ pub(crate) enum Dialect {
 
 /// How a server is asked.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpOptions {
-    pub(crate) dialect: Dialect,
+pub struct HttpOptions {
+    /// How the server speaks.
+    pub dialect: Dialect,
     /// As the provider's own clients take it: with `/v1` for OpenAI, without for Anthropic.
-    pub(crate) base_url: String,
-    pub(crate) model: String,
+    pub base_url: String,
+    /// The model to ask.
+    pub model: String,
     /// The window, where somebody knows it better than a table of published ones.
-    pub(crate) window: Option<ContextWindow>,
+    pub window: Option<ContextWindow>,
     /// None where the server wants none.
-    pub(crate) key: Option<Key>,
+    pub key: Option<Key>,
     /// The most tokens of an answer, where the request does not say.
-    pub(crate) max_output: u64,
+    pub max_output: u64,
     /// How often a request is sent at most.
-    pub(crate) tries: u32,
+    pub tries: u32,
     /// The wait before the second try, if the provider names none. It doubles with each try.
-    pub(crate) first_wait: Duration,
+    pub first_wait: Duration,
     /// A provider that asks for more is not waited for.
-    pub(crate) max_wait: Duration,
+    pub max_wait: Duration,
     /// How long the server may say nothing. A local model reads a long prompt before its first word.
-    pub(crate) silence: Duration,
+    pub silence: Duration,
     /// How large an answer may be, and how long it may take.
-    pub(crate) limits: AnswerLimits,
+    pub limits: AnswerLimits,
 }
 
 /// The timer of the runtime.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TokioSleeper;
+pub struct TokioSleeper;
 
 impl Sleeper for TokioSleeper {
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()> {
@@ -94,11 +96,11 @@ impl Sleeper for TokioSleeper {
 
 /// A key. It is printed nowhere.
 #[derive(Clone)]
-pub(crate) struct Key(String);
+pub struct Key(String);
 
 /// A model behind an HTTP server.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpModel {
+pub struct HttpModel {
     client: Client,
     url: Url,
     options: HttpOptions,
@@ -122,7 +124,7 @@ impl Model for HttpModel {
 
 impl HttpModel {
     /// Returns the model behind this server. Nothing is sent yet.
-    pub(crate) fn new(options: HttpOptions) -> Result<Self, ModelError> {
+    pub fn new(options: HttpOptions) -> Result<Self, ModelError> {
         let wrong = |words: String| ModelError::new(ModelErrorKind::Other, words);
         let base = options.base_url.trim_end_matches('/');
         let url = format!("{base}{}", options.dialect.path()).parse();
@@ -141,7 +143,7 @@ impl HttpModel {
 
     /// The window that a local server or a gateway runs the model with; `None` if it does not say.
     /// Nobody else is asked. Ollama says it only of a model that is loaded, so it is loaded.
-    pub(crate) async fn window_of_server(&self) -> Option<ContextWindow> {
+    pub async fn window_of_server(&self) -> Option<ContextWindow> {
         if self.options.dialect != Dialect::Compatible {
             return None;
         }
@@ -344,7 +346,7 @@ impl Dialect {
 
 impl Key {
     /// Returns the key, or none if there is nothing in it.
-    pub(crate) fn new(key: &str) -> Option<Self> {
+    pub fn new(key: &str) -> Option<Self> {
         Some(key.trim()).filter(|key| !key.is_empty()).map(|key| Self(key.to_owned()))
     }
 }

@@ -1,0 +1,14 @@
+//! The tests of the adapter, as one program: over sockets of this machine, and against a real model.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic, and so may what it calls"
+)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
+
+mod http;
+mod real_model;
+mod runtime;
