@@ -124,6 +124,10 @@ impl Model for HttpModel {
 
 impl HttpModel {
     /// Returns the model behind this server. Nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`] if the address, the key or the client cannot be used.
     pub fn new(options: HttpOptions) -> Result<Self, ModelError> {
         let wrong = |words: String| ModelError::new(ModelErrorKind::Other, words);
         let base = options.base_url.trim_end_matches('/');
