@@ -10,7 +10,7 @@ use super::{
 use crate::{
     compact::{CompactReport, Size},
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven},
-    log::{AppendError, Event, EventLog, LoggedFacts, ReplayError, Thread},
+    log::{Event, EventLog, LogError, LoggedFacts, Thread},
     message::{
         CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
         redact::redacted_text,
@@ -293,7 +293,7 @@ impl Conversation<'_> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
         // What another compaction archived under the number must not be written over.
         if self.journal.log().is_ended(id) {
-            return Err(AppendError::IdUsed { id }.into());
+            return Err(LogError::IdUsed { id }.into());
         }
         let thread = self.journal.log().thread_id().clone();
         let mut compaction = Compaction::begin(id, thread, strategy, brief);
@@ -344,8 +344,7 @@ impl Conversation<'_> {
     /// handles; what is asked of a model for another thread would be paid for nothing.
     fn check(&self) -> Result<(), CompactionError> {
         let replayed = self.journal.log().replay();
-        let log =
-            replayed.map_err(|ReplayError::Unreadable { seq }| AppendError::Unreadable { seq })?;
+        let log = replayed?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
         if same == log.len().max(thread.len()) {

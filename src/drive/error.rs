@@ -1,10 +1,8 @@
 //! Why a compaction came to nothing, or could not be kept.
 
 use crate::{
-    compact::StalePlan,
-    compaction::{DriveError, UnexpectedInput},
-    log::AppendError,
-    store::{ArchiveError, StoreError},
+    compact::CompactError, compaction::DriveError, log::LogError, message::UnexpectedInput,
+    store::StoreError,
 };
 
 /// Why a compaction came to nothing, or could not be kept.
@@ -18,7 +16,7 @@ pub enum CompactionError {
     /// The archive could not be written. The log has one event more, which says so; everything else
     /// is as it was, and what the archive may have got is invisible.
     #[error("nothing was compacted, because the archive could not be written: {0}")]
-    Archive(#[source] ArchiveError),
+    Archive(#[source] StoreError),
     /// The thread is not the one that the log tells of: it was changed beside it. Both are as they
     /// were, and no model was asked.
     #[error("thread and log differ from message {message} on")]
@@ -28,11 +26,11 @@ pub enum CompactionError {
     },
     /// The plan does not fit the thread. Thread and log are as they were.
     #[error("the plan does not fit the thread: {0}")]
-    Stale(#[from] StalePlan),
+    Stale(#[from] CompactError),
     /// The log refused the event, because a message in it cannot be read or another event has the
     /// number of the compaction. Thread and log are as they were.
     #[error(transparent)]
-    Log(#[from] AppendError),
+    Log(#[from] LogError),
     /// The driver gave the compaction what it had not asked for. This is a defect of the driver.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedInput),

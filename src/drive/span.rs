@@ -141,7 +141,6 @@ pub(crate) fn kind(error: &StrategyError) -> &'static str {
         StrategyError::Rejected(_) => "rejected",
         StrategyError::KeepsTooLittle(_) => "keeps_too_little",
         StrategyError::Run(_) => "run",
-        StrategyError::Fold(_) => "fold",
         StrategyError::NoRung { .. } => "no_rung",
         StrategyError::TooManyCalls { .. } => "too_many_calls",
         StrategyError::Panicked { .. } => "panicked",

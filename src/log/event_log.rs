@@ -1,8 +1,8 @@
 //! The log: everything that happened to a thread, in order, for ever.
 
 use super::{
+    error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
-    refusal::AppendError,
     state::State,
 };
 use crate::message::{CompactionId, Text, ThreadId, Timestamp};
@@ -127,10 +127,10 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`AppendError`] for what would not replay: a cut or a compaction of another thread than the
+    /// [`LogError`] for what would not replay: a cut or a compaction of another thread than the
     /// present one, a compaction under a number that is in the log already, the undoing of any
     /// compaction but the latest that stands, an event that was not understood.
-    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
@@ -149,7 +149,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`append`](Self::append).
-    pub fn check(&self, event: &Event) -> Result<(), AppendError> {
+    pub fn check(&self, event: &Event) -> Result<(), LogError> {
         self.state.check(event)
     }
 
@@ -171,13 +171,13 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`AppendError::Seq`] if it is not the next one.
-    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, AppendError> {
+    /// [`LogError::Seq`] if it is not the next one.
+    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, LogError> {
         let (expected, found) = (self.len(), event.seq);
         if found != expected {
-            return Err(AppendError::Seq { expected, found });
+            return Err(LogError::Seq { expected, found });
         }
-        self.push(event).ok_or(AppendError::Seq { expected, found })
+        self.push(event).ok_or(LogError::Seq { expected, found })
     }
 
     /// The number of the next compaction. Failed ones count, so that none lends its number to

@@ -47,7 +47,7 @@
 //! - A compaction that cannot be read or does not fit is left out, and the thread is what it was
 //!   before: complete, and only too long. What follows and was meant for the compacted
 //!   thread does no harm. [`Projection::skipped`] says what was left out.
-//! - A message that cannot be read is an error ([`ReplayError`]): nothing is silently missing.
+//! - A message that cannot be read is an error ([`LogError`]): nothing is silently missing.
 //! - Results that come twice, have no id or answer no call are kept, as they happened.
 //!   [`legality::repair`](crate::legality::repair) on what a replay gives takes them out; the first
 //!   result stays, so one that a compaction put in beats a late double.
@@ -79,6 +79,7 @@
 
 mod budget;
 mod covered;
+mod error;
 mod event;
 mod event_log;
 mod facts;
@@ -87,7 +88,6 @@ mod lines;
 mod log_id;
 mod originals;
 mod projection;
-mod refusal;
 mod rewrite;
 mod rules;
 mod state;
@@ -97,6 +97,7 @@ mod undo;
 mod usage;
 
 pub use budget::{BudgetStatus, Recommendations, TokenBudget};
+pub use error::{LogError, Skipped};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
@@ -104,10 +105,9 @@ pub use event::{
 pub use event_log::EventLog;
 pub(crate) use facts::LoggedFacts;
 pub(crate) use lines::write_named_header;
-pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
+pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
 pub use log_id::LogId;
 pub use projection::{Projection, Source};
-pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub(crate) use rewrite::Next;
 pub use rewrite::Rewrite;
 pub(crate) use rules::LoggedRules;

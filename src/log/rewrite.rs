@@ -1,7 +1,7 @@
 //! A plan that was checked against the thread it is for.
 
 use crate::{
-    compact::{Plan, Removed, StalePlan},
+    compact::{CompactError, Plan, Removed},
     message::Message,
     tokens::TokenCounter,
 };
@@ -24,7 +24,7 @@ use crate::{
 /// assert_eq!(thread.size().messages, 2);
 /// let _ = thread.rewrite(&plan)?.apply();
 /// assert_eq!(thread.size().messages, 1);
-/// # Ok::<(), threadfold::compact::StalePlan>(())
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "the thread is unchanged until the rewrite is applied"]
@@ -70,12 +70,12 @@ impl<'t, T: ?Sized> Rewrite<'t, T> {
 impl Next {
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for these messages.
+    /// [`CompactError`] if the plan was not made for these messages.
     pub(crate) fn checked(
         plan: &Plan,
         messages: &[Message],
         counter: &dyn TokenCounter,
-    ) -> Result<Self, StalePlan> {
+    ) -> Result<Self, CompactError> {
         plan.check(messages)?;
         Ok(Self::made(plan, messages, counter))
     }

@@ -9,13 +9,13 @@ use std::{collections::HashMap, ops::Range};
 use serde::Deserialize;
 
 use super::{
+    error::{LogError, Skipped},
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, Truncated, UnreadEvent},
     form,
-    refusal::{AppendError, SkipReason, Skipped, UndoError},
 };
 use crate::{
-    compact::{Insert, Splice, StalePlan},
-    message::{CompactionId, Message, NestingError, check_nesting},
+    compact::{CompactError, Insert, Splice},
+    message::{CompactionId, InvalidValue, Message, check_nesting},
 };
 
 /// The state of a log.
@@ -95,7 +95,7 @@ pub(super) struct Standing {
 
 impl State {
     /// Returns whether an event may be appended.
-    pub(super) fn check(&self, event: &Event) -> Result<(), AppendError> {
+    pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
         match event {
             Event::LocalNotice(_)
             | Event::RuleChanged(_)
@@ -110,7 +110,7 @@ impl State {
                 self.check_readable()?;
                 let (Truncated { from, len }, found) = (*truncated, self.thread.len());
                 let fits = from == found && len <= from;
-                if fits { Ok(()) } else { Err(AppendError::Truncated { from, len, found }) }
+                if fits { Ok(()) } else { Err(LogError::Truncated { from, len, found }) }
             }
             Event::Compacted(record) => {
                 self.check_readable()?;
@@ -123,28 +123,30 @@ impl State {
                 Ok(())
             }
             Event::Unknown(unread) | Event::Malformed(unread) => {
-                Err(AppendError::Unread { kind: unread.kind.clone() })
+                Err(LogError::Unread { kind: unread.kind.clone() })
             }
         }
     }
 
     /// Returns the compaction if it can be undone.
-    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, UndoError> {
+    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, LogError> {
         if let Some(seq) = self.unreadable {
-            return Err(UndoError::Unreadable { seq });
+            return Err(LogError::Unreadable { seq });
         }
         match self.compactions.get(&id) {
-            None => return Err(UndoError::Unknown { id }),
-            Some((_, Fate::Failed)) => return Err(UndoError::Failed { id }),
-            Some((_, Fate::Undone)) => return Err(UndoError::Undone { id }),
-            Some((_, Fate::Skipped)) => return Err(UndoError::Skipped { id }),
+            None => return Err(LogError::UnknownCompaction { id }),
+            Some((_, Fate::Failed)) => return Err(LogError::FailedCompaction { id }),
+            Some((_, Fate::Undone)) => return Err(LogError::UndoneCompaction { id }),
+            Some((_, Fate::Skipped)) => return Err(LogError::SkippedCompaction { id }),
             Some((_, Fate::Stands)) => {}
         }
-        let Some(top) = self.standing.last() else { return Err(UndoError::Unknown { id }) };
+        let Some(top) = self.standing.last() else {
+            return Err(LogError::UnknownCompaction { id });
+        };
         if top.id != id {
-            return Err(UndoError::Covered { id, by: top.id });
+            return Err(LogError::CoveredCompaction { id, by: top.id });
         }
-        if top.cut.is_some() { Err(UndoError::Truncated { id }) } else { Ok(top) }
+        if top.cut.is_some() { Err(LogError::TruncatedCompaction { id }) } else { Ok(top) }
     }
 
     /// The number that the next compaction has.
@@ -181,22 +183,22 @@ impl State {
             }
             Event::CompactionUndone(undone) => match self.check_undo(undone.id) {
                 Ok(_) => self.undo(),
-                Err(error) => self.skip(seq, SkipReason::Undo(error)),
+                Err(error) => self.skip(seq, error),
             },
             Event::Malformed(unread) => self.take_malformed(seq, unread),
             Event::LocalNotice(_) | Event::RuleChanged(_) | Event::Host(_) | Event::Unknown(_) => {}
         }
     }
 
-    fn check_readable(&self) -> Result<(), AppendError> {
-        self.unreadable.map_or(Ok(()), |seq| Err(AppendError::Unreadable { seq }))
+    fn check_readable(&self) -> Result<(), LogError> {
+        self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
-    fn check_new(&self, id: CompactionId) -> Result<(), AppendError> {
-        if self.compactions.contains_key(&id) { Err(AppendError::IdUsed { id }) } else { Ok(()) }
+    fn check_new(&self, id: CompactionId) -> Result<(), LogError> {
+        if self.compactions.contains_key(&id) { Err(LogError::IdUsed { id }) } else { Ok(()) }
     }
 
-    fn check_plan(&self, record: &CompactionRecord) -> Result<(), StalePlan> {
+    fn check_plan(&self, record: &CompactionRecord) -> Result<(), CompactError> {
         record.plan.check_with(self.thread.len(), |index| self.message(index))
     }
 
@@ -222,11 +224,11 @@ impl State {
 
     fn compact(&mut self, seq: u64, record: &CompactionRecord) {
         if self.check_new(record.id).is_err() {
-            return self.skip(seq, SkipReason::IdUsed { id: record.id });
+            return self.skip(seq, LogError::IdUsed { id: record.id });
         }
         if let Err(error) = self.check_plan(record) {
             self.enter(record.id, seq, Fate::Skipped);
-            return self.skip(seq, SkipReason::Plan(error));
+            return self.skip(seq, LogError::Plan(error));
         }
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
@@ -283,7 +285,7 @@ impl State {
                 let fate = if failed { Fate::Failed } else { Fate::Skipped };
                 let id = unread_id(unread).filter(|id| self.check_new(*id).is_ok());
                 id.into_iter().for_each(|id| self.enter(id, seq, fate));
-                self.skip(seq, SkipReason::Malformed);
+                self.skip(seq, LogError::Malformed);
             }
         }
     }
@@ -293,13 +295,13 @@ impl State {
         self.compactions.insert(id, (seq, fate));
     }
 
-    fn skip(&mut self, seq: u64, reason: SkipReason) {
+    fn skip(&mut self, seq: u64, reason: LogError) {
         self.skipped.push(Skipped { seq, reason });
     }
 }
 
 /// Checks the messages that a compaction brings.
-fn check_inserts(record: &CompactionRecord) -> Result<(), NestingError> {
+fn check_inserts(record: &CompactionRecord) -> Result<(), InvalidValue> {
     let mut inserts = record.plan.splices().iter().flat_map(|splice| splice.insert.iter());
     inserts.try_for_each(|insert| match insert {
         Insert::Message { message } => check_nesting(&message.content),

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     compact::{
         CompactError, CompactOptions, Place, Places, Plan, Position, Removed, Replacement, Size,
-        StalePlan, legality,
+        legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
@@ -309,8 +309,8 @@ impl Thread {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for this thread.
-    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, StalePlan> {
+    /// [`CompactError`] if the plan was not made for this thread.
+    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
         let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
         Ok(Rewrite::new(self, next))
     }
@@ -330,20 +330,20 @@ impl Thread {
     /// [`Rewrite::apply`] in one call.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, StalePlan}};
+    /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, CompactError}};
     ///
     /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
     /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
     /// thread.truncate(1);
-    /// assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 2, found: 1 }));
+    /// assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 2, found: 1 }));
     /// assert_eq!(thread.size().messages, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for this thread; it is untouched then.
-    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+    /// [`CompactError`] if the plan was not made for this thread; it is untouched then.
+    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
         Ok(self.rewrite(plan)?.apply())
     }
 
@@ -518,7 +518,7 @@ mod tests {
         let plan = thread.plan(&[Replacement::new("all")], &CompactOptions::default()).unwrap();
         thread.push(Message::assistant("four"));
         let before = thread.messages().clone();
-        assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 3, found: 4 }));
+        assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 3, found: 4 }));
         assert!(thread.messages().ptr_eq(&before));
     }
 

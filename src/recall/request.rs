@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    log::ReplayError,
+    log::LogError,
     message::{CheckpointId, InvalidValue, Text},
 };
 
@@ -124,7 +124,7 @@ pub enum RecallError {
     NoSearch,
     /// The log cannot be read.
     #[error(transparent)]
-    Replay(#[from] ReplayError),
+    Replay(#[from] LogError),
 }
 
 impl Default for RecallRequest {

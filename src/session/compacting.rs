@@ -9,6 +9,7 @@
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
 //! the stream leaves it in flight, and the next turn ends it.
 
+use crate::message::UnexpectedInput;
 use std::sync::Arc;
 
 use futures::{
@@ -19,7 +20,7 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done, DriveError, Driven, UnexpectedInput},
+    compaction::{Compaction, CompactionEvent, Done, DriveError, Driven},
     drive::{
         CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, Models, drive_with,
         logged_snapshot, nothing_to_do,
@@ -195,7 +196,7 @@ impl Session {
 
     /// The compaction in flight and the conversation that it changes.
     fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
-        let none = UnexpectedInput { state: "not begun" };
+        let none = UnexpectedInput::new("this input", "no compaction has begun");
         let compaction = self.compaction.as_mut().ok_or(none)?;
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
         if let Some(archive) = &self.settings.archive {

@@ -109,7 +109,7 @@ impl SessionHandle {
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
     /// let session = Session::builder(ModelAgent::new(model)).build()?;
     /// assert_eq!(session.handle().status(), SessionStatus::Idle);
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
     pub fn status(&self) -> SessionStatus {
@@ -135,7 +135,7 @@ impl SessionHandle {
     /// handle.queue("How are you?");
     /// assert_eq!(handle.take_queued(), ["How are you?"]);
     /// assert_eq!(handle.queued(), 0);
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::session::Session;
 use crate::{
     auto::{Input, Output},
-    compact::{CompactReport, Size, StalePlan},
+    compact::{CompactError, CompactReport, Size},
     compaction::{Done, DriveError, Driven},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
     message::{CompactionReason, Messages, Text, ThreadId},
@@ -245,7 +245,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`StalePlan::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
+    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`CompactError::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome } = prepared;
         if let Err(error) = &outcome
@@ -305,7 +305,7 @@ impl Session {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
-            return Err(refused(&driven, StalePlan::Rewritten { message: same }.into()));
+            return Err(refused(&driven, CompactError::Rewritten { message: same }.into()));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
         driven.accepted(&self.snapshot_for(brief), brief)

@@ -1,12 +1,13 @@
 //! `Archive`: where the batches of summaries are kept, to be listed and searched.
 
+use super::thread_store::StoreError;
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use super::visible::{Hit, Visible};
 use crate::{
-    message::{BatchId, CompactionId, Text, ThreadId},
+    message::{BatchId, CompactionId, ThreadId},
     strategy::ArchiveEntry,
 };
 
@@ -47,15 +48,15 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// - [`ArchiveError::OtherCompaction`] if an entry is named for another compaction.
-    /// - [`ArchiveError::Repeated`] if two entries have one name.
-    /// - [`ArchiveError::Medium`] if they could not be kept.
+    /// - [`StoreError::OtherCompaction`] if an entry is named for another compaction.
+    /// - [`StoreError::Repeated`] if two entries have one name.
+    /// - [`StoreError::Medium`] if they could not be kept.
     async fn write(
         &self,
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError>;
+    ) -> Result<(), StoreError>;
 
     /// Returns the entries of a thread that are visible, without those that a visible one stands
     /// for, by the time of their start and then by name. What [`Visible::list`] makes of all
@@ -63,12 +64,12 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if they could not be read.
+    /// [`StoreError::Medium`] if they could not be read.
     async fn list(
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError>;
+    ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Returns at most so many visible entries of a thread in which words of the query are found,
     /// the best first. Those that another stands for are among them, and marked. What
@@ -77,68 +78,28 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if they could not be read.
+    /// [`StoreError::Medium`] if they could not be read.
     async fn search(
         &self,
         thread: &ThreadId,
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError>;
+    ) -> Result<Vec<Hit>, StoreError>;
 
     /// Removes what is there for this compaction of this thread, if anything is.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if it could not be removed.
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId)
-    -> Result<(), ArchiveError>;
+    /// [`StoreError::Medium`] if it could not be removed.
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
 
     /// Removes all that is there of this thread, if anything is.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if it could not be removed.
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError>;
-}
-
-/// Why an archive did not do what it was asked.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArchiveError {
-    /// An entry is written under another compaction than it is named for.
-    #[error("batch {batch} is written under compaction {compaction}")]
-    OtherCompaction {
-        /// The name of the entry.
-        batch: BatchId,
-        /// The compaction that it was to be written under.
-        compaction: CompactionId,
-    },
-    /// Two entries that are written together have one name.
-    #[error("two batches are named {batch}")]
-    Repeated {
-        /// The name.
-        batch: BatchId,
-    },
-    /// What the archive writes to or reads from failed.
-    #[error("{place}: {source}")]
-    Medium {
-        /// What failed: a file, a table, a host.
-        place: Text,
-        /// How.
-        source: Arc<dyn std::error::Error + Send + Sync>,
-    },
-}
-
-impl ArchiveError {
-    /// Returns the error of a medium: what failed, and how.
-    #[must_use]
-    pub fn medium(
-        place: impl Into<Text>,
-        source: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
-        Self::Medium { place: place.into(), source: Arc::new(source) }
-    }
+    /// [`StoreError::Medium`] if it could not be removed.
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
 /// Checks what is to be written before anything is: every entry is named for this compaction, and
@@ -155,19 +116,16 @@ impl ArchiveError {
 ///
 /// # Errors
 ///
-/// [`ArchiveError::OtherCompaction`] and [`ArchiveError::Repeated`].
-pub fn check_entries(
-    compaction: CompactionId,
-    entries: &[ArchiveEntry],
-) -> Result<(), ArchiveError> {
+/// [`StoreError::OtherCompaction`] and [`StoreError::Repeated`].
+pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Result<(), StoreError> {
     let mut names: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
     if let Some(batch) = names.iter().copied().find(|name| name.compaction != compaction) {
-        return Err(ArchiveError::OtherCompaction { batch, compaction });
+        return Err(StoreError::OtherCompaction { batch, compaction });
     }
     names.sort_unstable();
     let mut neighbours = names.iter().zip(names.iter().skip(1));
     match neighbours.find(|(one, next)| one == next) {
-        Some((&batch, _)) => Err(ArchiveError::Repeated { batch }),
+        Some((&batch, _)) => Err(StoreError::Repeated { batch }),
         None => Ok(()),
     }
 }
@@ -181,7 +139,7 @@ macro_rules! forward {
                 thread: &ThreadId,
                 compaction: CompactionId,
                 entries: &[ArchiveEntry],
-            ) -> Result<(), ArchiveError> {
+            ) -> Result<(), StoreError> {
                 (**self).write(thread, compaction, entries).await
             }
 
@@ -189,7 +147,7 @@ macro_rules! forward {
                 &self,
                 thread: &ThreadId,
                 visible: &Visible,
-            ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+            ) -> Result<Vec<ArchiveEntry>, StoreError> {
                 (**self).list(thread, visible).await
             }
 
@@ -199,7 +157,7 @@ macro_rules! forward {
                 query: &str,
                 limit: usize,
                 visible: &Visible,
-            ) -> Result<Vec<Hit>, ArchiveError> {
+            ) -> Result<Vec<Hit>, StoreError> {
                 (**self).search(thread, query, limit, visible).await
             }
 
@@ -207,11 +165,11 @@ macro_rules! forward {
                 &self,
                 thread: &ThreadId,
                 compaction: CompactionId,
-            ) -> Result<(), ArchiveError> {
+            ) -> Result<(), StoreError> {
                 (**self).delete(thread, compaction).await
             }
 
-            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
                 (**self).delete_thread(thread).await
             }
         }

@@ -1,11 +1,13 @@
 //! `ThreadStore`: where the logs of threads are kept.
 
+use crate::message::BatchId;
+use crate::message::CompactionId;
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use crate::{
-    log::{EventLog, LogId, LogReadError, LoggedEvent, TornTail},
+    log::{EventLog, LogError, LogId, LoggedEvent, TornTail},
     message::{Text, ThreadId},
 };
 
@@ -210,7 +212,21 @@ pub enum StoreError {
         /// Where.
         place: Text,
         /// What is wrong with it.
-        source: Arc<LogReadError>,
+        source: LogError,
+    },
+    /// An archive entry names another compaction than the one that it is written under.
+    #[error("batch {batch} is written under compaction {compaction}")]
+    OtherCompaction {
+        /// The batch of the entry.
+        batch: BatchId,
+        /// The compaction that it is written under.
+        compaction: CompactionId,
+    },
+    /// Two archive entries that are written together have the same batch id.
+    #[error("two batches are named {batch}")]
+    Repeated {
+        /// The id.
+        batch: BatchId,
     },
     /// What the store writes to or reads from failed.
     #[error("{place}: {source}")]
@@ -242,7 +258,9 @@ impl StoreError {
             | Self::Link { .. }
             | Self::Place { .. }
             | Self::TooLong { .. }
-            | Self::OtherThread { .. } => false,
+            | Self::OtherThread { .. }
+            | Self::OtherCompaction { .. }
+            | Self::Repeated { .. } => false,
         }
     }
 }

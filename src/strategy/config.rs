@@ -38,7 +38,7 @@ impl StrategyConfig {
     ///
     /// let strategy = StrategyRegistry::default().build(&StrategyConfig::new("keep-recent"))?;
     /// assert_eq!(strategy.name(), "keep-recent");
-    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {

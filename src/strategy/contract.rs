@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::{
     brief::Brief,
     chunked::options::RunError,
-    fold_batches::error::FoldError,
     snapshot::{Rejection, Snapshot},
 };
 use crate::{
@@ -218,9 +217,6 @@ pub enum StrategyError {
     /// The chunked run ended without a summary.
     #[error(transparent)]
     Run(Box<RunError>),
-    /// The thread could not be folded into batches.
-    #[error(transparent)]
-    Fold(Box<FoldError>),
     /// The summary keeps too few of the conversation's facts.
     #[error(transparent)]
     KeepsTooLittle(#[from] Shortfall),
@@ -281,7 +277,6 @@ impl StrategyError {
             | Self::Rejected(_)
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
-            | Self::Fold(_)
             | Self::TooManyCalls { .. }
             | Self::Panicked { .. } => false,
         }
@@ -317,7 +312,6 @@ impl StrategyError {
             | Self::Rejected(_)
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
-            | Self::Fold(_)
             | Self::TooManyCalls { .. }
             | Self::Panicked { .. } => false,
         }

@@ -48,21 +48,18 @@ mod whole;
 
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{
-    ChunkOutcome, ChunkStep, Chunked, CompactionRun, NotAsked, RunError, RunOptions, RunStep,
-    StoredRunError,
-};
+pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunError, RunOptions, RunStep};
 pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
     StrategyError,
 };
 pub use digest::Digest;
-pub use fold_batches::{FoldBatches, FoldError, Scoring};
+pub use fold_batches::{FoldBatches, Scoring};
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub(crate) use net::Net;
-pub use registry::{RegistryError, StrategyRegistry};
+pub use registry::StrategyRegistry;
 pub use settle::Settled;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::{RangeForm, Summarize};

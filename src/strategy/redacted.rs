@@ -3,7 +3,6 @@
 use super::{
     chunked::options::RunError,
     contract::{Rung, StrategyError},
-    fold_batches::error::FoldError,
 };
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
 
@@ -31,22 +30,22 @@ impl StrategyError {
                 RunError::Model { chunk, kind, message } => {
                     RunError::Model { chunk, kind, message: text(&message) }
                 }
+                RunError::Exhausted { chunk, tries, kind, message } => {
+                    RunError::Exhausted { chunk, tries, kind, message: text(&message) }
+                }
                 error @ (RunError::NothingToSummarise
                 | RunError::TooManyChunks { .. }
                 | RunError::TooManyRounds { .. }
                 | RunError::BlankSummary { .. }
                 | RunError::NotFolded { .. }
                 | RunError::DoesNotFit { .. }
-                | RunError::Aborted { .. }) => error,
-            })),
-            Self::Fold(error) => Self::Fold(Box::new(match *error {
-                FoldError::Exhausted { chunk, tries, kind, message } => {
-                    FoldError::Exhausted { chunk, tries, kind, message: text(&message) }
-                }
-                error @ (FoldError::Option { .. }
-                | FoldError::NoRoom { .. }
-                | FoldError::DoesNotFit { .. }
-                | FoldError::NotSmaller { .. }) => error,
+                | RunError::Aborted { .. }
+                | RunError::Format { .. }
+                | RunError::Chunks { .. }
+                | RunError::Option { .. }
+                | RunError::NoRoom { .. }
+                | RunError::PieceTooLarge { .. }
+                | RunError::NotSmaller { .. }) => error,
             })),
             Self::NoRung { rungs } => {
                 let rung = |rung: Rung| Rung {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::brief::Brief;
 use crate::{
     compact::{
-        Plan, StalePlan,
+        CompactError, Plan,
         legality::{self, Violation},
     },
     ledger::Ledger,
@@ -37,7 +37,7 @@ pub struct Snapshot {
 pub enum Rejection {
     /// The plan was made for another thread.
     #[error(transparent)]
-    Stale(#[from] StalePlan),
+    Stale(#[from] CompactError),
     /// It creates a state that no provider accepts and that was not there before.
     #[error("the thread would be illegal: {violation}")]
     Illegal {
@@ -238,7 +238,7 @@ impl Snapshot {
     /// rules.add("Never touch the lexer.")?;
     /// let snapshot = Snapshot::new(vec![Message::user("hi")]).with_rules(Arc::new(rules));
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn with_rules(self, rules: Arc<Ledger>) -> Self {

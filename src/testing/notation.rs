@@ -26,22 +26,10 @@
 use std::fmt::Write as _;
 
 use crate::message::{
-    ContentBlock, ContextUpdate, Document, Image, Json, MediaSource, Message, Opaque,
+    ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message, Opaque,
     RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
     Thinking, ToolInput, ToolResult, ToolUse, markup,
 };
-
-/// Why a text is not a thread in this notation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {reason}: {found:?}")]
-pub struct NotationError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub reason: &'static str,
-    /// The line itself.
-    pub found: String,
-}
 
 /// Reads a thread.
 ///
@@ -50,13 +38,13 @@ pub struct NotationError {
 ///
 /// let thread = notation::parse("# user\nhi\n# assistant\nhello")?;
 /// assert_eq!(thread, [Message::user("hi"), Message::assistant("hello")]);
-/// # Ok::<(), notation::NotationError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`NotationError`] for a block before any message, an unknown kind, or a malformed one.
-pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
+/// [`InvalidValue`] for a block before any message, an unknown kind, or a malformed one.
+pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
     let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
     // Not `lines`, which takes a carriage return for part of the line's end.
     for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
@@ -64,7 +52,7 @@ pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
             messages.push((role, Vec::new()));
             continue;
         }
-        let refuse = |reason| NotationError { line: index + 1, reason, found: line.to_owned() };
+        let refuse = |reason| refused(index + 1, reason, line);
         let Some((_, drafts)) = messages.last_mut() else {
             if line.trim().is_empty() {
                 continue;
@@ -138,10 +126,10 @@ impl Draft {
         self.words.first().is_some_and(|kind| kind == "checkpoint")
     }
 
-    fn finish(self) -> Result<ContentBlock, NotationError> {
+    fn finish(self) -> Result<ContentBlock, InvalidValue> {
         let Self { line, words, body } = self;
         let found = || format!("[{}] {body}", words.join(" "));
-        let refuse = |reason| NotationError { line, reason, found: found() };
+        let refuse = |reason| refused(line, reason, &found());
         let json = || Json::parse(&body).map_err(|_| refuse("not JSON"));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(match words.as_slice() {
@@ -265,6 +253,10 @@ fn address(source: &MediaSource) -> String {
         MediaSource::Text { text, .. } => text.to_string(),
         MediaSource::Opaque { value, .. } => value.to_string(),
     }
+}
+
+fn refused(line: usize, reason: &str, found: &str) -> InvalidValue {
+    InvalidValue::new("a line of a thread", format!("line {line}: {reason}"), found)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use threadfold::{
     },
     edl::{Limits, ParseErrorKind, RunError, Script, Workspace},
     legality::{self, Violation},
-    log::{CompactionRecord, Event, EventLog, LogReadError, stamp},
+    log::{CompactionRecord, Event, EventLog, LogError, stamp},
     message::{
         CheckpointIds, CompactionId, CompactionReason, Json, Timestamp, ToolResult, ToolUse,
     },
@@ -24,7 +24,7 @@ use threadfold::{
     tokens::ByteEstimate,
     wire::{
         AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
-        OpenAiChat, OpenAiResponses, SseError, SseParser, StreamEvent, WireError,
+        OpenAiChat, OpenAiResponses, SseParser, StreamEvent, WireError,
     },
 };
 
@@ -348,8 +348,8 @@ fn a_deep_line_of_a_log_is_refused_or_kept_as_it_is() {
                     assert_eq!(String::from_utf8(written).unwrap(), lines);
                     let _ = read.log.replay();
                 }
-                Err(LogReadError::Broken { line: 2, reason })
-                | Err(LogReadError::NotAnEvent { line: 2, reason }) => {
+                Err(LogError::Broken { line: 2, reason })
+                | Err(LogError::NotAnEvent { line: 2, reason }) => {
                     assert!(reason.len() < 1_000, "{reason}");
                 }
                 Err(error) => panic!("{error}"),
@@ -506,5 +506,5 @@ fn an_event_of_a_stream_that_never_ends_is_refused() {
         parser.push(piece.as_bytes());
         parser.next_event().err()
     });
-    assert_eq!(refused, Some(SseError::TooLarge { limit: 16 << 20 }));
+    assert_eq!(refused, Some(WireError::EventTooLarge { limit: 16 << 20 }));
 }

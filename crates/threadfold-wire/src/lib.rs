@@ -92,7 +92,7 @@ pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
 pub use server::window_of;
-pub use sse::{SseError, SseEvent, SseParser};
+pub use sse::{SseEvent, SseParser};
 pub use stream::{StreamEvent, TurnBuilder};
 
 /// The code of the README is compiled and run.

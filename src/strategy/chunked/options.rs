@@ -54,9 +54,10 @@ impl Default for RunOptions {
     }
 }
 
-/// Why a run ended without a summary, or why no model folded a chunk in.
+/// Why a strategy that reads the thread in chunks (`chunked`, `fold-batches`) gave up, or why no
+/// model folded a chunk in. The thread is unchanged in every case.
 ///
-/// A run ends without a summary only where no chunk was folded in at all, or where it was aborted.
+/// A run of `chunked` ends without a summary only if no chunk was folded in, or if it was aborted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -125,29 +126,68 @@ pub enum RunError {
         /// Which chunk, from 1.
         chunk: usize,
     },
-}
-
-/// Why a stored run cannot be taken up again.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoredRunError {
-    /// It was stored by a newer build.
+    /// The stored run was written by a newer build.
     #[error("the run has format {found}, this build reads {expected}")]
     Format {
-        /// Its format.
+        /// The format of the run.
         found: u32,
-        /// The one that this build reads.
+        /// The format that this build reads.
         expected: u32,
     },
-    /// Its chunks do not fit its text.
+    /// The chunks of the stored run do not fit its text.
     #[error("chunk {chunk} of the stored run does not fit its text")]
     Chunks {
         /// Which chunk, from 1.
         chunk: usize,
     },
+    /// An option of `fold-batches` has a value that it cannot have.
+    #[error("{option} is {found}: {rule}")]
+    Option {
+        /// The option.
+        option: Text,
+        /// Its value.
+        found: Text,
+        /// What it should be.
+        rule: Text,
+    },
+    /// The window has no room for a chunk beside the prompts and the answer.
+    #[error("a window of {window} tokens has no room for a chunk: about {fixed} are taken before")]
+    NoRoom {
+        /// The window in tokens.
+        window: u64,
+        /// Tokens of the prompts and of the answer.
+        fixed: u64,
+    },
+    /// The model call for a chunk failed, and so did every retry.
+    #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", after_colon(.message))]
+    Exhausted {
+        /// Which chunk, from 1; the number after the last where batches are summed up again.
+        chunk: usize,
+        /// How many calls there were for it, or for parts of it.
+        tries: u32,
+        /// The kind of the last failure.
+        kind: ModelErrorKind,
+        /// The message of the provider.
+        message: Text,
+    },
+    /// Even the smallest piece of a chunk does not fit the model's window.
+    #[error("chunk {chunk} does not fit the model's window even at about {tokens} tokens")]
+    PieceTooLarge {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// The size of the piece in tokens.
+        tokens: u64,
+    },
+    /// The batches are no smaller than the messages that they would replace.
+    #[error("the batches have about {after} tokens, what they stand for has {before}")]
+    NotSmaller {
+        /// Tokens of the messages.
+        before: u64,
+        /// Tokens of the batches.
+        after: u64,
+    },
 }
 
-/// An answer arrived that the run had not asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the run asked for nothing")]
-pub struct NotAsked;
+fn after_colon(message: &Text) -> String {
+    if message.is_blank() { String::new() } else { format!(": {message}") }
+}

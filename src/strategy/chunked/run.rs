@@ -6,6 +6,7 @@
 //!
 //! The table of states stands at [`state`](super::state).
 
+use crate::message::UnexpectedInput;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condense::clipped,
     cover,
-    options::{NotAsked, RunError, RunOptions},
+    options::{RunError, RunOptions},
     prompt,
     state::{self, Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
@@ -147,9 +148,9 @@ impl CompactionRun {
     ///
     /// # Errors
     ///
-    /// [`NotAsked`] if the run has ended.
-    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), NotAsked> {
-        let State::Asking { after, task } = &mut self.data.state else { return Err(NotAsked) };
+    /// [`UnexpectedInput`] if the run has ended.
+    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), UnexpectedInput> {
+        let State::Asking { after, task } = &mut self.data.state else { return Err(not_asked()) };
         let task = *task;
         *after = Duration::ZERO;
         self.data.retries = 0;
@@ -227,14 +228,14 @@ impl CompactionRun {
     /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
     /// run.handle_error(busy)?;
     /// assert!(matches!(run.step(), RunStep::Call { after, .. } if !after.is_zero()));
-    /// # Ok::<(), threadfold::strategy::NotAsked>(())
+    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`NotAsked`] if the run has ended.
-    pub fn handle_error(&mut self, error: ModelError) -> Result<(), NotAsked> {
-        let State::Asking { task, .. } = self.data.state else { return Err(NotAsked) };
+    /// [`UnexpectedInput`] if the run has ended.
+    pub fn handle_error(&mut self, error: ModelError) -> Result<(), UnexpectedInput> {
+        let State::Asking { task, .. } = self.data.state else { return Err(not_asked()) };
         self.data.chunk_usage += error.usage;
         if let ModelErrorKind::Retryable { after } = error.kind {
             let wait = WAITS.get(self.data.retries).or(WAITS.last()).copied().unwrap_or_default();
@@ -402,4 +403,8 @@ fn key(chunk: &str) -> u64 {
     version.iter().chain(chunk.as_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+fn not_asked() -> UnexpectedInput {
+    UnexpectedInput::new("an answer", "the run has ended")
 }

@@ -27,7 +27,7 @@ use super::{
     condense::condense,
     cover,
     halve::halve,
-    options::{RunError, RunOptions, StoredRunError},
+    options::{RunError, RunOptions},
     prompt::{ChunkPrompt, CondensePrompt, SUMMARY},
     step::{ChunkOutcome, ChunkStep},
     tools,
@@ -381,15 +381,15 @@ impl Data {
     }
 
     /// A stored run may have been written by anybody.
-    pub(super) fn check(&self) -> Result<(), StoredRunError> {
+    pub(super) fn check(&self) -> Result<(), RunError> {
         if !(1..=FORMAT).contains(&self.format) {
-            return Err(StoredRunError::Format { found: self.format, expected: FORMAT });
+            return Err(RunError::Format { found: self.format, expected: FORMAT });
         }
         let mut next = 0;
         for (index, bytes) in self.chunks.iter().enumerate() {
             let fits = bytes.start == next && self.rendered.get(bytes.clone()).is_some();
             if !fits || bytes.is_empty() {
-                return Err(StoredRunError::Chunks { chunk: index + 1 });
+                return Err(RunError::Chunks { chunk: index + 1 });
             }
             next = bytes.end;
         }
@@ -397,7 +397,7 @@ impl Data {
         let at_work = self.done < self.chunks.len();
         let done = self.state == State::Done && self.done != self.chunks.len();
         if next != self.rendered.len() || (working && !at_work) || done {
-            return Err(StoredRunError::Chunks { chunk: self.done.saturating_add(1) });
+            return Err(RunError::Chunks { chunk: self.done.saturating_add(1) });
         }
         Ok(())
     }

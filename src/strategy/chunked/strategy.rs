@@ -231,7 +231,14 @@ impl Chunking {
             | RunError::Stopped { .. }
             | RunError::Model { .. }
             | RunError::DoesNotFit { .. }
-            | RunError::Aborted { .. } => Err(error.into()),
+            | RunError::Aborted { .. }
+            | RunError::Format { .. }
+            | RunError::Chunks { .. }
+            | RunError::Option { .. }
+            | RunError::NoRoom { .. }
+            | RunError::Exhausted { .. }
+            | RunError::PieceTooLarge { .. }
+            | RunError::NotSmaller { .. } => Err(error.into()),
         }
     }
 }

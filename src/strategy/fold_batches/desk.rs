@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{chunks::Piece, clip, error::FoldError, options::FoldBatches};
+use super::{super::chunked::RunError, chunks::Piece, clip, options::FoldBatches};
 use crate::{
     message::{ContentBlock, Message, Messages, Request, Text},
     strategy::{
@@ -39,12 +39,12 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// [`FoldError::NoRoom`] if a chunk would not fit the window.
+    /// [`RunError::NoRoom`] if a chunk would not fit the window.
     pub(super) fn new(
         options: FoldBatches,
         thread: &Snapshot,
         brief: &Brief,
-    ) -> Result<Self, FoldError> {
+    ) -> Result<Self, RunError> {
         let counter = thread.counter();
         let directive = Message::user(directive(brief, counter));
         let so_far = options.summary_tokens.saturating_mul(SO_FAR_ACCOUNTS);
@@ -59,7 +59,7 @@ impl Desk {
         desk.so_far = desk.so_far.min(free / 3);
         let room = free.saturating_sub(desk.so_far);
         if room < MIN_TOKENS {
-            return Err(FoldError::NoRoom { window, fixed });
+            return Err(RunError::NoRoom { window, fixed });
         }
         desk.room = Some(room);
         Ok(desk)

@@ -3,9 +3,9 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
+    super::chunked::RunError,
     chunks::{self, Chunk, Item, Piece},
     desk::{Desk, MIN_TOKENS},
-    error::FoldError,
     ledger::Ledger,
     options::FoldBatches,
     split::{Earlier, Split},
@@ -185,7 +185,7 @@ impl Folding {
                 }
                 let tokens = self.job.pieces.front();
                 let tokens = tokens.map_or(0, |piece| piece.tokens(self.thread.counter()));
-                Err(FoldError::DoesNotFit { chunk: self.jobs, tokens }.into())
+                Err(RunError::PieceTooLarge { chunk: self.jobs, tokens }.into())
             }
             ModelErrorKind::Retryable { after } => {
                 let wait = after.unwrap_or_else(|| self.backoff());
@@ -193,7 +193,7 @@ impl Folding {
                 if self.job.retries > self.options.max_retries || wait > MAX_WAIT {
                     let (chunk, tries) = (self.jobs, self.job.retries);
                     let ModelError { kind, message, .. } = error;
-                    return Err(FoldError::Exhausted { chunk, tries, kind, message }.into());
+                    return Err(RunError::Exhausted { chunk, tries, kind, message }.into());
                 }
                 // A provider that says when has no trouble with the size. A call that ran out of
                 // time does not say when.
@@ -252,7 +252,7 @@ impl Folding {
         let view = Message::summary(Role::User, summary.clone());
         let after = self.thread.counter().message(&view);
         if after >= before {
-            return Err(FoldError::NotSmaller { before, after }.into());
+            return Err(RunError::NotSmaller { before, after }.into());
         }
         let plan = self.split.plan(&self.thread, &self.brief, summary)?;
         let plan = self.thread.stamped(plan, &self.brief);
@@ -292,11 +292,5 @@ impl Attempt for Folding {
         if let Err(error) = handled {
             self.state = State::Ended(Err(error));
         }
-    }
-}
-
-impl From<FoldError> for StrategyError {
-    fn from(error: FoldError) -> Self {
-        Self::Fold(Box::new(error))
     }
 }

@@ -12,7 +12,6 @@
 //! |---|---|
 //! | `options` | [`FoldBatches`] and its checks |
 //! | `score` | [`Scoring`]: how much a message matters |
-//! | `error` | [`FoldError`] |
 //! | `plain` | messages as plain text |
 //! | `split` | what goes: stretches between legal cuts |
 //! | `chunks` | stretches in chunks |
@@ -27,8 +26,7 @@
 mod chunks;
 mod clip;
 mod desk;
-pub(super) mod error;
-mod fold;
+pub(super) mod fold;
 mod ledger;
 mod options;
 mod place;
@@ -38,6 +36,5 @@ mod split;
 mod strategy;
 mod view;
 
-pub use error::FoldError;
 pub use options::FoldBatches;
 pub use score::Scoring;

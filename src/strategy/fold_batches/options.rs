@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::FoldError, score::Scoring};
+use super::{super::chunked::RunError, score::Scoring};
 use crate::message::Text;
 
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
@@ -96,10 +96,14 @@ impl FoldBatches {
     ///
     /// # Errors
     ///
-    /// [`FoldError::Option`], the first that does not.
-    pub fn check(&self) -> Result<(), FoldError> {
-        let refuse = |option, found: &str, rule| {
-            Err(FoldError::Option { option, found: found.into(), rule })
+    /// [`RunError::Option`], the first that does not.
+    pub fn check(&self) -> Result<(), RunError> {
+        let refuse = |option: &str, found: &str, rule: &str| {
+            Err(RunError::Option {
+                option: Text::from(option),
+                found: found.into(),
+                rule: Text::from(rule),
+            })
         };
         let zeros = [
             ("chunk_messages", self.chunk_messages == 0),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::FoldError;
+use super::super::chunked::RunError;
 use crate::message::{ContentBlock, Message, Role, Text};
 
 /// Characters by which a length is measured.
@@ -103,7 +103,7 @@ impl Scoring {
         keywords.iter().filter(|keyword| text.contains(keyword.as_str())).count()
     }
 
-    pub(super) fn check(&self) -> Result<(), FoldError> {
+    pub(super) fn check(&self) -> Result<(), RunError> {
         let numbers = [
             ("scoring.system_weight", self.system_weight),
             ("scoring.user_weight", self.user_weight),
@@ -113,7 +113,9 @@ impl Scoring {
             ("scoring.keyword_bonus", self.keyword_bonus),
             ("scoring.length_weight", self.length_weight),
         ];
-        let refuse = |option, found: Text, rule| Err(FoldError::Option { option, found, rule });
+        let refuse = |option: &str, found: Text, rule: &str| {
+            Err(RunError::Option { option: option.into(), found, rule: rule.into() })
+        };
         for (option, value) in numbers {
             if !(value.is_finite() && value >= 0.0) {
                 return refuse(option, value.to_string().into(), "a number from 0 is needed");

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
-    store::{Archive, ArchiveError, Visible},
+    store::{Archive, StoreError, Visible},
     strategy::ArchiveEntry,
 };
 
@@ -66,8 +66,8 @@ async fn names_are_checked(archive: &dyn Archive) -> Result<(), Breach> {
     let (of_other, twice) = (entry(2, 0, 1, "x"), entry(1, 3, 1, "x"));
     let (batch, compaction) = (of_other.batch.id, CompactionId(1));
     let rows = [
-        (vec![twice.clone(), of_other], ArchiveError::OtherCompaction { batch, compaction }),
-        (vec![twice.clone(), twice.clone()], ArchiveError::Repeated { batch: twice.batch.id }),
+        (vec![twice.clone(), of_other], StoreError::OtherCompaction { batch, compaction }),
+        (vec![twice.clone(), twice.clone()], StoreError::Repeated { batch: twice.batch.id }),
     ];
     for (entries, error) in rows {
         let outcome = archive.write(&thread, compaction, &entries).await;

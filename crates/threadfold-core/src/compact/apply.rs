@@ -6,7 +6,10 @@
 
 use std::ops::Range;
 
-use super::plan::{Insert, Plan, Splice, StalePlan};
+use super::{
+    edit::CompactError,
+    plan::{Insert, Plan, Splice},
+};
 use crate::message::Message;
 
 /// What applying a plan removed from the thread.
@@ -31,8 +34,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan does not fit these messages.
-    pub fn after(&self, messages: &[Message]) -> Result<Vec<Message>, StalePlan> {
+    /// [`CompactError`] if the plan does not fit these messages.
+    pub fn after(&self, messages: &[Message]) -> Result<Vec<Message>, CompactError> {
         self.check(messages)?;
         Ok(self.made_of(messages))
     }
@@ -51,8 +54,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan does not fit these messages; they are untouched then.
-    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
+    /// [`CompactError`] if the plan does not fit these messages; they are untouched then.
+    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, CompactError> {
         let after = self.after(messages)?;
         let removed = self.taken_from(messages);
         *messages = after;

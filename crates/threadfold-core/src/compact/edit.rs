@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::position::Position;
-use crate::message::{CheckpointId, Message, Text};
+use crate::message::{CheckpointId, InvalidValue, Message, Text};
 
 /// A range of blocks and the messages to put in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,8 @@ pub struct Edit {
     pub insert: Vec<Message>,
 }
 
-/// Why replacements cannot be planned. The thread is untouched in every case.
+/// Why replacements cannot be read or planned, or a plan does not fit a thread. The thread is
+/// unchanged in every case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
@@ -86,6 +87,75 @@ pub enum CompactError {
         index: usize,
         /// The calls.
         ids: Vec<Text>,
+    },
+    /// A field of the input of the `compact` tool has another type.
+    #[error("{field} must be {expected}, found {found}")]
+    Type {
+        /// The field, such as `replacements[0].to`.
+        field: Text,
+        /// What belongs there.
+        expected: &'static str,
+        /// What is there, abridged.
+        found: Text,
+    },
+    /// A field of the input that is needed and not there.
+    #[error("{field} is missing")]
+    Missing {
+        /// The field.
+        field: Text,
+    },
+    /// A field of the input that does not exist.
+    #[error("{field} is not a field of a replacement; from, to and summary are")]
+    UnknownField {
+        /// The field.
+        field: Text,
+    },
+    /// A text of the input that is not a checkpoint id.
+    #[error("{field}: {error}")]
+    Checkpoint {
+        /// The field.
+        field: Text,
+        /// What is wrong with the id.
+        error: Box<InvalidValue>,
+    },
+    /// The input names no range at all.
+    #[error("replacements is empty: name at least one range")]
+    NoReplacements,
+    /// The thread has another length than the plan was made for.
+    #[error("the plan was made for {planned} messages, the thread has {found}")]
+    Length {
+        /// How many messages the thread had.
+        planned: usize,
+        /// How many it has.
+        found: usize,
+    },
+    /// The messages that the plan was made for are not all there any more.
+    #[error("the thread was rewritten from message {message} on since the plan was made")]
+    Rewritten {
+        /// The first message that is another one.
+        message: usize,
+    },
+    /// A splice is out of order or out of range. Only stored plans can be so.
+    #[error("splice {splice} of the plan is out of order or out of range")]
+    Splice {
+        /// Which of the splices.
+        splice: usize,
+    },
+    /// A part names a message that is not replaced, or blocks that it does not have.
+    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
+    Part {
+        /// Which of the splices.
+        splice: usize,
+        /// The message that the part names.
+        message: usize,
+    },
+    /// The plan was stored by a newer build.
+    #[error("the plan has version {found}, this build reads up to {newest}")]
+    Version {
+        /// The version of the plan.
+        found: u32,
+        /// The newest version that this build reads.
+        newest: u32,
     },
 }
 

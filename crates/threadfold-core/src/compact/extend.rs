@@ -29,7 +29,7 @@ impl Plan {
     /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// assert!(!plan.after(&thread)?[0].prefix_rewritten);
     /// assert!(plan.with_reasoning_marked(&thread).after(&thread)?[0].prefix_rewritten);
-    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     ///
     /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten

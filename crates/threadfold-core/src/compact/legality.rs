@@ -19,7 +19,7 @@
 //! let (repaired, repairs) = legality::repair(thread);
 //! assert_eq!(legality::violations(&repaired), []);
 //! assert_eq!(repairs.len(), 1);
-//! # Ok::<(), threadfold::message::JsonError>(())
+//! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
 use super::turns::{ServerCalls, turns};

@@ -39,9 +39,9 @@ mod violations;
 pub use apply::Removed;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
-pub use plan::{Insert, Plan, Splice, StalePlan};
+pub use plan::{Insert, Plan, Splice};
 pub use position::Position;
-pub use replacements::{CompactInput, CompactInputError, Replacement};
+pub use replacements::{CompactInput, Replacement};
 pub use report::{CompactReport, Size};
 pub use trim::{TrimOptions, Trimmed, trim};
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::edit::CompactError;
 use crate::message::{ContentBlock, Message, Text};
 
 /// The version of the stored form that this build writes, and the last that it reads.
@@ -60,46 +61,6 @@ pub enum Insert {
     },
 }
 
-/// Why a plan does not fit a thread. The thread is untouched in every case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StalePlan {
-    /// The thread has another length.
-    #[error("the plan was made for {planned} messages, the thread has {found}")]
-    Length {
-        /// How many messages the thread had.
-        planned: usize,
-        /// How many it has.
-        found: usize,
-    },
-    /// The messages that it was made for are not all there any more.
-    #[error("the thread was rewritten from message {message} on since the plan was made")]
-    Rewritten {
-        /// The first message that is another one.
-        message: usize,
-    },
-    /// A splice is out of order or out of range. Only stored plans can be so.
-    #[error("splice {splice} of the plan is out of order or out of range")]
-    Splice {
-        /// Which of the splices.
-        splice: usize,
-    },
-    /// A part names a message that does not go, or blocks that it does not have.
-    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
-    Part {
-        /// Which of the splices.
-        splice: usize,
-        /// The message that the part names.
-        message: usize,
-    },
-    /// The plan was stored by a newer build.
-    #[error("the plan has version {found}, this build reads up to {VERSION}")]
-    Version {
-        /// The version of the plan.
-        found: u32,
-    },
-}
-
 impl Plan {
     /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
     /// asked when the plan is applied.
@@ -111,7 +72,7 @@ impl Plan {
     /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
     /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
     /// assert_eq!(thread[1], Message::assistant("2"));
-    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     pub fn from_splices(before: usize, splices: Vec<Splice>) -> Self {
         Self { version: VERSION, before, splices, stripped: 0 }
@@ -246,8 +207,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if it does not.
-    pub fn check(&self, messages: &[Message]) -> Result<(), StalePlan> {
+    /// [`CompactError`] if it does not.
+    pub fn check(&self, messages: &[Message]) -> Result<(), CompactError> {
         self.check_with(messages.len(), |index| messages.get(index))
     }
 
@@ -258,18 +219,18 @@ impl Plan {
         &self,
         len: usize,
         message: impl Fn(usize) -> Option<&'a Message>,
-    ) -> Result<(), StalePlan> {
+    ) -> Result<(), CompactError> {
         if self.version != VERSION {
-            return Err(StalePlan::Version { found: self.version });
+            return Err(CompactError::Version { found: self.version, newest: VERSION });
         }
         if len != self.before {
-            return Err(StalePlan::Length { planned: self.before, found: len });
+            return Err(CompactError::Length { planned: self.before, found: len });
         }
         let mut next = 0;
         for (index, splice) in self.splices.iter().enumerate() {
             let Range { start, end } = splice.at;
             if start < next || end < start || end > len {
-                return Err(StalePlan::Splice { splice: index });
+                return Err(CompactError::Splice { splice: index });
             }
             next = end;
             let mut kept = None;
@@ -290,7 +251,7 @@ impl Insert {
         at: &Range<usize>,
         message_at: &impl Fn(usize) -> Option<&'a Message>,
         kept: Option<(usize, u32)>,
-    ) -> Result<Option<(usize, u32)>, StalePlan> {
+    ) -> Result<Option<(usize, u32)>, CompactError> {
         let Self::Part { message, blocks } = self else { return Ok(kept) };
         let source = if at.contains(message) { message_at(*message) } else { None };
         let count = source.map_or(0, |source| source.content.len());
@@ -300,7 +261,7 @@ impl Insert {
             Some(last) if is_ascending && (*last as usize) < count && first > kept => {
                 Ok(Some((*message, *last)))
             }
-            Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
+            Some(_) | None => Err(CompactError::Part { splice, message: *message }),
         }
     }
 }
@@ -313,7 +274,7 @@ mod tests {
         vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
     }
 
-    fn refuse(splices: Vec<Splice>) -> StalePlan {
+    fn refuse(splices: Vec<Splice>) -> CompactError {
         let mut messages = thread();
         let error = Plan::from_splices(3, splices).apply(&mut messages).unwrap_err();
         assert_eq!(messages, thread());
@@ -323,21 +284,24 @@ mod tests {
     #[test]
     fn a_plan_for_another_length_is_refused() {
         let error = Plan::from_splices(2, Vec::new()).apply(&mut thread()).unwrap_err();
-        assert_eq!(error, StalePlan::Length { planned: 2, found: 3 });
+        assert_eq!(error, CompactError::Length { planned: 2, found: 3 });
     }
 
     #[test]
     fn a_plan_of_a_newer_version_is_refused() {
         let stored = r#"{"version":9,"before":3,"splices":[]}"#;
         let plan: Plan = serde_json::from_str(stored).unwrap();
-        assert_eq!(plan.apply(&mut thread()).unwrap_err(), StalePlan::Version { found: 9 });
+        assert_eq!(
+            plan.apply(&mut thread()).unwrap_err(),
+            CompactError::Version { found: 9, newest: 1 }
+        );
     }
 
     #[test]
     fn a_plan_of_huge_splices_is_counted_and_refused() {
         let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
         assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
-        assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
+        assert_eq!(refuse(vec![splice(), splice()]), CompactError::Splice { splice: 0 });
     }
 
     #[test]
@@ -353,7 +317,7 @@ mod tests {
         let splice = |at| Splice { at, insert: Vec::new() };
         let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
         for splices in cases {
-            assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
+            assert!(matches!(refuse(splices), CompactError::Splice { .. }));
         }
     }
 
@@ -361,7 +325,7 @@ mod tests {
     fn a_block_is_kept_once_at_most() {
         let part = || Insert::Part { message: 1, blocks: [0].into() };
         let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
-        assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
+        assert_eq!(error, CompactError::Part { splice: 0, message: 1 });
     }
 
     #[test]
@@ -371,7 +335,7 @@ mod tests {
         {
             let insert = vec![Insert::Part { message, blocks }];
             let error = refuse(vec![Splice { at: 1..2, insert }]);
-            assert_eq!(error, StalePlan::Part { splice: 0, message });
+            assert_eq!(error, CompactError::Part { splice: 0, message });
         }
     }
 

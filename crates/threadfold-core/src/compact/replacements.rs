@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::message::{CheckpointId, InvalidValue, Text};
+use super::edit::CompactError;
+use crate::message::{CheckpointId, Text};
 
 /// A range of the thread and the text to put in its place.
 ///
@@ -41,52 +42,13 @@ pub struct Replacement {
 /// let input = serde_json::json!({"replacements": [{"to": 5, "summary": "Hello."}]});
 /// let error = CompactInput::parse(&input).unwrap_err();
 /// assert_eq!(error.to_string(), "replacements[0].to must be a string, found 5");
-/// # Ok::<(), threadfold::compact::CompactInputError>(())
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompactInput {
     /// The ranges, in any order.
     pub replacements: Vec<Replacement>,
-}
-
-/// Why an input of the `compact` tool cannot be read: which field, and what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompactInputError {
-    /// A field of another type.
-    #[error("{field} must be {expected}, found {found}")]
-    Type {
-        /// The field, such as `replacements[0].to`.
-        field: String,
-        /// What belongs there.
-        expected: &'static str,
-        /// What is there, abridged.
-        found: String,
-    },
-    /// A field that is needed and not there.
-    #[error("{field} is missing")]
-    Missing {
-        /// The field.
-        field: String,
-    },
-    /// A field that does not exist.
-    #[error("{field} is not a field of a replacement; from, to and summary are")]
-    Unknown {
-        /// The field.
-        field: String,
-    },
-    /// A text that is not a checkpoint id.
-    #[error("{field}: {error}")]
-    Checkpoint {
-        /// The field.
-        field: String,
-        /// What is wrong with the id.
-        error: InvalidValue,
-    },
-    /// No ranges at all.
-    #[error("replacements is empty: name at least one range")]
-    Empty,
 }
 
 impl Replacement {
@@ -155,31 +117,31 @@ impl CompactInput {
     /// let wrong = serde_json::json!({"replacements": [{"summary": 7}]});
     /// let error = CompactInput::parse(&wrong).unwrap_err();
     /// assert_eq!(error.to_string(), "replacements[0].summary must be a string, found 7");
-    /// # Ok::<(), threadfold::compact::CompactInputError>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in
+    /// [`CompactError`], which names the field and the index. Whether the checkpoints are in
     /// the thread is asked later.
-    pub fn parse(input: &Value) -> Result<Self, CompactInputError> {
+    pub fn parse(input: &Value) -> Result<Self, CompactError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
         let items = list.as_array().ok_or_else(|| mismatch("replacements", "an array", list))?;
         if items.is_empty() {
-            return Err(CompactInputError::Empty);
+            return Err(CompactError::NoReplacements);
         }
         let replacements = items.iter().enumerate().map(|(index, item)| replacement(index, item));
         Ok(Self { replacements: replacements.collect::<Result<_, _>>()? })
     }
 }
 
-fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputError> {
+fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactError> {
     let whole = format!("replacements[{index}]");
     let object = item.as_object().ok_or_else(|| mismatch(&whole, "an object", item))?;
     if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "from" | "to" | "summary"))
     {
-        return Err(CompactInputError::Unknown { field: format!("{whole}.{key}") });
+        return Err(CompactError::UnknownField { field: format!("{whole}.{key}").into() });
     }
     let summary = text(object, &whole, "summary")?;
     let summary = summary.ok_or_else(|| missing(&format!("{whole}.summary")))?;
@@ -192,7 +154,7 @@ fn text<'v>(
     object: &'v Map<String, Value>,
     whole: &str,
     key: &str,
-) -> Result<Option<&'v str>, CompactInputError> {
+) -> Result<Option<&'v str>, CompactError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -204,13 +166,16 @@ fn id(
     object: &Map<String, Value>,
     whole: &str,
     key: &str,
-) -> Result<Option<CheckpointId>, CompactInputError> {
+) -> Result<Option<CheckpointId>, CompactError> {
     let id = text(object, whole, key)?.map(|text| bare(text).parse()).transpose();
-    id.map_err(|error| CompactInputError::Checkpoint { field: format!("{whole}.{key}"), error })
+    id.map_err(|error| CompactError::Checkpoint {
+        field: format!("{whole}.{key}").into(),
+        error: Box::new(error),
+    })
 }
 
-fn missing(field: &str) -> CompactInputError {
-    CompactInputError::Missing { field: field.to_owned() }
+fn missing(field: &str) -> CompactError {
+    CompactError::Missing { field: field.into() }
 }
 
 /// The id in a marker that a model copied whole.
@@ -219,12 +184,12 @@ fn bare(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactInputError {
+fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactError {
     let mut text: String = found.to_string();
     if text.chars().count() > 40 {
         text = text.chars().take(40).chain("...".chars()).collect();
     }
-    CompactInputError::Type { field: field.to_owned(), expected, found: text }
+    CompactError::Type { field: field.into(), expected, found: text.into() }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl Ledger {
     /// assert_eq!(ledger.to_text(100, &counter), list);
     /// let list = "- Never touch the lexer.\n(1 more did not fit.)\n";
     /// assert_eq!(ledger.to_text(20, &counter), list);
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn to_text(&self, budget: u64, counter: &dyn TokenCounter) -> String {

@@ -10,9 +10,10 @@ use super::{
     checkpoint::CheckpointId,
     compaction::CompactionId,
     extra::Extra,
+    invalid::InvalidValue,
     json::Json,
     media::{Document, Image},
-    nesting::{MAX_NESTING, NestingError},
+    nesting::MAX_NESTING,
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolUse},
     usage::Usage,
@@ -440,20 +441,25 @@ fn nested<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock
 ///
 /// # Errors
 ///
-/// [`NestingError`] if there are more.
-pub fn check_nesting(content: &[ContentBlock]) -> Result<(), NestingError> {
+/// [`InvalidValue`] if there are more.
+pub fn check_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
     check(content, MAX_NESTING)
 }
 
 /// As [`check_nesting`], for the content of a result. It goes down no further than is allowed.
-fn check_nested(content: &[ContentBlock]) -> Result<(), NestingError> {
+fn too_deep() -> InvalidValue {
+    let rule = format!("results stand in each other {MAX_NESTING} deep at most");
+    InvalidValue::new("a tool result", rule, "content")
+}
+
+fn check_nested(content: &[ContentBlock]) -> Result<(), InvalidValue> {
     check(content, MAX_NESTING - 1)
 }
 
-fn check(content: &[ContentBlock], most: usize) -> Result<(), NestingError> {
+fn check(content: &[ContentBlock], most: usize) -> Result<(), InvalidValue> {
     for block in content {
         if let ContentBlock::ToolResult(result) = block {
-            check(&result.content, most.checked_sub(1).ok_or(NestingError)?)?;
+            check(&result.content, most.checked_sub(1).ok_or_else(too_deep)?)?;
         }
     }
     Ok(())

@@ -20,7 +20,7 @@ use super::{json::Json, text::Text};
 /// let extra = Extra::new("anthropic-messages", [("cache_control", Json::parse("{}")?)]);
 /// assert_eq!(extra.get("anthropic-messages", "cache_control").map(Json::as_str), Some("{}"));
 /// assert_eq!(extra.get("openai-chat", "cache_control"), None);
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra(Option<Arc<Tagged>>);
@@ -100,7 +100,7 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", fields);
     /// let names: Vec<&str> = extra.fields().map(|(name, _)| name).collect();
     /// assert_eq!(names, ["user", "store"]);
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
         let tagged = self.0.as_deref().into_iter();
@@ -115,7 +115,7 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", [("store", Json::parse("true")?)]);
     /// assert_eq!(extra.of("openai-chat").count(), 1);
     /// assert_eq!(extra.of("anthropic-messages").count(), 0);
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn of(&self, codec: &str) -> impl Iterator<Item = (&str, &Json)> {
         let own = self.codec() == Some(codec);
@@ -130,7 +130,7 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", [("user", Json::parse("\"u1\"")?)]);
     /// assert!(extra.get("openai-chat", "user").is_some());
     /// assert!(extra.get("anthropic-messages", "user").is_none());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn get(&self, codec: &str, key: &str) -> Option<&Json> {

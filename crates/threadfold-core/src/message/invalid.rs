@@ -1,4 +1,4 @@
-//! The error of a value that breaks the rule of its type.
+//! The errors of a value that breaks the rule of its type, and of an input that comes out of turn.
 
 use super::text::Text;
 
@@ -21,18 +21,37 @@ pub struct InvalidValue {
     /// What was expected, with its article.
     pub what: &'static str,
     /// Which values are accepted.
-    pub rule: &'static str,
+    pub rule: Text,
     /// The value, cut after 40 characters.
     pub found: Text,
 }
 
 impl InvalidValue {
     #[doc(hidden)]
-    pub fn new(what: &'static str, rule: &'static str, found: &str) -> Self {
+    pub fn new(what: &'static str, rule: impl Into<Text>, found: &str) -> Self {
         let found = match found.char_indices().nth(QUOTED) {
             Some((end, _)) => found.get(..end).unwrap_or(found),
             None => found,
         };
-        Self { what, rule, found: found.into() }
+        Self { what, rule: rule.into(), found: found.into() }
+    }
+}
+
+/// A machine was given an input that its state does not take: the host's loop did not do what the
+/// machine asked for. The machine is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{input} is not expected: {state}")]
+#[non_exhaustive]
+pub struct UnexpectedInput {
+    /// What was given.
+    pub input: Text,
+    /// The state of the machine.
+    pub state: Text,
+}
+
+impl UnexpectedInput {
+    #[doc(hidden)]
+    pub fn new(input: impl Into<Text>, state: impl Into<Text>) -> Self {
+        Self { input: input.into(), state: state.into() }
     }
 }

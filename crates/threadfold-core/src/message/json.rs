@@ -17,6 +17,7 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
+    invalid::InvalidValue,
     json_text::{compacted, push_string},
     word::Word,
 };
@@ -29,26 +30,13 @@ use super::{
 /// let json = Json::parse(r#"{ "b": 1.0, "a": [ 1e2 ] }"#)?;
 /// assert_eq!(json.as_str(), r#"{"b":1.0,"a":[1e2]}"#);
 /// assert_eq!(json.to_value()?["b"], 1.0);
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 ///
 /// In serde it is the JSON itself. Formats other than `serde_json`, and containers that buffer
 /// (`#[serde(untagged)]`, `#[serde(flatten)]`), give a `Value` first, so there the keys are sorted.
 #[derive(Clone)]
 pub struct Json(Arc<str>);
-
-/// Why a text is not JSON that can be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not usable as JSON: {reason}")]
-pub struct JsonError {
-    reason: Box<str>,
-}
-
-impl JsonError {
-    pub(super) fn not_an_object() -> Self {
-        Self { reason: "a JSON object is expected here".into() }
-    }
-}
 
 impl Json {
     /// Returns the text as JSON, without the white space between tokens.
@@ -58,14 +46,14 @@ impl Json {
     ///
     /// // The order of keys and the text of numbers stay.
     /// assert_eq!(Json::parse("{\"b\": 1.50, \"a\": 2}")?.as_str(), "{\"b\":1.50,\"a\":2}");
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if the text is not one JSON value.
-    pub fn parse(text: &str) -> Result<Self, JsonError> {
-        let raw: &RawValue = serde_json::from_str(text)?;
+    /// [`InvalidValue`] if the text is not one JSON value.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let raw: &RawValue = serde_json::from_str(text).map_err(refused)?;
         Ok(Self::from_raw(raw))
     }
 
@@ -116,15 +104,15 @@ impl Json {
     /// assert_eq!(Json::parse(r#"{"path": "a.rs"}"#)?.to_value()?, json!({"path": "a.rs"}));
     /// let deep = Json::parse(&("[".repeat(120) + &"]".repeat(120)))?;
     /// assert!(deep.to_value().is_ok());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if it nests deeper than `serde_json` reads (128 levels) or holds a number
+    /// [`InvalidValue`] if it nests deeper than `serde_json` reads (128 levels) or holds a number
     /// that no float can.
-    pub fn to_value(&self) -> Result<Value, JsonError> {
-        Ok(serde_json::from_str(self.as_str())?)
+    pub fn to_value(&self) -> Result<Value, InvalidValue> {
+        serde_json::from_str(self.as_str()).map_err(refused)
     }
 }
 
@@ -238,10 +226,10 @@ impl fmt::Display for Json {
     }
 }
 
-impl From<serde_json::Error> for JsonError {
-    fn from(error: serde_json::Error) -> Self {
-        Self { reason: error.to_string().into() }
-    }
+/// The error of a text that is not the JSON that is needed. It quotes nothing: a text may hold a
+/// secret.
+pub(super) fn refused(reason: impl fmt::Display) -> InvalidValue {
+    InvalidValue::new("usable JSON", reason.to_string(), "the text")
 }
 
 impl Serialize for Json {

@@ -74,13 +74,13 @@ pub use extra::Extra;
 #[doc(hidden)]
 pub use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
-pub use invalid::InvalidValue;
-pub use json::{Json, JsonError};
+pub use invalid::{InvalidValue, UnexpectedInput};
+pub use json::Json;
 #[doc(hidden)]
 pub use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
 pub use message::Message;
-pub use nesting::{MAX_NESTING, NestingError};
+pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};

@@ -7,9 +7,3 @@
 /// How many results may stand in each other: one that holds none is 1. No provider takes more than
 /// one. A message of so many fits every stored form, which `serde_json` reads to a depth of 128.
 pub const MAX_NESTING: usize = 32;
-
-/// Results stand in each other deeper than [`MAX_NESTING`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_NESTING} results stand in each other")]
-#[non_exhaustive]
-pub struct NestingError;

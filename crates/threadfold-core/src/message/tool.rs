@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     extra::Extra,
-    json::{Json, JsonError},
+    invalid::InvalidValue,
+    json::{self, Json},
     text::Text,
 };
 
@@ -62,7 +63,7 @@ pub struct ToolUse {
 ///
 /// assert_eq!(ToolInput::from_text(r#"{"a":1}"#).json()?, Json::parse(r#"{"a":1}"#)?);
 /// assert!(ToolInput::from_text("{\"a\":").json().is_err());
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolInput {
@@ -164,19 +165,23 @@ impl ToolInput {
     ///
     /// assert_eq!(ToolInput::from_text("").json()?.as_str(), "{}");
     /// assert!(ToolInput::from_text("{\"path\": \"a.rs").json().is_err());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if a text is not JSON, or if the JSON is not an object.
-    pub fn json(&self) -> Result<Json, JsonError> {
+    /// [`InvalidValue`] if a text is not JSON, or if the JSON is not an object.
+    pub fn json(&self) -> Result<Json, InvalidValue> {
         let json = match self {
             Self::Json(json) => json.clone(),
             Self::Text(text) if text.is_blank() => Json::parse("{}")?,
             Self::Text(text) => Json::parse(text)?,
         };
-        if json.is_object() { Ok(json) } else { Err(JsonError::not_an_object()) }
+        if json.is_object() {
+            Ok(json)
+        } else {
+            Err(json::refused("a JSON object is expected here"))
+        }
     }
 }
 
@@ -265,6 +270,9 @@ mod tests {
     #[test]
     fn an_input_that_is_no_object_is_refused() {
         let error = ToolInput::from_text("[1]").json().unwrap_err();
-        assert_eq!(error.to_string(), "not usable as JSON: a JSON object is expected here");
+        assert_eq!(
+            error.to_string(),
+            "\"the text\" is not usable JSON: a JSON object is expected here"
+        );
     }
 }
