@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     brief::Brief,
-    chunked::options::RunError,
+    run_error::RunError,
     snapshot::{Rejection, Snapshot},
 };
 use crate::{

@@ -37,6 +37,7 @@ mod net;
 mod redacted;
 mod registry;
 mod rules;
+mod run_error;
 mod settle;
 mod snapshot;
 mod stamps;
@@ -48,7 +49,7 @@ mod whole;
 
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunError, RunOptions, RunStep};
+pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
 pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
@@ -60,6 +61,7 @@ pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub(crate) use net::Net;
 pub use registry::StrategyRegistry;
+pub use run_error::RunError;
 pub use settle::Settled;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::{RangeForm, Summarize};

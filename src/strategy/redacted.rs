@@ -1,8 +1,8 @@
 //! Redaction of strategy errors: models and providers quote what they were sent.
 
 use super::{
-    chunked::options::RunError,
     contract::{Rung, StrategyError},
+    run_error::RunError,
 };
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
 

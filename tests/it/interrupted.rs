@@ -483,7 +483,7 @@ fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
                 block_on(kept.store.append(&id(), 18, &[event])).unwrap();
                 kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
             },
-            "the message of event 18 cannot be read, so nothing can follow it",
+            "the message of event 18 cannot be read, so the thread is not known",
         ),
     ];
     for (change, reason) in changes {

@@ -5,9 +5,9 @@ use std::{collections::HashMap, ops::Range};
 
 use super::{
     condense::condense,
-    options::RunError,
     step::{ChunkOutcome, ChunkStep},
 };
+use crate::strategy::run_error::RunError;
 use crate::{message::Text, render::read_back, strategy::digest};
 
 /// A stretch of neighbouring chunks that no model folded in.

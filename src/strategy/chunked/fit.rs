@@ -1,10 +1,7 @@
 //! A run whose every request fits a window.
 
-use super::{
-    options::{RunError, RunOptions},
-    run::CompactionRun,
-    step::RunStep,
-};
+use super::{options::RunOptions, run::CompactionRun, step::RunStep};
+use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContextWindow, Message},
     render::ChunkBudget,

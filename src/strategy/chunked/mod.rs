@@ -20,7 +20,7 @@ mod step;
 mod strategy;
 mod tools;
 
-pub use options::{RunError, RunOptions};
+pub use options::RunOptions;
 pub use run::CompactionRun;
 pub use step::{ChunkOutcome, ChunkStep, RunStep};
 pub use strategy::Chunked;

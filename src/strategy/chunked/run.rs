@@ -14,12 +14,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condense::clipped,
     cover,
-    options::{RunError, RunOptions},
+    options::RunOptions,
     prompt,
     state::{self, Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     compact::legality,
     message::{

@@ -27,11 +27,12 @@ use super::{
     condense::condense,
     cover,
     halve::halve,
-    options::{RunError, RunOptions},
+    options::RunOptions,
     prompt::{ChunkPrompt, CondensePrompt, SUMMARY},
     step::{ChunkOutcome, ChunkStep},
     tools,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     edl::Workspace,
     message::{Message, ModelErrorKind, Request, StopReason, Text, Usage},

@@ -4,8 +4,8 @@ use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::options::RunError;
 use crate::message::{Message, Request, Usage};
+use crate::strategy::run_error::RunError;
 
 /// What a run needs next, or how it ended.
 ///

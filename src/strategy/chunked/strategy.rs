@@ -4,13 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    condense::condense,
-    fit,
-    options::{RunError, RunOptions},
-    run::CompactionRun,
-    step::RunStep,
-};
+use super::{condense::condense, fit, options::RunOptions, run::CompactionRun, step::RunStep};
+use crate::strategy::run_error::RunError;
 use crate::{
     compact::{CompactOptions, Plan, Position, legality},
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},

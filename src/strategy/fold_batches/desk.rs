@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{super::chunked::RunError, chunks::Piece, clip, options::FoldBatches};
+use super::{chunks::Piece, clip, options::FoldBatches};
+use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContentBlock, Message, Messages, Request, Text},
     strategy::{

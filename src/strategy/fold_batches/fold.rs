@@ -3,7 +3,6 @@
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
-    super::chunked::RunError,
     chunks::{self, Chunk, Item, Piece},
     desk::{Desk, MIN_TOKENS},
     ledger::Ledger,
@@ -11,6 +10,7 @@ use super::{
     split::{Earlier, Split},
     view,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     message::{
         Batch, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text, Timestamp, Turn,

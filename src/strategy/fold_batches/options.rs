@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{super::chunked::RunError, score::Scoring};
+use super::score::Scoring;
 use crate::message::Text;
+use crate::strategy::run_error::RunError;
 
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
 ///

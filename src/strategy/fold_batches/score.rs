@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::chunked::RunError;
 use crate::message::{ContentBlock, Message, Role, Text};
+use crate::strategy::run_error::RunError;
 
 /// Characters by which a length is measured.
 const LENGTH_UNIT: f64 = 100.0;

@@ -216,12 +216,15 @@ fn a_line_has_a_most() {
 fn a_message_that_cannot_be_read_is_an_error_and_nothing_follows_it() {
     let lines = r#"{"seq":0,"at":5,"event":{"message_appended":{"role":"nobody"}}}"#;
     let mut log = read(&format!("{HEADER}{lines}\n")).unwrap().log;
-    assert_eq!(log.replay().unwrap_err().to_string(), "the message of event 0 cannot be read");
+    assert_eq!(
+        log.replay().unwrap_err().to_string(),
+        "the message of event 0 cannot be read, so the thread is not known"
+    );
     let event = Event::MessageAppended(Message::user("a"));
     let refused = log.append(Timestamp(0), event).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the message of event 0 cannot be read, so nothing can follow it"
+        "the message of event 0 cannot be read, so the thread is not known"
     );
     append(&mut log, Event::LocalNotice(LocalNotice { text: "help".into() }));
     assert_eq!(String::from_utf8(bytes(&log)).unwrap().lines().nth(1), Some(lines));

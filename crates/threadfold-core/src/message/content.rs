@@ -449,7 +449,7 @@ pub fn check_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
 /// As [`check_nesting`], for the content of a result. It goes down no further than is allowed.
 fn too_deep() -> InvalidValue {
     let rule = format!("results stand in each other {MAX_NESTING} deep at most");
-    InvalidValue::new("a tool result", rule, "content")
+    InvalidValue::new("a tool result that can be kept", rule, "content")
 }
 
 fn check_nested(content: &[ContentBlock]) -> Result<(), InvalidValue> {
