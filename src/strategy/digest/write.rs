@@ -56,7 +56,7 @@ fn compose(facts: &Facts, budget: u64, counter: &dyn TokenCounter) -> String {
             text.push_str(body.trim_end());
         }
     }
-    text.replace("</conversation-summary", "< /conversation-summary")
+    text
 }
 
 /// One section.
