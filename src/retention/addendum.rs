@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{
     message::Text,
-    prose::{FactClass, title},
-    render::on_one_line,
+    prose::{FactClass, one_line, title},
     tokens::TokenCounter,
 };
 
@@ -148,7 +147,7 @@ impl Shelf {
 
 impl Line {
     fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
-        let text = on_one_line(&fact.text);
+        let text = one_line(&fact.text).into_owned();
         let cost = counter.text(&format!("- {text}\n")).max(1);
         Self { text, weight: fact.weight, cost }
     }

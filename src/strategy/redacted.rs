@@ -1,11 +1,20 @@
-//! Redaction of strategy errors: models and providers quote what they were sent.
+//! Redaction of strategy errors and of what proposals say of them: models and providers quote what
+//! they were sent.
 
 use super::{
     chunked::options::RunError,
-    contract::{Rung, StrategyError},
+    contract::{Proposal, Rung, StrategyError},
     fold_batches::error::FoldError,
 };
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
+
+impl Proposal {
+    /// Returns the proposal with what it says of failures redacted.
+    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
+        let notes = self.notes.iter().map(|note| redacted_text(note, redactor)).collect();
+        Self { rungs: of_rungs(self.rungs, redactor), notes, ..self }
+    }
+}
 
 impl StrategyError {
     /// Returns the error with every text from a model, a provider or a strategy redacted.
@@ -48,13 +57,7 @@ impl StrategyError {
                 | FoldError::DoesNotFit { .. }
                 | FoldError::NotSmaller { .. }) => error,
             })),
-            Self::NoRung { rungs } => {
-                let rung = |rung: Rung| Rung {
-                    failure: rung.failure.map(|failure| failure.redacted(redactor)),
-                    ..rung
-                };
-                Self::NoRung { rungs: rungs.into_iter().map(rung).collect() }
-            }
+            Self::NoRung { rungs } => Self::NoRung { rungs: of_rungs(rungs, redactor) },
             error @ (Self::NeedsModel
             | Self::TooLong { .. }
             | Self::Plan(_)
@@ -63,6 +66,14 @@ impl StrategyError {
             | Self::TooManyCalls { .. }) => error,
         }
     }
+}
+
+fn of_rungs(rungs: Vec<Rung>, redactor: &dyn Redactor) -> Vec<Rung> {
+    let rung = |rung: Rung| Rung {
+        failure: rung.failure.map(|failure| failure.redacted(redactor)),
+        ..rung
+    };
+    rungs.into_iter().map(rung).collect()
 }
 
 /// Redacts the message, and drops the source error if its text holds secrets.

@@ -19,7 +19,6 @@ pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
 pub(crate) mod runtime;
 pub(crate) mod stream_cases;
-#[cfg(feature = "tracing")]
 pub(crate) mod traces;
 pub(crate) mod tries;
 pub(crate) mod wire_cases;
