@@ -3,13 +3,14 @@
 //! | file | what |
 //! |---|---|
 //! | `passage` | the texts of a message, who says each, and as what |
-//! | `spans`, `class` | the facts of a text: their kinds, and how two are compared |
+//! | `spans`, `class`, `border` | the facts of a text: their kinds, how two are compared, and what is a whole one |
 //! | `scan`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `words`, `path`, `link`, `symbol`, `number` | facts of one word or two |
 //! | `demand`, `wish` | sentences, and those that demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of a line |
 //! | `section` | the titles under which an addendum lists facts |
 
+mod border;
 mod chunk;
 mod class;
 mod command;
@@ -33,6 +34,7 @@ pub use class::FactClass;
 pub use passage::Speaker;
 
 pub(crate) use self::{
+    border::is_whole,
     chunk::Trust,
     demand::{has_demand, may_demand, paragraphs, sentences},
     failure::first_failure,
@@ -41,7 +43,7 @@ pub(crate) use self::{
     scan::one_line,
     section::title,
     spans::{Span, key, spans},
-    token::{Token, canonical, is_word, tokens},
+    token::{Token, canonical, tokens},
     wish::{is_teller, spoken},
     words::words,
 };
