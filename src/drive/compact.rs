@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     compact::{CompactReport, Size},
-    compaction::{Compaction, CompactionStep, Done, DriveError, Driven},
+    compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
     log::{Event, EventLog, LogError, LoggedFacts, Thread},
     message::{
         CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
@@ -307,7 +307,7 @@ impl Conversation<'_> {
         span: &CompactionSpan,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
-        let outcome = outcome.map_err(|failed| failed.redacted(self.redactor));
+        let outcome = redacted(outcome, self.redactor);
         let failed = outcome.as_ref().err().cloned();
         compaction.proposed(outcome, self.redactor)?;
         if let Some(failed) = &failed {

@@ -10,9 +10,9 @@ use super::session::Session;
 use crate::{
     auto::{Input, Output},
     compact::{CompactError, CompactReport, Size},
-    compaction::{Done, DriveError, Driven},
+    compaction::{Done, DriveError, Driven, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
-    message::{CompactionReason, Messages, Text, ThreadId},
+    message::{CompactionReason, Messages, Redactor, Text, ThreadId},
     model::{Agent, AgentModel, Model, Sleeper},
     strategy::{Brief, CompactionStrategy, Net, Rejection, Snapshot},
 };
@@ -32,6 +32,7 @@ pub struct CompactionJob {
     brief: Brief,
     /// The brief as the strategy sees it.
     redacted_brief: Brief,
+    redactor: Option<Arc<dyn Redactor>>,
 }
 
 /// A prepared compaction, or the error that ended its preparation. The thread has not changed.
@@ -127,6 +128,7 @@ impl CompactionJob {
             }
         };
         let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
+        let driven = redacted(driven, self.redactor.as_deref());
         PreparedCompaction {
             messages: self.messages,
             strategy: self.strategy.name().into(),
@@ -284,6 +286,7 @@ impl Session {
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
             redacted_brief: self.redacted_brief(&brief),
+            redactor: self.settings.redactor.clone(),
             brief,
         }
     }

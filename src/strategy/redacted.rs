@@ -1,10 +1,19 @@
-//! Redaction of strategy errors: models and providers quote what they were sent.
+//! Redaction of strategy errors and of what proposals say of them: models and providers quote what
+//! they were sent.
 
 use super::{
-    contract::{Rung, StrategyError},
+    contract::{Proposal, Rung, StrategyError},
     run_error::RunError,
 };
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
+
+impl Proposal {
+    /// Returns the proposal with what it says of failures redacted.
+    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
+        let notes = self.notes.iter().map(|note| redacted_text(note, redactor)).collect();
+        Self { rungs: of_rungs(self.rungs, redactor), notes, ..self }
+    }
+}
 
 impl StrategyError {
     /// Returns the error with every text from a model, a provider or a strategy redacted.
@@ -47,13 +56,7 @@ impl StrategyError {
                 | RunError::PieceTooLarge { .. }
                 | RunError::NotSmaller { .. }) => error,
             })),
-            Self::NoRung { rungs } => {
-                let rung = |rung: Rung| Rung {
-                    failure: rung.failure.map(|failure| failure.redacted(redactor)),
-                    ..rung
-                };
-                Self::NoRung { rungs: rungs.into_iter().map(rung).collect() }
-            }
+            Self::NoRung { rungs } => Self::NoRung { rungs: of_rungs(rungs, redactor) },
             error @ (Self::NeedsModel
             | Self::TooLong { .. }
             | Self::Plan(_)
@@ -62,6 +65,14 @@ impl StrategyError {
             | Self::TooManyCalls { .. }) => error,
         }
     }
+}
+
+fn of_rungs(rungs: Vec<Rung>, redactor: &dyn Redactor) -> Vec<Rung> {
+    let rung = |rung: Rung| Rung {
+        failure: rung.failure.map(|failure| failure.redacted(redactor)),
+        ..rung
+    };
+    rungs.into_iter().map(rung).collect()
 }
 
 /// Redacts the message, and drops the source error if its text holds secrets.

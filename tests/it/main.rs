@@ -59,7 +59,6 @@ mod rules;
 mod secrets;
 mod sessions;
 mod simulation;
-#[cfg(feature = "tracing")]
 mod spans;
 mod store_identity;
 mod stores;

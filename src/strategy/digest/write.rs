@@ -56,7 +56,7 @@ fn compose(facts: &Facts, budget: u64, counter: &dyn TokenCounter) -> String {
             text.push_str(body.trim_end());
         }
     }
-    text.replace("</conversation-summary", "< /conversation-summary")
+    text
 }
 
 /// One section.
@@ -118,15 +118,19 @@ fn file(file: &File, root: &str) -> String {
     let (sign, path) =
         below.filter(|_| !root.is_empty()).map_or((None, file.path.as_str()), |b| (Some(ROOT), b));
     let sign = sign.map(String::from).unwrap_or_default();
-    format!("- `{sign}{path}`: {}\n", tools.collect::<Vec<_>>().join(", "))
+    let name = code(&format!("{sign}{path}"));
+    format!("- {name}: {}\n", tools.collect::<Vec<_>>().join(", "))
 }
 
 /// What stands for the folder that most of the files are in.
 pub(super) const ROOT: char = '…';
 
+/// How the line begins that says what the sign stands for.
+pub(super) const ROOT_IS: &str = "`…` stands for ";
+
 /// The line that says what the sign stands for.
 pub(super) fn root_line(root: &str) -> String {
-    format!("`{ROOT}` stands for `{root}`.\n\n")
+    format!("{ROOT_IS}{}.\n\n", code(root))
 }
 
 /// Returns the longest folder that all files are in that are named from the root, if that is worth
@@ -151,7 +155,16 @@ fn root(files: &[File]) -> String {
 
 fn command(command: &Command) -> String {
     let failed = if command.failed { " (failed)" } else { "" };
-    format!("- `{}`{failed}\n", command.line)
+    format!("- {}{failed}\n", code(&command.line))
+}
+
+/// Returns a line as a code span, which nothing in it ends: its marks are longer than every run of
+/// backticks inside. A backtick at an end is kept apart by a space.
+fn code(line: &str) -> String {
+    let runs = line.split(|c| c != '`').map(str::len);
+    let mark = "`".repeat(runs.max().unwrap_or_default() + 1);
+    let space = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{mark}{space}{line}{space}{mark}")
 }
 
 /// Returns the room of each section: its share, and what others leave over.

@@ -1,6 +1,6 @@
 //! Addresses in a text.
 
-use super::class::FactClass;
+use super::{class::FactClass, token::is_word};
 use crate::message::steps;
 
 /// Tells of the addresses in a word, and returns what stands before the first of them.
@@ -20,7 +20,8 @@ pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) ->
     if address.len() > at - scheme + 3 && scheme < at {
         note(FactClass::Url, address);
     }
-    word.get(..scheme).unwrap_or_default()
+    // A word that runs into the address is no word of its own.
+    word.get(..scheme).unwrap_or_default().trim_end_matches(is_word)
 }
 
 /// Without the sentence around it: a point behind it, and brackets that it does not open.

@@ -3,13 +3,14 @@
 //! | file | what |
 //! |---|---|
 //! | `passage` | the texts of a message, who says each, and as what |
-//! | `spans`, `class` | the facts of a text: their kinds, and how two are compared |
+//! | `spans`, `class`, `border` | the facts of a text: their kinds, how two are compared, and what is a whole one |
 //! | `scan`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `words`, `path`, `link`, `symbol`, `number` | facts of one word or two |
 //! | `demand`, `wish` | sentences, and those that demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of a line |
 //! | `section` | the titles under which an addendum lists facts |
 
+mod border;
 mod chunk;
 mod class;
 mod command;
@@ -34,10 +35,11 @@ pub use class::FactClass;
 pub use passage::Speaker;
 
 pub(crate) use self::{
+    border::is_whole,
     chunk::Trust,
     path::named as named_path,
     section::title,
-    token::{canonical, is_word},
+    token::canonical,
     wish::{is_teller, spoken},
     words::words,
 };

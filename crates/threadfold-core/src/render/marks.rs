@@ -48,23 +48,6 @@ pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
     if short.len() < text.len() { out.write_str("...") } else { Ok(()) }
 }
 
-/// Returns a text of the thread, however long, on one line that holds no mark.
-pub(crate) fn on_one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !line.is_empty() && !word.is_empty() {
-            line.push(' ');
-        }
-        line.extend(word.chars().map(|c| if c == '`' { '\'' } else { c }));
-    }
-    let mut scan = Scan::default();
-    scan.read(&line);
-    let mut out = String::with_capacity(line.len());
-    // Writing to a string does not fail.
-    let _ = escaped(&mut out, &line, &scan);
-    out
-}
-
 /// Writes a text of the thread as it is, and a blank line.
 pub(super) fn prose(out: &mut impl Write, text: &str, scan: &mut Scan) -> fmt::Result {
     scan.read(text);
@@ -187,14 +170,6 @@ mod tests {
     #[test]
     fn a_run_of_backticks_has_any_length() {
         assert_eq!(written(|out| backticks(out, 100)), "`".repeat(100));
-    }
-
-    #[test]
-    fn any_text_fits_on_one_line() {
-        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a \\# user: 'b' c d");
-        assert_eq!(on_one_line("# user: x"), "\\# user: x");
-        assert_eq!(on_one_line(" \n"), "");
-        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
     }
 
     #[test]

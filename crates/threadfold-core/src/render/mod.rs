@@ -71,7 +71,6 @@ pub use chunk::{
     BYTES_PER_TOKEN, Chunk, ChunkBudget, ChunkRange, TARGET_CHUNK_TOKENS, TOLERANCE_TOKENS, chunk,
     chunk_ranges,
 };
-pub(crate) use marks::on_one_line;
 pub use options::RenderOptions;
 pub use rendered::Rendered;
 

@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{
     message::Text,
-    prose::{FactClass, title},
-    render::on_one_line,
+    prose::{FactClass, one_line, title},
     tokens::TokenCounter,
 };
 
@@ -148,7 +147,7 @@ impl Shelf {
 
 impl Line {
     fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
-        let text = without_tags(on_one_line(&fact.text));
+        let text = one_line(&fact.text).into_owned();
         let cost = counter.text(&format!("- {text}\n")).max(1);
         Self { text, weight: fact.weight, cost }
     }
@@ -177,18 +176,4 @@ fn written(facts: &[(FactClass, String)]) -> String {
         }
     }
     text
-}
-
-/// The tags by which kinds travel.
-const TAGS: [&str; 5] =
-    ["</", "<conversation-summary", "<system-reminder", "<context-update", "<checkpoint:"];
-
-/// Returns a line that neither closes nor opens a tag.
-pub(crate) fn without_tags(mut line: String) -> String {
-    for tag in TAGS {
-        if line.contains(tag) {
-            line = line.replace(tag, &tag.replacen('<', "< ", 1));
-        }
-    }
-    line
 }

@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{
-    automaton::{Automaton, ROOT},
-    border::is_whole,
-};
-use crate::prose::{FactClass, Kind, Trust, key, named_path, tokens, words};
+use super::automaton::{Automaton, ROOT};
+use crate::prose::{FactClass, Kind, Trust, is_whole, key, named_path, tokens, words};
 
 /// The paths and addresses of a thread, as they are compared.
 #[derive(Debug, Default)]

@@ -1,10 +1,10 @@
 //! Whether what was found is a whole, and not a piece of something else.
 
-use crate::prose::{FactClass, is_word};
+use super::{class::FactClass, token::is_word};
 
 /// Whether the text between these offsets is a whole thing of its class: `12 ms` is not in
 /// `112 ms`, nor `1.2` in `1.2.3`, nor `cargo test` in `cargo test --all`.
-pub(super) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -> bool {
+pub(crate) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -> bool {
     let before = text.get(..start).unwrap_or_default();
     let after = text.get(end..).unwrap_or_default();
     let starts_wordy = after_border(text.get(start..end).unwrap_or_default());
