@@ -1,11 +1,11 @@
-//! The errors of a value that breaks the rule of its type, and of an input that comes out of turn.
+//! The errors of a value that violates the rule of its type, and of an input out of turn.
 
 use super::text::Text;
 
-/// How many characters of the value the error quotes.
+/// The number of characters of the value that the error quotes.
 const QUOTED: usize = 40;
 
-/// Why a value is not accepted: an id, a time or a number that breaks the rule of its type.
+/// Why a value is not accepted: an id, a time or a number that violates the rule of its type.
 ///
 /// ```
 /// use threadfold::CheckpointId;
@@ -18,7 +18,7 @@ const QUOTED: usize = 40;
 #[error("{found:?} is not {what}: {rule}")]
 #[non_exhaustive]
 pub struct InvalidValue {
-    /// What was expected, with its article.
+    /// What was expected, with its article, such as `a checkpoint id`.
     pub what: &'static str,
     /// Which values are accepted.
     pub rule: Text,
@@ -29,10 +29,7 @@ pub struct InvalidValue {
 impl InvalidValue {
     #[doc(hidden)]
     pub fn new(what: &'static str, rule: impl Into<Text>, found: &str) -> Self {
-        let found = match found.char_indices().nth(QUOTED) {
-            Some((end, _)) => found.get(..end).unwrap_or(found),
-            None => found,
-        };
+        let found: String = found.chars().take(QUOTED).collect();
         Self { what, rule: rule.into(), found: found.into() }
     }
 }

@@ -1,6 +1,6 @@
-//! The text of JSON, byte by byte: strings and the white space between tokens.
+//! JSON text, byte by byte: strings, and white space between tokens.
 
-/// Returns valid JSON text without white space between its tokens; `None` if there is none.
+/// Returns valid JSON text without the white space between its tokens; `None` if it has none.
 pub(super) fn compacted(text: &str) -> Option<String> {
     let mut kept = String::new();
     let mut begin = 0;
@@ -9,7 +9,7 @@ pub(super) fn compacted(text: &str) -> Option<String> {
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
-            b'"' => at += string(bytes.get(at..)?),
+            b'"' => at += rest_of_string(bytes.get(at..)?),
             b' ' | b'\n' | b'\r' | b'\t' => {
                 if kept.capacity() == 0 {
                     kept.reserve(text.len());
@@ -27,8 +27,8 @@ pub(super) fn compacted(text: &str) -> Option<String> {
     Some(kept)
 }
 
-/// How many bytes the rest of a valid string has behind its quote.
-fn string(bytes: &[u8]) -> usize {
+/// Returns the length in bytes of the rest of a valid string after its opening quote.
+fn rest_of_string(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
         at += run_of_text(bytes.get(at..).unwrap_or_default());
@@ -39,34 +39,34 @@ fn string(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns what stands between the quotes of a valid string with its escapes resolved; `None` if it
-/// holds half of a character.
+/// Returns the text between the quotes of a valid string with its escapes resolved; `None` if it
+/// contains half of a surrogate pair.
 pub fn unescaped(text: &str) -> Option<String> {
-    let mut said = String::with_capacity(text.len());
+    let mut unescaped = String::with_capacity(text.len());
     let mut rest = text;
     loop {
         let (plain, escape) = rest.split_at_checked(run_before_escape(rest.as_bytes()))?;
-        said.push_str(plain);
-        let Some((_, escape)) = escape.split_at_checked(1) else { return Some(said) };
-        let (kind, behind) = (*escape.as_bytes().first()?, escape.get(1..)?);
-        rest = behind;
-        said.push(match kind {
+        unescaped.push_str(plain);
+        let Some((_, escape)) = escape.split_at_checked(1) else { return Some(unescaped) };
+        let (kind, after) = (*escape.as_bytes().first()?, escape.get(1..)?);
+        rest = after;
+        unescaped.push(match kind {
             b'n' => '\n',
             b't' => '\t',
             b'r' => '\r',
             b'b' => '\u{8}',
             b'f' => '\u{c}',
-            b'u' => hexadecimal(&mut rest)?,
+            b'u' => take_hexadecimal(&mut rest)?,
             other => char::from(other),
         });
     }
 }
 
-/// Takes the digits of a character; of one that takes two escapes those of the second too.
-fn hexadecimal(rest: &mut &str) -> Option<char> {
-    let mut unit = |begin: &str| {
-        let (digits, behind) = rest.strip_prefix(begin)?.split_at_checked(4)?;
-        *rest = behind;
+/// Takes the four digits of a `\u` escape from the text, and the second escape of a surrogate pair.
+fn take_hexadecimal(rest: &mut &str) -> Option<char> {
+    let mut unit = |prefix: &str| {
+        let (digits, after) = rest.strip_prefix(prefix)?.split_at_checked(4)?;
+        *rest = after;
         u16::from_str_radix(digits, 16).ok()
     };
     let first = unit("")?;
@@ -75,14 +75,14 @@ fn hexadecimal(rest: &mut &str) -> Option<char> {
     char::decode_utf16(units.into_iter().flatten()).next()?.ok()
 }
 
-/// Adds a text as a JSON string.
+/// Appends a text as a JSON string.
 pub fn push_string(json: &mut String, text: &str) {
     json.push('"');
     let mut rest = text;
-    while let Some((plain, behind)) = rest.split_at_checked(run_of_text(rest.as_bytes())) {
+    while let Some((plain, after)) = rest.split_at_checked(run_of_text(rest.as_bytes())) {
         json.push_str(plain);
-        let mut behind = behind.chars();
-        match behind.next() {
+        let mut after = after.chars();
+        match after.next() {
             None => break,
             Some('"') => json.push_str("\\\""),
             Some('\\') => json.push_str("\\\\"),
@@ -93,18 +93,18 @@ pub fn push_string(json: &mut String, text: &str) {
             Some('\u{c}') => json.push_str("\\f"),
             Some(control) => json.push_str(&format!("\\u{:04x}", u32::from(control))),
         }
-        rest = behind.as_str();
+        rest = after.as_str();
     }
     json.push('"');
 }
 
-/// How many bytes of text come before a quote, a backslash or a control character.
+/// Returns how many bytes precede the first quote, backslash or control character.
 ///
-/// Most of a body is text, so this decides how fast it is read and written.
+/// Most of a body is text, so this function determines how fast bodies are read and written.
 #[inline(always)]
 pub fn run_of_text(bytes: &[u8]) -> usize {
-    // The least of three is one comparison with nothing where three comparisons are joined in many
-    // steps: 15 instructions a block instead of 32.
+    // The minimum of three needs one comparison with zero. Joining three comparisons takes 32
+    // instructions per block instead of 15.
     let ends =
         |byte: u8| (byte ^ b'"').min(byte ^ b'\\').min(byte.saturating_sub(LAST_CONTROL)) == 0;
     let marks = |eight: u64| {
@@ -114,28 +114,30 @@ pub fn run_of_text(bytes: &[u8]) -> usize {
     run(bytes, ends, marks)
 }
 
-/// How many bytes come before a backslash.
+/// Returns how many bytes precede the first backslash.
 #[inline]
 fn run_before_escape(bytes: &[u8]) -> usize {
     run(bytes, |byte| byte == b'\\', |eight| borrows(eight, b'\\') & !eight & HIGH)
 }
 
 const LAST_CONTROL: u8 = 0x1f;
-/// A one in each of eight bytes, and the highest bit of each.
+/// A one in each of eight bytes, and the highest bit of each byte.
 const ALL: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the highest bit of the first of eight ASCII bytes that is this one.
+/// Sets the highest bit of the first of eight ASCII bytes that equals `byte`. Later bits may be
+/// wrong.
 #[inline]
 fn borrows(eight: u64, byte: u8) -> u64 {
     (eight ^ (ALL * u64::from(byte))).wrapping_sub(ALL)
 }
 
-/// How many bytes come before one that ends a run. The same is asked of a byte, and of eight at once,
-/// of which the highest bit of the first that ends the run is the lowest that is marked.
+/// Returns how many bytes precede the first that ends a run. `ends` tests one byte. `marks` tests
+/// eight: of the bits that it sets, the lowest is the highest bit of the first byte that ends the
+/// run.
 ///
-/// Sixteen bytes are looked at at once, without a branch between them: compilers turn that into few
-/// instructions. Which one of them it was is only asked once.
+/// Blocks of 16 bytes are tested without a branch, which compilers turn into few instructions. The
+/// byte within the block is located once, at the end.
 #[inline(always)]
 fn run(bytes: &[u8], ends: impl Fn(u8) -> bool, marks: impl Fn(u64) -> u64) -> usize {
     let (blocks, rest) = bytes.as_chunks::<16>();
