@@ -1,6 +1,6 @@
 //! What a rule is about, as far as its words tell.
 
-use crate::{message::steps, prose::spoken};
+use crate::{message::steps, prose::spoken_words};
 
 /// Words that say nothing of what a rule is about.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
@@ -28,7 +28,7 @@ const REFUSALS: &str = " not instead rather over ";
 
 /// The words of a sentence, in lower case.
 pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
-    spoken(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+    spoken_words(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
 /// What a sentence asks for, in the words that tell.

@@ -3,7 +3,7 @@
 use super::meaning::{listed, words};
 use crate::{
     message::steps,
-    prose::{is_teller, may_demand},
+    prose::{is_narrator, may_demand},
 };
 
 /// Words that may stand before what a sentence asks.
@@ -129,7 +129,7 @@ fn is_demanded(clause: &[String]) -> bool {
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
         let who = word(at - 1);
         let what = word(at + 1);
-        let told = is_teller(who) || what == "have";
+        let told = is_narrator(who) || what == "have";
         let lasts = match modal.as_str() {
             "must" => !(who == "you" && what == "be"),
             "mustn't" => true,

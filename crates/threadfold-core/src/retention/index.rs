@@ -6,7 +6,7 @@ use super::{
     automaton::{Automaton, ROOT},
     border::is_whole,
 };
-use crate::prose::{FactClass, Kind, Trust, key, named_path, tokens, words};
+use crate::prose::{FactClass, Kind, Trust, key, path_value, tokens, word_facts};
 
 /// The paths and addresses of a thread, as they are compared.
 #[derive(Debug, Default)]
@@ -32,9 +32,9 @@ impl Spelled {
             }
         };
         if kind == Kind::Path {
-            named_path(text, &mut note);
+            path_value(text, &mut note);
         }
-        words(text, Trust::Full, &mut note);
+        word_facts(text, Trust::Full, &mut note);
     }
 }
 
