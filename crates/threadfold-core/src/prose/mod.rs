@@ -27,8 +27,8 @@ pub mod spans;
 mod symbol;
 mod task;
 mod token;
-mod word_kinds;
 mod word_facts;
+mod word_kinds;
 
 pub use class::FactClass;
 pub use passage::Speaker;

@@ -12,8 +12,8 @@ use super::{
     passage::{Kind, Speaker},
     path, quote, section,
     task::tasks,
-    word_kinds::one_line,
     word_facts::word_facts,
+    word_kinds::one_line,
 };
 use crate::message::steps;
 

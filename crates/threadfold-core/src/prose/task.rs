@@ -26,8 +26,13 @@ fn boxed(line: &str) -> Option<Task<'_>> {
     }
     let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
     let text = |mark: &str| item.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
-    let boxes =
-        [("[ ] ", false), ("\u{2610} ", false), ("[x] ", true), ("[X] ", true), ("\u{2611} ", true)];
+    let boxes = [
+        ("[ ] ", false),
+        ("\u{2610} ", false),
+        ("[x] ", true),
+        ("[X] ", true),
+        ("\u{2611} ", true),
+    ];
     boxes.iter().find_map(|(mark, done)| Some(Task { text: text(mark)?, done: *done }))
 }
 

@@ -47,7 +47,9 @@ fn may_be_fact(kinds: CharKinds) -> bool {
 
 fn may_be_link(kinds: CharKinds) -> bool {
     let address = kinds.has_any(CharKinds::COLON) && kinds.has_any(CharKinds::SLASH);
-    address || (kinds.has_any(CharKinds::DIGIT) && kinds.has_any(CharKinds::COLON.and(CharKinds::POINT)))
+    address
+        || (kinds.has_any(CharKinds::DIGIT)
+            && kinds.has_any(CharKinds::COLON.and(CharKinds::POINT)))
 }
 
 /// The most bytes that a fact of one word may have.
@@ -66,7 +68,8 @@ fn classify(
     }
     let trust = if chunk.ticked && trust == Trust::Prose { Trust::Full } else { trust };
     // A range of commits: `a1b2c3d..e4f5a6b`.
-    if kinds.has_any(CharKinds::POINT) && word_kinds::has_pair(text, *b"..") && !text.contains('/') {
+    if kinds.has_any(CharKinds::POINT) && word_kinds::has_pair(text, *b"..") && !text.contains('/')
+    {
         for side in text.splitn(2, "..") {
             number::hash(side, note);
         }

@@ -136,7 +136,8 @@ impl<'a> Words<'a> {
     /// Returns the next text between ASCII white space, and its kinds.
     fn piece(&mut self) -> Option<(&'a str, CharKinds)> {
         let rest = self.text.as_bytes().get(self.at..)?;
-        let spaces = rest.iter().take_while(|byte| CharKinds::of(**byte).has_any(CharKinds::SPACE)).count();
+        let spaces =
+            rest.iter().take_while(|byte| CharKinds::of(**byte).has_any(CharKinds::SPACE)).count();
         let (start, rest) = (self.at + spaces, rest.get(spaces..)?);
         let mut kinds = CharKinds::of(*rest.first()?).without(CharKinds::INNER);
         let mut length = 1;
@@ -157,7 +158,8 @@ impl<'a> Words<'a> {
 
 /// Returns the kinds of a word, where its last character does not count as point, colon or hyphen.
 fn without_ending(text: &str, kinds: CharKinds) -> CharKinds {
-    let before = text.bytes().rev().skip(1).map(CharKinds::of).fold(CharKinds::default(), CharKinds::and);
+    let before =
+        text.bytes().rev().skip(1).map(CharKinds::of).fold(CharKinds::default(), CharKinds::and);
     let ending = CharKinds::POINT.and(CharKinds::COLON).and(CharKinds::HYPHEN);
     CharKinds(kinds.without(ending).0 | (before.0 & ending.0))
 }
