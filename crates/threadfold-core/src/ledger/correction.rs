@@ -1,19 +1,19 @@
-//! Sentences that take a rule back.
+//! Sentences with which the user takes a rule back.
 
 use super::meaning::{listed, topic, words};
 
 /// What a sentence takes back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Correction {
-    /// What was forbidden about this may be done.
+    /// Rules that forbid this topic: `you may touch the lexer`.
     Allows(Vec<String>),
-    /// What was demanded about this need not be done.
+    /// Rules that demand this topic: `you don't have to use tabs`.
     Releases(Vec<String>),
-    /// What was said about this does not hold.
+    /// The rule whose topic contains these words: `forget what I said about tabs`.
     Forgets(Vec<String>),
-    /// The rule whose words are in this sentence does not hold.
+    /// The rule whose words this sentence contains: `forget never use tabs`.
     Names(String),
-    /// No rule holds.
+    /// All rules.
     All,
 }
 
@@ -62,7 +62,7 @@ const ABOUT: [&str; 8] = [
 const EVERY: [&str; 5] =
     ["all my rules", "all the rules", "all rules", "all of my rules", "all these rules"];
 
-/// Returns what a sentence takes back, if it does.
+/// Returns which rules a sentence takes back, or `None` if it is no correction.
 pub(super) fn correction(sentence: &str) -> Option<Correction> {
     let filler =
         |word: &String| listed(" actually ok okay now please and so well oh then also ", word);
@@ -80,8 +80,8 @@ pub(super) fn correction(sentence: &str) -> Option<Correction> {
         return Some(Correction::Releases(about(rest)));
     }
     let forgotten = rest(&["forget", "ignore", "disregard", "drop", "scratch", "cancel"])?;
-    if let Some(about_it) = ABOUT.iter().find_map(|about| forgotten.strip_prefix(about)) {
-        return Some(Correction::Forgets(about(about_it)));
+    if let Some(subject) = ABOUT.iter().find_map(|phrase| forgotten.strip_prefix(phrase)) {
+        return Some(Correction::Forgets(about(subject)));
     }
     if EVERY.contains(&forgotten) {
         return Some(Correction::All);

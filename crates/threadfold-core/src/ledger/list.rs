@@ -1,17 +1,17 @@
-//! Rules as a list that nothing in them can break out of.
+//! The rules as a Markdown list. No text of a rule can end the list or open a tag.
 
 use std::fmt;
 
 use super::rules::Ledger;
 use crate::tokens::TokenCounter;
 
-/// The line before the list, wherever it is put.
+/// The line before the list in a request or a summary.
 pub const TITLE: &str = "Rules that hold, word for word:";
 
 impl Ledger {
-    /// Returns the rules that hold as a Markdown list of at most this many tokens, in order. Those
-    /// that do not fit are left out, and the last line says how many; the text is empty where not
-    /// even that fits.
+    /// Returns the active rules as a Markdown list of at most `budget` tokens, in order. Rules that
+    /// do not fit are left out, and the last line says how many; the text is empty if not even that
+    /// line fits.
     ///
     /// ```
     /// use threadfold::{ledger::Ledger, tokens::ByteEstimate};
@@ -34,7 +34,7 @@ impl Ledger {
 }
 
 impl fmt::Display for Ledger {
-    /// Writes the rules that hold as a Markdown list, and how many the ledger left out.
+    /// Writes the active rules as a Markdown list, and how many rules the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.active().try_for_each(|rule| writeln!(f, "- {}", rule.text))?;
         match self.left_out() {
@@ -44,13 +44,13 @@ impl fmt::Display for Ledger {
     }
 }
 
-/// Returns the title and a list of these rules in at most so many tokens; empty if nothing fits, or
-/// there are none. So many more are known of that the ledger left out.
+/// Returns the title and a list of these rules in at most `budget` tokens; empty if nothing fits or
+/// there are no rules. The last line counts the rules that do not fit and the `left_out` ones.
 pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenCounter) -> String {
     if rules.is_empty() {
         return String::new();
     }
-    // The parts are counted apart, so the whole may be found a little longer.
+    // Counted separately, the parts may have fewer tokens than the whole: reserve two.
     let title = counter.text(TITLE).saturating_add(2);
     let list = list(rules, left_out, budget.saturating_sub(title), counter);
     if list.is_empty() { list } else { format!("{TITLE}\n{list}") }
@@ -82,8 +82,8 @@ fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) 
 
 const MORE: &str = " more did not fit.)";
 
-/// Returns a text without the titled lists in it: they are written anew where they are needed, and
-/// what a model writes under their title is not theirs.
+/// Returns a text without the titled lists in it. They are written again where they are needed, and
+/// lines that a model writes under the title are no rules.
 pub fn without_titled(text: &str) -> String {
     let mut inside = false;
     let lines = text.split_inclusive('\n').filter(|line| {

@@ -1,50 +1,50 @@
-//! What a rule is about, as far as its words tell.
+//! The meaning of a rule, as far as its words show it: topic, choice and limit.
 
-use crate::{message::steps, prose::spoken};
+use crate::{message::steps, prose::spoken_words};
 
-/// Words that say nothing of what a rule is about.
+/// Words that do not belong to the topic of a rule.
 const EMPTY: &str = " a an the my your our please just now actually ok okay so also ever never always must mustn't should \
     shouldn't shall do not don't dont only again anymore you may can cannot can't no longer then and but well oh instead \
     need have to be sure make ensure remember allowed are free feel ";
 
-/// Words that turn a demand into its opposite.
+/// Words that turn a demand into a prohibition.
 const NEGATIONS: &str = " never not don't dont mustn't shouldn't cannot can't no ";
 
-/// Words with which a sentence says more than one thing.
+/// Words that show that a sentence says more than one thing.
 const CONTRASTS: &str = " except unless instead rather than but if ";
 
-/// Verbs that choose one thing where another could be.
+/// Verbs that choose one of several things.
 const CHOICES: &str = " use prefer write answer reply respond format indent name call ";
 
-/// What may stand before a choice.
+/// Phrases that may precede a choice.
 const OPENINGS: [&str; 4] =
     [" i changed my mind ", " from now on ", " on second thought ", " scratch that "];
 
-/// Words that begin the circumstances of a choice.
+/// Words that introduce the circumstances of a choice.
 const MARKS: &str = " for in with when while inside on as by at before after everywhere ";
 
-/// Words that begin what is not chosen.
+/// Words that introduce what is not chosen.
 const REFUSALS: &str = " not instead rather over ";
 
-/// The words of a sentence, in lower case.
+/// Returns the words of a sentence in lower case, with straight apostrophes.
 pub(super) fn words(sentence: &str) -> impl Iterator<Item = String> {
-    spoken(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
+    spoken_words(sentence).map(|word| word.to_lowercase().replace('\u{2019}', "'"))
 }
 
-/// What a sentence asks for, in the words that tell.
+/// What a sentence asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// What it is about.
+    /// The words that say what it is about, in the singular.
     pub(super) topic: Vec<String>,
     /// Whether it forbids; `None` if it says more than one thing.
     pub(super) forbids: Option<bool>,
-    /// What it chooses, if it does.
+    /// What it chooses, if anything.
     pub(super) choice: Option<Choice>,
-    /// Its words with the numbers behind a limit taken out, if it sets one.
+    /// If it sets a limit: its topic without the number of the limit.
     pub(super) limit: Option<Vec<String>>,
 }
 
-/// One thing where another could be.
+/// A choice of one thing instead of another: `use spaces in this file, not tabs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     verb: String,
@@ -52,8 +52,16 @@ pub(super) struct Choice {
     circumstances: Vec<String>,
     /// What is not chosen.
     pub(super) refused: Vec<String>,
-    /// Whether it says that it is a change.
+    /// Whether it says that it changes an earlier choice.
     pub(super) is_change: bool,
+}
+
+/// The part of a choice that a word belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Object,
+    Circumstances,
+    Refused,
 }
 
 impl Meaning {
@@ -70,13 +78,13 @@ impl Meaning {
 }
 
 impl Choice {
-    /// Whether this names the other as what is no longer chosen.
+    /// Whether this choice refuses the object of the other.
     pub(super) fn refuses(&self, other: &Self) -> bool {
         let same = self.verb == other.verb && self.circumstances == other.circumstances;
         same && !self.refused.is_empty() && self.refused == other.object
     }
 
-    /// Whether this may be chosen in the place of the other: all but one thing is the same.
+    /// Whether this choice may replace the other: they differ in the object or the circumstances only.
     pub(super) fn differs_in_one(&self, other: &Self) -> bool {
         let short = |words: &[String]| (1..=3).contains(&words.len());
         let another = |one: &[String], two: &[String]| one != two && short(one) && short(two);
@@ -89,61 +97,60 @@ impl Choice {
     }
 }
 
-/// Whether a list of words between blanks holds a word.
+/// Whether a list of words between spaces contains a word.
 pub(super) fn listed(list: &str, word: &str) -> bool {
-    let mut places = steps::through(list).match_indices(word);
+    let mut matches = steps::through(list).match_indices(word);
     !word.is_empty()
-        && places.any(|(at, word)| {
+        && matches.any(|(at, word)| {
             let before = list.get(..at).is_some_and(|before| before.ends_with(' '));
             let after = list.get(at + word.len()..).is_some_and(|after| after.starts_with(' '));
             before && after
         })
 }
 
-/// The words that tell what a sentence is about, in the singular.
+/// Whether the subject of the verb at `at` is `I`.
+pub(super) fn is_of_speaker(words: &[String], at: usize) -> bool {
+    at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|subject| subject == "i")
+}
+
+/// Returns the words that say what a sentence is about, in the singular.
 pub(super) fn topic(words: &[String]) -> Vec<String> {
     let line = format!(" {} ", words.join(" ")).replace(" from now on ", " ");
     line.split_whitespace().filter(|word| !listed(EMPTY, word)).map(singular).collect()
 }
 
 fn singular(word: &str) -> String {
-    let plural = word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
-    let end = if plural { word.len() - 1 } else { word.len() };
-    word.get(..end).unwrap_or(word).to_owned()
+    let plural = word.len() > 3 && !word.ends_with("ss");
+    word.strip_suffix('s').filter(|_| plural).unwrap_or(word).to_owned()
 }
 
 fn choice(words: &[String]) -> Option<Choice> {
     let line = format!(" {} ", words.join(" "));
     let bare = OPENINGS.iter().fold(line.clone(), |line, opening| line.replace(opening, " "));
-    let words: Vec<String> = bare.split_whitespace().map(str::to_owned).collect();
-    let telling = |word: &&String| !listed(EMPTY, word) || listed(REFUSALS, word);
-    let told: Vec<&String> = words.iter().filter(telling).collect();
-    let at = told.iter().position(|word| listed(CHOICES, word)).filter(|at| *at < 3)?;
-    // Who forbids one thing does not choose another.
-    let forbids = |word: &&String| listed(NEGATIONS, word);
-    if words.iter().take_while(|word| !listed(CHOICES, word)).any(|word| forbids(&word)) {
+    // A sentence that forbids one thing does not choose another.
+    let mut before_verb = bare.split_whitespace().take_while(|word| !listed(CHOICES, word));
+    if before_verb.any(|word| listed(NEGATIONS, word)) {
         return None;
     }
-    let verb = match told.get(at)?.as_str() {
-        "prefer" => "use",
-        verb => verb,
-    };
+    let significant = |word: &&str| !listed(EMPTY, word) || listed(REFUSALS, word);
+    let mut words = bare.split_whitespace().filter(significant);
+    let verb = words.by_ref().take(3).find(|word| listed(CHOICES, word))?;
+    let verb = if verb == "prefer" { "use" } else { verb };
     let (mut object, mut circumstances, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut place = 0;
-    for word in told.iter().skip(at + 1) {
-        match word.as_str() {
-            // At the end of a sentence it only says that this is a change.
-            word if listed(REFUSALS, word) => place = 2,
-            "of" | "than" if place == 2 && refused.is_empty() => {}
-            word if listed(MARKS, word) => {
-                place = 1;
-                circumstances.push(word.to_owned());
-            }
-            word => match place {
-                0 => object.push(singular(word)),
-                1 => circumstances.push(singular(word)),
-                _ => refused.push(singular(word)),
-            },
+    let mut part = Part::Object;
+    for word in words {
+        if listed(REFUSALS, word) {
+            part = Part::Refused;
+        } else if listed(MARKS, word) {
+            part = Part::Circumstances;
+            circumstances.push(word.to_owned());
+        } else if part != Part::Refused || !refused.is_empty() || !matches!(word, "of" | "than") {
+            let words = match part {
+                Part::Object => &mut object,
+                Part::Circumstances => &mut circumstances,
+                Part::Refused => &mut refused,
+            };
+            words.push(singular(word));
         }
     }
     let changes =
@@ -155,17 +162,16 @@ fn choice(words: &[String]) -> Option<Choice> {
 fn limit(words: &[String]) -> Option<Vec<String>> {
     let limits =
         [["at", "most"], ["at", "least"], ["more", "than"], ["up", "to"], ["less", "than"]];
-    let is_number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
     let mut masked = words.to_vec();
-    let mut found = false;
-    for at in 2..words.len() {
-        let before = words.get(at - 2..at).unwrap_or_default();
-        if limits.iter().any(|limit| before == limit) && words.get(at).is_some_and(is_number) {
-            masked.get_mut(at).into_iter().for_each(String::clear);
-            found = true;
+    for (word, window) in masked.iter_mut().skip(2).zip(words.windows(3)) {
+        let [first, second, number] = window else { continue };
+        if limits.contains(&[first.as_str(), second.as_str()])
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            word.clear();
         }
     }
-    found.then(|| topic(&masked))
+    (masked != words).then(|| topic(&masked))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! The user's standing rules: what holds for the rest of the thread, kept word for word.
+//! The user's standing rules: demands that apply to the rest of the thread, kept word for word.
 //!
-//! A [`Ledger`] reads what the user typed, message by message, and knows which rules hold now: what
-//! was forbidden or demanded for good, by the user or by the host, without what was taken back
-//! since. No model is asked, so no summary can lose a rule or make one up.
+//! A [`Ledger`] reads the messages of the user one by one and knows which rules are active: those
+//! that the user or the host gave and nobody has taken back since. It asks no model, so no summary
+//! can lose a rule or invent one.
 //!
 //! ```
 //! use threadfold::{Message, ledger::Ledger};
@@ -19,40 +19,40 @@
 //! # What is a rule
 //!
 //! An English sentence that the user typed: not in a fence, not quoted, not indented as code, not
-//! between the tags of a host, no question, and not what somebody else is said to have said. What is
-//! quoted may hold the mark that ends it, so a fence and a pair of tags go on to the last mark that
-//! closes them, and what follows `The page says:` or `Here is the log:` to its last quotation mark or
-//! the end of the text. A whole text that begins with `OBSERVATION:` or `Tool result:` is the output
-//! of a tool. Nothing tells other pasted text from typed text: a host that puts such text into a
-//! message of the user marks it [`untyped`](crate::Message::untyped). A sentence is a rule if
+//! between the tags of a host, no question, and no report of another person's words. Quoted text may
+//! contain its own closing mark, so a fence and a pair of tags extend to the last mark that closes
+//! them, and text after `The page says:` or `Here is the log:` extends to its last quotation mark or
+//! the end of the text. A text that begins with `OBSERVATION:` or `Tool result:` is tool output.
+//! Other pasted text cannot be recognised: a host that puts such text into a user message marks the
+//! message [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
-//! - a part of it begins with `never`, `always`, `only`, `no longer`, `prefer`, or forbids (`don't`,
-//!   `do not`), unless that is about this one moment (`yet`, `for now`, `don't worry`);
-//! - somebody but `I`, `it`, `this`, `they` and the like `must`, `should always`, `should never`,
-//!   `should only`, `may not`, or is `not allowed`;
-//! - it says `from now on`, `going forward`, `for the rest of`, `at all times`, `under no
-//!   circumstances`, `I prefer`;
+//! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, or forbids (`don't`,
+//!   `do not`), unless it is about this moment (`yet`, `for now`, `don't worry`);
+//! - a subject other than `I`, `it`, `this`, `they` and the like `must`, `should always`, `should
+//!   never`, `should only`, `may not`, or is `not allowed`;
+//! - it contains `from now on`, `going forward`, `for the rest of`, `at all times`, `under no
+//!   circumstances` or `I prefer`;
 //! - it asks to `keep` or `leave` something as it is;
-//! - it is short and begins with `use`, without a word that ties it to the task at hand (`to`, `it`,
+//! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
 //!
-//! Everything else is a request for once: `please fix the bug`.
+//! Every other sentence is a request for one time: `please fix the bug`.
 //!
 //! # What takes a rule back
 //!
-//! Only what the user typed later (nothing quoted), only rules of the user, and only where it is plain. In doubt
-//! both stay. Two sentences are about the same thing if the same words are left in the same order
-//! without articles, `please`, `now`, and the words that demand or forbid.
+//! Only sentences that the user typed later, only rules of the user, and only if the sentence is
+//! plain. In doubt both rules stay. Two sentences have the same topic if they are equal without
+//! articles, `please`, `now`, and the words that demand or forbid.
 //!
-//! - The opposite about the same thing: `never use tabs`, `always use tabs`.
+//! - The opposite on the same topic: `never use tabs`, `always use tabs`.
 //! - Another limit: `use at most 3 retries`, `use at most 5 retries`.
-//! - Leave to do the same thing (`you may`, `feel free to`, `it's fine to`), or to leave it (`you
+//! - Permission on the same topic (`you may`, `feel free to`, `it's fine to`), or release (`you
 //!   don't have to`, `no need to`, `you no longer need to`).
 //! - Another choice with the same verb and circumstances that names the old one (`use spaces instead
-//!   of tabs`, `use spaces, not tabs`), or that says `instead`, `actually`, `I changed my mind`, where
-//!   there is only one rule that it can mean.
-//! - `Forget what I said about tabs`, where one rule names all of that; `forget` with the words of a
-//!   rule; `forget all my rules`.
+//!   of tabs`, `use spaces, not tabs`), or that says `instead`, `actually` or `I changed my mind`, if
+//!   it can mean one rule only.
+//! - `Forget what I said about tabs`, if one rule contains all these words; `forget` with the words
+//!   of a rule; `forget all my rules`.
 
 mod correction;
 mod list;

@@ -1,4 +1,4 @@
-//! One rule: its words, who gave it, and whether it holds.
+//! One rule: its words, its source and its status.
 
 use std::{fmt, str::FromStr};
 
@@ -10,18 +10,18 @@ use crate::message::{InvalidValue, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name, the same wherever and whenever the same words are read.
+    /// The id, which is the same wherever and whenever the same words are read.
     pub id: RuleId,
-    /// The words, as they were typed, on one line.
+    /// The words as typed, on one line.
     pub text: Text,
-    /// Who gave it.
+    /// Who gave the rule.
     pub source: RuleSource,
-    /// Whether it holds.
+    /// Whether the rule is active.
     pub status: RuleStatus,
 }
 
 impl Rule {
-    /// Whether it holds.
+    /// Whether the rule is active.
     #[must_use]
     pub fn holds(&self) -> bool {
         match self.status {
@@ -36,32 +36,32 @@ impl Rule {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleSource {
-    /// The user, in this message. In a log, messages are counted as they came.
+    /// The user.
     Message {
-        /// Which message.
+        /// The index of the message. In a log, it counts all messages ever appended.
         position: usize,
     },
     /// The application.
     Host,
 }
 
-/// Whether a rule holds.
+/// Whether a rule is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleStatus {
-    /// It holds.
+    /// The rule applies.
     Active,
-    /// A later rule is in its place.
+    /// A later rule replaced it.
     Superseded {
-        /// The later one.
+        /// The later rule.
         by: RuleId,
     },
-    /// It was taken back.
+    /// The user or the host took it back.
     Revoked,
 }
 
-/// The name of a rule: sixteen hexadecimal digits that depend on nothing but its words.
+/// The id of a rule: sixteen hexadecimal digits that depend only on its words.
 ///
 /// ```
 /// use threadfold::ledger::Ledger;
@@ -77,13 +77,13 @@ pub enum RuleStatus {
 pub struct RuleId(u64);
 
 impl RuleId {
-    /// The name of the rule with this key (FNV-1a, 64 bits).
+    /// Returns the id for a key: its FNV-1a hash of 64 bits.
     pub(super) fn of(key: &str) -> Self {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self(key.bytes().fold(0xcbf2_9ce4_8422_2325, step))
     }
 
-    /// The name behind this one, where this one is taken by other words.
+    /// Returns the following id, for a rule whose hash another rule already has.
     pub(super) fn next(self) -> Self {
         Self(self.0.wrapping_add(1))
     }

@@ -1,4 +1,4 @@
-//! The ledger: rules in the order in which they came, and what later words do to them.
+//! The ledger: the rules in the order in which they were given, and how later sentences change them.
 
 use super::{
     correction::{Correction, correction},
@@ -12,12 +12,12 @@ use crate::{
     prose::{paragraphs, sentences},
 };
 
-/// The standing rules of a thread. See the [module](super) for what is one.
+/// The standing rules of a thread. The [module](super) says which sentences are rules.
 ///
-/// It lists at most [`MAX_RULES`](Self::MAX_RULES) of at most
-/// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes. Where there are more, those that no longer hold go
-/// first; of those that hold the first stay, [`left_out`](Self::left_out) counts the others, and every
-/// list says how many are not in it.
+/// It lists at most [`MAX_RULES`](Self::MAX_RULES) rules of at most
+/// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are dropped
+/// first; then the oldest active rules stay listed, [`left_out`](Self::left_out) counts the others,
+/// and every list says how many it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     entries: Vec<Entry>,
@@ -32,15 +32,15 @@ struct Entry {
 }
 
 impl Ledger {
-    /// The most rules that are listed.
+    /// The most rules in the list.
     pub const MAX_RULES: usize = 100;
-    /// The most rules that are kept, with those [beyond](Self::beyond) the list.
+    /// The most rules in memory, including those [beyond](Self::beyond) the list.
     const KEPT: usize = 1_000;
     /// The most bytes that a rule may have.
     pub const MAX_RULE_BYTES: usize = 600;
 
-    /// Reads what the user typed in one more message, in time linear in its text. Messages are read
-    /// in order, because later ones take earlier ones back.
+    /// Reads the typed text of the next message, in time linear in its length. Read messages in
+    /// order, because later sentences take earlier rules back.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};
@@ -56,7 +56,7 @@ impl Ledger {
                 let mut quoted = false;
                 for sentence in sentences(&paragraph) {
                     if !quoted {
-                        self.take(position, sentence);
+                        self.read_sentence(position, sentence);
                     }
                     quoted = ends_quoted(sentence, quoted);
                 }
@@ -64,8 +64,8 @@ impl Ledger {
         }
     }
 
-    /// Adds a rule of the host, and returns its name. A rule that is there already stays where it is
-    /// and is the host's from now on: what the user says does not take it back.
+    /// Adds a rule of the host and returns its id. An active rule with the same words keeps its
+    /// position and becomes the host's, so that the user cannot take it back.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Ledger {
         self.enter(RuleSource::Host, text)
     }
 
-    /// Takes a rule back, whoever gave it, and returns whether it was there and held.
+    /// Takes back a rule of the user or the host, and returns whether it was active.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, RuleStatus}};
@@ -98,19 +98,17 @@ impl Ledger {
     pub fn revoke(&mut self, id: RuleId) -> bool {
         let mut entries = self.entries.iter_mut();
         let Some(entry) = entries.find(|entry| entry.rule.id == id) else { return false };
-        let held = entry.rule.status == RuleStatus::Active;
-        entry.rule.status = RuleStatus::Revoked;
-        held
+        std::mem::replace(&mut entry.rule.status, RuleStatus::Revoked) == RuleStatus::Active
     }
 
-    /// All rules, also those that no longer hold, in the order in which they came.
+    /// Returns the listed rules, inactive ones included, in the order in which they were given.
     #[must_use]
     pub fn rules(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.entries.iter().take(Self::MAX_RULES).map(|entry| &entry.rule)
     }
 
-    /// The rules that hold and are too many to be listed, in the order in which they came. The first
-    /// of them is listed when later words take another one back.
+    /// Returns the active rules beyond the limit of the list, in the order in which they were given.
+    /// The first of them joins the list when a listed rule is taken back.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};
@@ -124,10 +122,10 @@ impl Ledger {
     #[must_use]
     pub fn beyond(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         let rules = self.entries.iter().skip(Self::MAX_RULES).map(|entry| &entry.rule);
-        rules.filter(|rule| rule.status == RuleStatus::Active)
+        rules.filter(|rule| rule.holds())
     }
 
-    /// The rules that hold, in the order in which they came.
+    /// Returns the listed rules that are active, in the order in which they were given.
     ///
     /// ```
     /// use threadfold::ledger::Ledger;
@@ -143,11 +141,11 @@ impl Ledger {
     /// ```
     #[must_use]
     pub fn active(&self) -> impl DoubleEndedIterator<Item = &Rule> {
-        self.rules().filter(|rule| rule.status == RuleStatus::Active)
+        self.rules().filter(|rule| rule.holds())
     }
 
-    /// The rule of these words, if it was given. White space, case and the point at the end do not
-    /// count.
+    /// Returns the rule with these words, active or not. White space, case and the point at the end
+    /// do not count.
     ///
     /// ```
     /// use threadfold::ledger::Ledger;
@@ -163,13 +161,13 @@ impl Ledger {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.rule)
     }
 
-    /// How many rules were too long or too many to be listed.
+    /// Returns how many rules are not listed because they were too long or too many.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out.saturating_add(self.beyond().count())
     }
 
-    fn take(&mut self, position: usize, sentence: &str) {
+    fn read_sentence(&mut self, position: usize, sentence: &str) {
         if !may_ask(sentence) {
             return;
         }
@@ -204,7 +202,7 @@ impl Ledger {
                 }
                 return Ok(entry.rule.id);
             }
-            // Said again, it holds again, as what was said last.
+            // A repeated rule is active again, as the latest.
             self.entries.remove(at);
         }
         self.make_room(source, &text)?;
@@ -214,7 +212,7 @@ impl Ledger {
         }
         let meaning = Meaning::of(&text);
         let rule = Rule { id, text: text.into(), source, status: RuleStatus::Active };
-        // What the host adds is listed in any case.
+        // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if source == RuleSource::Host { listed } else { self.entries.len() };
         self.entries.insert(at, Entry { rule, key, meaning });
@@ -225,8 +223,7 @@ impl Ledger {
         if self.entries.len() < Self::MAX_RULES {
             return Ok(());
         }
-        let spare = |entry: &Entry| entry.rule.status != RuleStatus::Active;
-        match self.entries.iter().position(spare) {
+        match self.entries.iter().position(|entry| !entry.rule.holds()) {
             Some(at) => {
                 self.entries.remove(at);
                 Ok(())
@@ -239,40 +236,37 @@ impl Ledger {
         }
     }
 
-    /// Has a rule take the place of those that it corrects.
+    /// Marks the rules that the rule `by` replaces.
     fn supersede(&mut self, by: RuleId) {
         let Some(new) = self.entries.iter().find(|entry| entry.rule.id == by).cloned() else {
             return;
         };
-        let others = |entry: &Entry| entry.rule.id != by && entry.is_of_user();
-        let one_of = |entry: &Entry| match (&new.meaning.choice, &entry.meaning.choice) {
-            (Some(new), Some(old)) => new.is_change && new.differs_in_one(old),
-            _ => false,
-        };
-        let sole = self.entries.iter().filter(|entry| others(entry) && one_of(entry)).count() == 1;
-        for entry in self.entries.iter_mut().filter(|entry| others(entry)) {
-            if new.replaces(entry) || (sole && one_of(entry)) {
+        let is_other = |entry: &Entry| entry.rule.id != by && entry.is_revocable();
+        let others = self.entries.iter().filter(|entry| is_other(entry));
+        let is_only_choice = others.filter(|entry| new.may_replace(entry)).count() == 1;
+        for entry in self.entries.iter_mut().filter(|entry| is_other(entry)) {
+            if new.replaces(entry) || (is_only_choice && new.may_replace(entry)) {
                 entry.rule.status = RuleStatus::Superseded { by };
             }
         }
-        self.list_more();
+        self.drop_inactive();
     }
 
-    /// Lets rules that no longer hold give way to those that are not listed for want of room.
-    fn list_more(&mut self) {
-        let mut more = self.entries.len().saturating_sub(Self::MAX_RULES);
+    /// Drops inactive rules while there are more than the list has room for.
+    fn drop_inactive(&mut self) {
+        let mut excess = self.entries.len().saturating_sub(Self::MAX_RULES);
         self.entries.retain(|entry| {
-            let goes = more > 0 && entry.rule.status != RuleStatus::Active;
-            more -= usize::from(goes);
+            let goes = excess > 0 && !entry.rule.holds();
+            excess -= usize::from(goes);
             !goes
         });
     }
 
     fn correct(&mut self, correction: &Correction) {
-        let meant = |entry: &Entry| {
+        let is_meant = |entry: &Entry| {
             let meaning = &entry.meaning;
             let about = |topic: &[String]| !topic.is_empty() && meaning.topic == topic;
-            entry.is_of_user()
+            entry.is_revocable()
                 && match correction {
                     Correction::Allows(topic) => meaning.forbids == Some(true) && about(topic),
                     Correction::Releases(topic) => meaning.forbids == Some(false) && about(topic),
@@ -283,28 +277,36 @@ impl Ledger {
                     Correction::All => true,
                 }
         };
-        let alone = match correction {
+        // A few words may be in several rules; then it is unclear which one the user means.
+        let must_be_one = match correction {
             Correction::Allows(_) | Correction::Releases(_) | Correction::All => false,
             Correction::Forgets(_) | Correction::Names(_) => true,
         };
-        let count = self.entries.iter().filter(|entry| meant(entry)).count();
-        if alone && count != 1 {
+        if must_be_one && self.entries.iter().filter(|entry| is_meant(entry)).count() != 1 {
             return;
         }
-        for entry in self.entries.iter_mut().filter(|entry| meant(entry)) {
+        for entry in self.entries.iter_mut().filter(|entry| is_meant(entry)) {
             entry.rule.status = RuleStatus::Revoked;
         }
-        self.list_more();
+        self.drop_inactive();
     }
 }
 
 impl Entry {
-    /// Whether the user gave it, and it holds.
-    fn is_of_user(&self) -> bool {
-        self.rule.status == RuleStatus::Active && self.rule.source != RuleSource::Host
+    /// Whether later sentences of the user can take the rule back.
+    fn is_revocable(&self) -> bool {
+        self.rule.holds() && self.rule.source != RuleSource::Host
     }
 
-    /// Whether this says plainly that the other does not hold any more.
+    /// Whether this announces a change and differs from the old choice in one thing.
+    fn may_replace(&self, old: &Self) -> bool {
+        match (&self.meaning.choice, &old.meaning.choice) {
+            (Some(new), Some(old)) => new.is_change && new.differs_in_one(old),
+            _ => false,
+        }
+    }
+
+    /// Whether this plainly contradicts the old rule.
     fn replaces(&self, old: &Self) -> bool {
         let (new, old) = (&self.meaning, &old.meaning);
         let sides = new.forbids.zip(old.forbids);
@@ -318,13 +320,13 @@ impl Entry {
     }
 }
 
-/// A rule as it is compared with others.
+/// Returns the form in which rules are compared.
 fn key(text: &str) -> String {
     let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
     text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
 }
 
-/// A key as its words alone.
+/// Returns the words of a key without punctuation.
 fn spoken(key: &str) -> String {
     words(key).collect::<Vec<_>>().join(" ")
 }

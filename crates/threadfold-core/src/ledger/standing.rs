@@ -1,22 +1,22 @@
-//! Whether a sentence is a rule that holds for the rest of a thread.
+//! Whether a sentence is a rule for the rest of the thread.
 
-use super::meaning::{listed, words};
+use super::meaning::{is_of_speaker, listed, words};
 use crate::{
     message::steps,
-    prose::{is_teller, may_demand},
+    prose::{is_narrator, may_demand},
 };
 
-/// Words that may stand before what a sentence asks.
+/// Words that may precede the demand in a clause.
 const FILLERS: &str = " please so also just and but then actually ok okay well now oh yes sure thanks important note again rather ";
 
-/// Words behind `don't` that ask for nothing that lasts.
+/// Verbs after `don't` that make no lasting rule.
 const ONCE_FORBIDDEN: &str =
     " worry bother forget mind hesitate know think get see understand have need be want like care ";
 
-/// Words that name nothing.
+/// Objects that name nothing.
 const PRONOUNS: &str = " it this that them so these those again anything please ";
 
-/// Words that tie a choice to the task at hand.
+/// Words that tie a choice to the current task.
 const AT_HAND: &str = " to it this that these those here first next then now again them one ";
 
 /// Phrases that tie a sentence to this moment.
@@ -31,7 +31,7 @@ const FOR_ONCE: [&str; 8] = [
     " for the moment ",
 ];
 
-/// Phrases that make a rule of a demand.
+/// Phrases that turn a demand into a rule.
 const FOR_GOOD: [&str; 9] = [
     " from now on ",
     " going forward ",
@@ -44,16 +44,16 @@ const FOR_GOOD: [&str; 9] = [
     " i would prefer ",
 ];
 
-/// Who is said to have said something.
+/// Verbs that report another person's words.
 const REPORTS: &str = " says said say wrote writes reads told claims claimed quote quotes ";
 
-/// Words with which a sentence asks.
+/// Words that begin a demand.
 const ASKING: &str =
     " never always only don't dont do must mustn't should shall may prefer keep leave use from no ";
 
-/// Whether a sentence is one of the user's own that may ask for something.
+/// Whether a sentence is in the user's own words and may demand something.
 pub(super) fn may_ask(sentence: &str) -> bool {
-    // A sentence in quotation marks is somebody else's.
+    // A sentence in quotation marks is another person's.
     if sentence.starts_with('"') || !may_demand(sentence) {
         return false;
     }
@@ -63,29 +63,28 @@ pub(super) fn may_ask(sentence: &str) -> bool {
     !level && !is_reported(&head)
 }
 
-/// Whether somebody else is said to have said something before the sentence asks for anything.
+/// Whether a sentence reports another person's words before its demand: `he said we must hurry`.
 fn is_reported(words: &[String]) -> bool {
-    let own =
-        |at: usize| at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|who| who == "i");
-    let told = words.iter().enumerate().position(|(at, word)| listed(REPORTS, word) && !own(at));
-    let asked = words.iter().position(|word| listed(ASKING, word));
-    told.is_some_and(|told| asked.is_none_or(|asked| told < asked))
+    let mut numbered = words.iter().enumerate();
+    let report = numbered.position(|(at, word)| listed(REPORTS, word) && !is_of_speaker(words, at));
+    let demand = words.iter().position(|word| listed(ASKING, word));
+    report.is_some_and(|report| demand.is_none_or(|demand| report < demand))
 }
 
-/// Whether a sentence that may ask for something asks for it for good.
+/// Whether a sentence for which [`may_ask`] holds is a rule for the rest of the thread.
 pub(super) fn is_standing(sentence: &str) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
     let line = format!(" {} ", all.join(" "));
     if FOR_ONCE.iter().any(|phrase| line.contains(phrase)) {
         return false;
     }
-    let tells =
+    let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
-    let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !tells;
+    let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !announces;
     for_good || is_choice(&all) || clauses(sentence).any(|clause| asks(&clause))
 }
 
-/// The parts of a sentence, without what may stand before what they ask.
+/// Returns the clauses of a sentence, without the fillers before their demand.
 fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     let parts = steps::through(sentence).split([',', ';', ':', '(', ')', '\u{2014}', '\u{2013}']);
     parts.flat_map(|part| part.split(" - ")).map(|part| {
@@ -112,7 +111,7 @@ fn asks(clause: &[String]) -> bool {
     }
 }
 
-/// Whether what follows `don't` forbids for good.
+/// Whether the words after `don't` make a lasting prohibition.
 fn forbids(rest: &[String]) -> bool {
     let rest = match rest {
         [first, rest @ ..] if first == "ever" => rest,
@@ -127,23 +126,24 @@ fn forbids(rest: &[String]) -> bool {
 fn is_demanded(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
     clause.iter().enumerate().skip(1).any(|(at, modal)| {
-        let who = word(at - 1);
-        let what = word(at + 1);
-        let told = is_teller(who) || what == "have";
+        let subject = word(at - 1);
+        let next = word(at + 1);
+        let is_statement = is_narrator(subject) || next == "have";
         let lasts = match modal.as_str() {
-            "must" => !(who == "you" && what == "be"),
+            "must" => !(subject == "you" && next == "be"),
             "mustn't" => true,
             "should" | "shall" => {
-                listed(" never always only ", what) || (what == "not" && word(at + 2) == "ever")
+                listed(" never always only ", next) || (next == "not" && word(at + 2) == "ever")
             }
-            "may" => what == "not",
-            "are" | "is" => what == "forbidden" || (what == "not" && word(at + 2) == "allowed"),
+            "may" => next == "not",
+            "are" | "is" => next == "forbidden" || (next == "not" && word(at + 2) == "allowed"),
             _ => false,
         };
-        lasts && !told
+        lasts && !is_statement
     })
 }
 
+/// `leave the lexer alone`, `keep the names as they are`.
 fn is_kept(clause: &[String]) -> bool {
     let line = format!(" {} ", clause.join(" "));
     let ways = [" as is ", " as it is ", " as they are ", " unchanged ", " intact ", " untouched "];

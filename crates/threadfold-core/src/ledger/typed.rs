@@ -1,63 +1,64 @@
-//! What the user typed in a message, without what was quoted, fenced, or put in by a host.
+//! The text that the user typed in a message, without quoted, fenced or inserted text.
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::meaning::{listed, words};
+use super::meaning::{is_of_speaker, listed, words};
 use crate::message::{ContentBlock, Message, steps};
 
 /// Returns the user's own texts in a message.
 pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
     let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
-    blocks.filter_map(ContentBlock::as_text).map(|text| own(text))
+    blocks.filter_map(ContentBlock::as_text).map(|text| own_words(text))
 }
 
-/// Returns a text without fences, quoted lines, code by its indent, what stands between tags, and
-/// what somebody else is said to say.
+/// Returns a text without fences, quoted lines, indented code, the content of tags, and reports of
+/// another person's words.
 ///
-/// What is quoted may hold the mark that ends it, so it goes on to the last one that there is, and
-/// where there is none to the end of the text; but a tag that nothing closes is a word like any other.
-fn own(text: &str) -> Cow<'_, str> {
+/// Quoted text may contain its own closing mark, so it extends to the last one, or to the end of the
+/// text if there is none. A tag that is never closed is an ordinary word.
+fn own_words(text: &str) -> Cow<'_, str> {
     if is_output(text) {
         return "".into();
     }
-    // As nearly all that people type: a third of what reading it for rules costs.
-    let plain = |line: &str| fence(line).is_none() && !is_foreign(line) && lead(line).is_none();
+    // Most typed text has no such part. This check takes a third of the time of reading for rules.
+    let plain =
+        |line: &str| fence(line).is_none() && !is_foreign(line) && announcement(line).is_none();
     if !steps::through(text).contains('<') && text.split_inclusive('\n').all(plain) {
         return text.into();
     }
     let closings = closings(text);
-    let (mut own, mut rest, mut line_end) = (String::new(), text, 0);
+    let (mut kept_text, mut rest, mut line_end) = (String::new(), text, 0);
     while !rest.is_empty() {
         let at = text.len() - rest.len();
-        // Looked for once a line, because a line may hold many tags.
+        // Search for the line end once a line, because a line may hold many tags.
         if at >= line_end {
             let next = steps::up_to(rest, rest.find('\n'));
             line_end = next.map_or(text.len(), |end| at + end + 1);
         }
         let line = rest.get(..line_end - at).unwrap_or(rest);
         let quoted = match fence(line) {
-            Some(mark) => Some((0, line.len() + fenced(behind(rest, line.len()), mark))),
+            Some(mark) => Some((0, line.len() + fenced(text_from(rest, line.len()), mark))),
             None if is_foreign(line) => Some((0, line.len())),
-            None => between_tags(line, rest, at, &closings).or_else(|| told(line, rest)),
+            None => between_tags(line, rest, at, &closings).or_else(|| reported_speech(line, rest)),
         };
         let (kept, end) = quoted.unwrap_or((line.len(), line.len()));
-        own.push_str(rest.get(..kept).unwrap_or_default());
+        kept_text.push_str(rest.get(..kept).unwrap_or_default());
         if quoted.is_some() {
-            own.push('\n');
+            kept_text.push('\n');
         }
-        rest = behind(rest, end);
+        rest = text_from(rest, end);
     }
-    own.into()
+    kept_text.into()
 }
 
-/// Whether a quotation is open after a sentence, if one was or was not before it.
+/// Whether a quotation is open after a sentence, given whether one was open before it.
 pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
     let mut before = ' ';
     for c in steps::through(sentence).chars() {
         quoted = match c {
             '\u{201c}' => true,
             '\u{201d}' => false,
-            // A mark after a letter or digit closes, or says inches.
+            // A mark after a letter or digit closes a quotation or stands for inches.
             '"' => !quoted && !before.is_alphanumeric(),
             _ => quoted,
         };
@@ -66,14 +67,16 @@ pub(super) fn ends_quoted(sentence: &str, mut quoted: bool) -> bool {
     quoted
 }
 
-fn behind(text: &str, at: usize) -> &str {
+/// Returns the text from a byte offset on, which callers take from a match in this text.
+fn text_from(text: &str, at: usize) -> &str {
+    debug_assert!(text.is_char_boundary(at), "{at} is within a character");
     text.get(at..).unwrap_or_default()
 }
 
-/// Words with which agents begin what a tool gave, where they hand it on as a message of the user.
+/// First words of tool output that agents pass on as a user message.
 const OUTPUTS: &str = " observation output stdout stderr result results ";
 
-/// Whether a whole text is what a tool gave, by its first words: `OBSERVATION:`, `Tool result:`.
+/// Whether a text is tool output, by its first words: `OBSERVATION:`, `Tool result:`.
 fn is_output(text: &str) -> bool {
     let line = text.trim_start().lines().next().unwrap_or_default();
     let Some((head, after)) = line.split_once(':').filter(|(head, _)| head.len() <= 60) else {
@@ -91,7 +94,7 @@ fn is_output(text: &str) -> bool {
     }
 }
 
-/// The mark of a line that opens a fence.
+/// Returns the mark of a line that opens a fence.
 fn fence(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -99,7 +102,7 @@ fn fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// How long the text of a fence is, with the last line that may close it.
+/// Returns the length in bytes of a fence's content, up to and with the last line that may close it.
 fn fenced(text: &str, mark: &str) -> usize {
     let (mut length, mut closed) = (0, None);
     for line in text.split_inclusive('\n') {
@@ -112,7 +115,7 @@ fn fenced(text: &str, mark: &str) -> usize {
     closed.unwrap_or(length)
 }
 
-/// Whether a line is a quotation, or code by its indent.
+/// Whether a line is a quotation or indented code.
 fn is_foreign(line: &str) -> bool {
     let text = line.trim_start();
     let indent = line.get(..line.len() - text.len()).unwrap_or_default();
@@ -121,18 +124,18 @@ fn is_foreign(line: &str) -> bool {
     text.starts_with('>') || (deep && !text.starts_with(item))
 }
 
-/// Where each tag is closed for the last time.
+/// Returns the byte offset of the last closing tag of each name.
 fn closings(text: &str) -> HashMap<&str, usize> {
     let closed = steps::through(text).match_indices("</").filter_map(|(at, mark)| {
-        let rest = behind(text, at + mark.len());
-        let name = name(rest)?;
-        behind(rest, name.len()).trim_start().starts_with('>').then_some((name, at))
+        let rest = text_from(text, at + mark.len());
+        let name = tag_name(rest)?;
+        text_from(rest, name.len()).trim_start().starts_with('>').then_some((name, at))
     });
     closed.collect()
 }
 
-/// What the first tag that opens in a line and is closed stands around, as a range of the text that
-/// begins with the line and lies at `at` of the whole.
+/// Returns the byte range, in `rest`, of the first element that opens in `line` and is closed. `rest`
+/// begins with the line and lies at offset `at` of the whole text, to which `closings` refers.
 fn between_tags(
     line: &str,
     rest: &str,
@@ -140,20 +143,21 @@ fn between_tags(
     closings: &HashMap<&str, usize>,
 ) -> Option<(usize, usize)> {
     let opens = line.match_indices('<').find_map(|(from, _)| {
-        let name = name(behind(line, from + 1))?;
+        let name = tag_name(text_from(line, from + 1))?;
         closings.get(name).filter(|last| **last > at + from).map(|last| (from, *last - at))
     });
     steps::up_to(line, opens.map(|(from, _)| from));
     let (from, closing) = opens?;
-    let end = behind(rest, closing).find('>').map_or(rest.len(), |end| closing + end + 1);
+    let end = text_from(rest, closing).find('>').map_or(rest.len(), |end| closing + end + 1);
     Some((from, end))
 }
 
-/// What somebody else is said to say from this line on: to the last quotation mark if it begins with
-/// one, and otherwise to the end, but for what has marks of its own.
-fn told(line: &str, rest: &str) -> Option<(usize, usize)> {
-    let from = lead(line)?;
-    let quoted = behind(rest, from).trim_start();
+/// Returns the byte range, in `rest`, of another person's words that `line` announces: up to the
+/// last quotation mark if they begin with one, and otherwise to the end. Announced text that is a
+/// fence, a quoted line or a tag has marks of its own, and is left to these.
+fn reported_speech(line: &str, rest: &str) -> Option<(usize, usize)> {
+    let from = announcement(line)?;
+    let quoted = text_from(rest, from).trim_start();
     let next = steps::through(quoted).lines().next().unwrap_or_default();
     if next.is_empty() || fence(next).is_some() || next.starts_with(['>', '<']) {
         return None;
@@ -163,43 +167,43 @@ fn told(line: &str, rest: &str) -> Option<(usize, usize)> {
     let opened = quoted.strip_prefix(['"', '\u{201c}']);
     let end = opened.and_then(|opened| Some((opened, opened.rfind(close)?)));
     let end = end.map(|(opened, at)| {
-        let mark = behind(opened, at).chars().next().map_or(0, char::len_utf8);
+        let mark = text_from(opened, at).chars().next().map_or(0, char::len_utf8);
         rest.len() - opened.len() + at + mark
     });
     Some((from.min(start), end.unwrap_or(rest.len())))
 }
 
-/// What pasted text is called where it is announced.
+/// Names of pasted text in an announcement.
 const PASTED: &str = " output log logs traceback error errors page text content contents mail email message response file diff readme ticket ";
 
-/// Where in a line begins what somebody else is said to say: `The page says:`, `Here is the log:`.
-fn lead(line: &str) -> Option<usize> {
+/// Returns the byte offset after an announcement: `The page says:`, `Here is the log:`.
+fn announcement(line: &str) -> Option<usize> {
     let colons = line.match_indices(':').take(8);
     colons.map(|(at, _)| at + 1).find(|from| {
-        let after = behind(line, *from).chars().next();
+        let after = text_from(line, *from).chars().next();
         let ends = after.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\u{201c}'));
         ends && line.get(..*from).is_some_and(announces)
     })
 }
 
-/// Whether a line up to a colon announces the words of somebody else.
+/// Whether the text before a colon announces another person's words or pasted text.
 fn announces(head: &str) -> bool {
     let words: Vec<String> = words(head).take(40).collect();
     let last = words.len().saturating_sub(4);
     let reports = words.iter().enumerate().skip(last).any(|(at, word)| {
-        let own = at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|who| who == "i");
-        listed(" says said wrote writes reads claims claimed told states replied ", word) && !own
+        listed(" says said wrote writes reads claims claimed told states replied ", word)
+            && !is_of_speaker(&words, at)
     });
     let shows = words.first().is_some_and(|first| listed(" here here's below this ", first));
     reports || (shows && words.last().is_some_and(|last| listed(PASTED, last)))
 }
 
-/// The name of the tag that a text goes on with, if it is one that can be closed.
-fn name(text: &str) -> Option<&str> {
+/// Returns the name of the tag whose `<` or `</` was just before this text.
+fn tag_name(text: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':' | '.');
     let end = text.find(|c| !plain(c))?;
     let name = text.get(..end).filter(|name| name.len() <= 60)?;
-    let next = behind(text, end);
+    let next = text_from(text, end);
     let whole = next.starts_with('>') || next.starts_with(char::is_whitespace);
     (whole && name.starts_with(|c: char| c.is_ascii_alphabetic())).then_some(name)
 }
@@ -235,7 +239,7 @@ mod tests {
             ("EXECUTION RESULT of [ls]:\none", ""),
         ];
         for (text, expected) in rows {
-            assert_eq!(own(text), expected, "{text:?}");
+            assert_eq!(own_words(text), expected, "{text:?}");
         }
     }
 }

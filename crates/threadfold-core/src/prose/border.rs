@@ -1,21 +1,16 @@
-//! Whether what was found is a whole, and not a piece of something else.
+//! Whether a match is a whole fact, and not part of a longer one.
 
 use super::{class::FactClass, token::is_word};
 
-/// Whether the text between these offsets is a whole thing of its class: `12 ms` is not in
+/// Whether the text between these byte offsets is a whole fact of its class: `12 ms` is not in
 /// `112 ms`, nor `1.2` in `1.2.3`, nor `cargo test` in `cargo test --all`.
 pub(crate) fn is_whole(class: FactClass, text: &str, start: usize, end: usize) -> bool {
-    let before = text.get(..start).unwrap_or_default();
-    let after = text.get(end..).unwrap_or_default();
-    let starts_wordy = after_border(text.get(start..end).unwrap_or_default());
-    !runs_on(class, before, starts_wordy) && !goes_on(class, after)
+    let Some((before, rest)) = text.split_at_checked(start) else { return false };
+    let Some(after) = text.get(end..) else { return false };
+    !runs_on(class, before, rest.starts_with(is_word)) && !goes_on(class, after)
 }
 
-fn after_border(text: &str) -> bool {
-    text.starts_with(is_word)
-}
-
-/// Whether what stands before belongs to it.
+/// Whether the text before a match belongs to it.
 fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
     let mut chars = before.chars().rev();
     let (last, previous) = (chars.next(), chars.next());
@@ -39,7 +34,7 @@ fn runs_on(class: FactClass, before: &str, starts_wordy: bool) -> bool {
     }
 }
 
-/// Whether what stands behind belongs to it.
+/// Whether the text after a match belongs to it.
 fn goes_on(class: FactClass, after: &str) -> bool {
     let mut chars = after.chars();
     let (first, second) = (chars.next(), chars.next());
@@ -61,11 +56,11 @@ fn goes_on(class: FactClass, after: &str) -> bool {
     }
 }
 
-/// Whether a flag follows on the line, or the command goes on behind a sign of the shell.
+/// Whether a flag or a shell operator follows on the line.
 fn has_more_arguments(after: &str) -> bool {
     let rest = after.trim_start_matches([' ', '\t']);
     let spaced = rest.len() < after.len();
     let flag =
         rest.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c| is_word(c) || c == '-'));
-    spaced && (flag || ["| ", "&& ", "> "].iter().any(|sign| rest.starts_with(sign)))
+    spaced && (flag || ["| ", "&& ", "> "].iter().any(|operator| rest.starts_with(operator)))
 }

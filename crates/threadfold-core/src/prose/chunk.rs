@@ -1,19 +1,19 @@
-//! Words in pieces, and how far a piece is believed.
+//! The pieces of a word, and how readily a piece is taken for a fact.
 
 use super::{
-    scan,
     token::{is_quotation_mark, is_word},
+    word_kinds,
 };
 use crate::message::steps;
 
-/// How far a word is believed.
+/// How readily a word is taken for a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// What tools give: full of lists, code and logs.
+    /// In tool output, which is full of lists, code and logs.
     Little,
-    /// What somebody says.
+    /// In prose of the user or the model.
     Prose,
-    /// What stands between backticks, or where it is only compared with what is known.
+    /// Between backticks, or where candidates are only compared with known facts.
     Full,
 }
 
@@ -21,11 +21,11 @@ pub(crate) enum Trust {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk<'a> {
     pub(crate) text: &'a str,
-    /// Whether `(` follows at once.
+    /// Whether `(` follows directly.
     pub(crate) opens_call: bool,
-    /// Whether it goes on behind a bracket, as `/b.ts` does in `a/[id]/b.ts`.
+    /// Whether it continues a piece before a bracket, as `/b.ts` does in `a/[id]/b.ts`.
     pub(crate) severed: bool,
-    /// Whether it stands between backticks alone.
+    /// Whether it is all that stands between two backticks.
     pub(crate) ticked: bool,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Chunk<'a> {
 pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = word;
     let mut opener = ' ';
-    // Most words are of ASCII, where bytes can be asked, which are faster told apart.
+    // Most words are ASCII, and bytes are classified faster than characters.
     let ascii = word.is_ascii();
     let find = move |text: &str, border: bool| {
         let found = if ascii {
-            text.bytes().position(|byte| scan::is_border(byte) == border)
+            text.bytes().position(|byte| word_kinds::is_border(byte) == border)
         } else {
             text.find(|c| is_border(c) == border)
         };
@@ -63,20 +63,20 @@ pub(crate) fn chunks(word: &str) -> impl Iterator<Item = Chunk<'_>> {
 
 fn is_border(c: char) -> bool {
     match u8::try_from(c) {
-        Ok(byte) if byte.is_ascii() => scan::is_border(byte),
+        Ok(byte) if byte.is_ascii() => word_kinds::is_border(byte),
         _ => is_quotation_mark(c) || matches!(c, '\u{2026}' | '\u{2192}' | '\u{300c}' | '\u{300d}'),
     }
 }
 
-/// Without the signs of a sentence at its end, and those before the first word.
+/// Strips the punctuation at the end, and the marks of lists and diffs at the start.
 fn trimmed(text: &str) -> &str {
     let text = text.trim_end_matches(['.', ':', '-', '+', '#', '\\']);
-    let diff = ["+./", "-./"].iter().any(|sign| text.starts_with(sign));
+    let diff = ["+./", "-./"].iter().any(|mark| text.starts_with(mark));
     let text = if diff { text.get(1..).unwrap_or(text) } else { text };
     text.trim_start_matches([':', '#', '+'])
 }
 
-/// Whether the text begins and ends with parts of words.
+/// Whether a text begins and ends with a character of a word.
 pub(crate) fn is_wordy(text: &str) -> bool {
     text.starts_with(is_word) && text.ends_with(is_word)
 }

@@ -1,41 +1,41 @@
-//! What kinds of facts there are.
+//! The classes of facts.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of thing a fact is.
+/// The class of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactClass {
     /// A sentence of the user that demands, forbids or prefers.
     Constraint,
-    /// Something still to be done: `- [ ]`, `TODO`, an item of a list of tasks that is not done.
+    /// An open task: `- [ ]`, `TODO`, an item of a tool's task list that is not done.
     Task,
-    /// A line that tells of a failure, or the code of one: `E0425`, `ENOENT`, `HTTP 404`.
+    /// A line that reports a failure, or an error code: `E0425`, `ENOENT`, `HTTP 404`.
     Error,
-    /// A file or a folder.
+    /// The path of a file or folder.
     Path,
-    /// An address: `https://...`, `localhost:3000`.
+    /// A URL or a host: `https://...`, `localhost:3000`.
     Url,
     /// A command line.
     Command,
-    /// A name of code: `snake_case`, `CamelCase`, `a::b`, `a.b()`, `--flag`, `ENV_NAME`.
+    /// A name in code: `snake_case`, `CamelCase`, `a::b`, `a.b()`, `--flag`, `ENV_NAME`.
     Identifier,
     /// A version: `1.2.3`, `v2`.
     Version,
-    /// A commit, a digest, a UUID.
+    /// A commit hash, a digest or a UUID.
     Hash,
     /// A number with its unit: `12 ms`, `40 %`, `$100`.
     Number,
     /// A text between quotation marks.
     Quote,
-    /// The name of a checkpoint that somebody speaks of.
+    /// The id of a checkpoint, mentioned in a text.
     Checkpoint,
 }
 
 impl FactClass {
-    /// All of them, in the order in which reports list them.
+    /// All classes, in the order in which reports list them.
     pub const ALL: [Self; 12] = [
         Self::Constraint,
         Self::Task,
@@ -51,7 +51,7 @@ impl FactClass {
         Self::Checkpoint,
     ];
 
-    /// The name, as serde writes it: `constraint`, `task`, ...
+    /// Returns the name, as serde writes it: `constraint`, `task`, ...
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl FactClass {
         }
     }
 
-    /// Whether `Never` and `never` are the same in it.
+    /// Whether facts of this class are compared without case.
     pub(crate) fn folds_case(self) -> bool {
         match self {
             Self::Constraint | Self::Task | Self::Error | Self::Hash => true,
@@ -85,7 +85,7 @@ impl FactClass {
         }
     }
 
-    /// Whether such facts abound in what tools give, where most of them matter to nobody.
+    /// Whether tool output is full of such facts, most of which do not matter.
     pub(crate) fn abounds(self) -> bool {
         matches!(self, Self::Identifier | Self::Quote | Self::Number)
     }

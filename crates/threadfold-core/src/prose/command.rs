@@ -1,21 +1,21 @@
-//! Command lines: in fences of a shell, and behind a prompt.
+//! Command lines: in the fenced blocks of a shell, and after a prompt.
 
-use super::{class::FactClass, scan::is_listed};
+use super::{class::FactClass, word_kinds::is_listed};
 use crate::message::steps;
 
 const SHELLS: [&str; 6] = ["bash", "sh", "shell", "zsh", "console", "terminal"];
 
-/// Commands that only look. What they showed is gone, and they are soon typed again.
+/// Commands that only read. They matter little: a model that needs one types it again.
 #[rustfmt::skip]
-const LOOKS: [&str; 19] = [
+const READ_ONLY: [&str; 19] = [
     "cat", "echo", "env", "file", "find", "grep", "head", "less", "ls", "nl", "pwd", "rg", "sed",
     "stat", "tail", "tree", "true", "wc", "which",
 ];
 
-/// Tells of the commands in a text: the lines of fenced blocks of a shell, and lines behind `$ `.
+/// Notes the commands in a text: the lines of fenced shell blocks, and lines that begin with `$ `.
 pub(crate) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let (mut fenced, mut shell) = (false, false);
-    // What ends the text that a command is given, and whether the last line goes on.
+    // The delimiter of an open here-document, and whether the last line ended in a backslash.
     let (mut until, mut goes_on) = ("", false);
     for line in steps::through(text).lines() {
         let line = line.trim();
@@ -31,20 +31,19 @@ pub(crate) fn commands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
             if !goes_on {
                 of_line(line, note);
             }
-            (until, goes_on) = (here(line), line.ends_with('\\'));
+            (until, goes_on) = (here_document(line), line.ends_with('\\'));
         }
     }
 }
 
-/// The line that ends the text which a command is given from here on, if it is given one.
-fn here(line: &str) -> &str {
+/// Returns the delimiter of the here-document that a line opens, or an empty text.
+fn here_document(line: &str) -> &str {
     let word = line.split_once("<<").map_or("", |(_, word)| word.trim_start_matches(['-', ' ']));
-    let word = word.split_whitespace().next().unwrap_or_default();
-    word.trim_matches(['\'', '"'])
+    word.split_whitespace().next().map_or("", |word| word.trim_matches(['\'', '"']))
 }
 
-/// Tells of the command that a tool was given.
-pub(crate) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+/// Notes the first line of the command in a tool call.
+pub(crate) fn command_argument(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let first = text.trim().lines().next().unwrap_or_default();
     let line = first.trim_end_matches('\\').trim();
     if line.len() > 1 && opens(line) {
@@ -52,10 +51,11 @@ pub(crate) fn given(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Whether a command changes and proves nothing.
-pub(crate) fn only_looks(command: &str) -> bool {
-    let name = command.split_whitespace().next().unwrap_or_default();
-    is_listed(&LOOKS, name) && !command.contains(['>', ';']) && !command.contains("&&")
+/// Whether a command only reads: it runs one of [`READ_ONLY`] and nothing else.
+pub(crate) fn only_reads(command: &str) -> bool {
+    command.split_whitespace().next().is_some_and(|name| is_listed(&READ_ONLY, name))
+        && !command.contains(['>', ';'])
+        && !command.contains("&&")
 }
 
 fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
@@ -75,6 +75,6 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted() {
-        assert!(LOOKS.is_sorted());
+        assert!(READ_ONLY.is_sorted());
     }
 }

@@ -1,38 +1,38 @@
 //! Sentences of the user that demand, forbid or prefer.
 
-use super::{class::FactClass, scan::one_line, wish::Words};
+use super::{class::FactClass, demand_words::Words, word_kinds::one_line};
 use crate::message::steps;
 
-/// Signs of code and markup, in which words demand nothing.
+/// Marks of code and markup. A sentence that contains one is no demand.
 const CODE: [&str; 10] = ["};", ");", "</", "==", "=>", "&&", "();", "::<", "/>", "; }"];
 
-/// Whether a text has a sentence that demands something.
+/// Whether a text contains a sentence that demands something.
 pub fn has_demand(text: &str) -> bool {
     let mut found = false;
     demands(text, &mut |_, _| found = true);
     found
 }
 
-/// Tells of the sentences of a text that demand something, each on one line.
+/// Notes the sentences of a text that demand something, each on one line.
 pub(crate) fn demands(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut words = Words::default();
     for paragraph in paragraphs(text) {
         for sentence in sentences(&paragraph) {
-            if is_demand(sentence, &mut words) {
+            if may_demand(sentence) && words.demand(sentence) {
                 note(FactClass::Constraint, sentence);
             }
         }
     }
 }
 
-/// The paragraphs outside of fences, each on one line. An item of a list is one.
+/// Returns the paragraphs outside of fences, each on one line. A list item is a paragraph.
 pub fn paragraphs(text: &str) -> Vec<String> {
     let (mut done, mut open, mut fenced, mut length) = (Vec::new(), String::new(), false, 0);
     for line in steps::through(text).lines() {
         let line = line.trim();
         let fence = line.starts_with("```");
         let item = item(line);
-        // A short line was not wrapped: the next one begins anew.
+        // A line under 30 bytes was not wrapped, so the next line begins a paragraph.
         if fence
             || fenced
             || line.is_empty()
@@ -59,7 +59,7 @@ pub fn paragraphs(text: &str) -> Vec<String> {
     done
 }
 
-/// What an item of a list says.
+/// Returns the text of a list item or a quoted line, without its mark.
 pub(crate) fn item(line: &str) -> Option<&str> {
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = (numbered.len() < line.len()).then_some(numbered);
@@ -67,11 +67,11 @@ pub(crate) fn item(line: &str) -> Option<&str> {
     ["- ", "* ", "> ", "\u{2022} "].iter().find_map(|mark| line.strip_prefix(mark)).or(numbered)
 }
 
-/// The sentences of a paragraph.
+/// Returns the sentences of a paragraph.
 pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     let (mut start, mut at) = (0, 0);
     std::iter::from_fn(move || {
-        // The bytes of three signs, and those that three wide ones begin with.
+        // `.`, `!`, `?`, and the first bytes of their full-width forms.
         let may_end = |byte: &u8| matches!(byte, b'.' | b'!' | b'?' | 0xe3 | 0xef);
         let next = |at: usize| {
             let rest = paragraph.get(at..)?;
@@ -79,12 +79,12 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
         };
         while let Some(next) = next(at) {
             at += next;
-            let sign = paragraph.get(at..)?.chars().next()?;
-            let wide = matches!(sign, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
+            let mark = paragraph.get(at..)?.chars().next()?;
+            let wide = matches!(mark, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
             let sentence = paragraph.get(start..at)?;
-            at += sign.len_utf8();
+            at += mark.len_utf8();
             let follows = paragraph.get(at..)?.chars().next();
-            let ends = sign.is_ascii() && follows.is_none_or(char::is_whitespace);
+            let ends = mark.is_ascii() && follows.is_none_or(char::is_whitespace);
             if wide || (ends && !abbreviates(sentence)) {
                 let sentence = paragraph.get(start..at);
                 start = at;
@@ -97,33 +97,25 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether the point behind a text belongs to its last word.
+/// Whether a text ends with an abbreviation, so that a point after it ends no sentence.
 fn abbreviates(text: &str) -> bool {
     let last = steps::through(text.rsplit([' ', '(']).next().unwrap_or_default());
     ["e.g", "i.e", "vs", "cf", "approx", "no"].iter().any(|word| word.eq_ignore_ascii_case(last))
 }
 
-fn is_demand(sentence: &str, words: &mut Words) -> bool {
-    if !may_demand(sentence) {
-        return false;
-    }
-    words.read(sentence);
-    words.demand()
-}
-
-/// Whether a sentence can demand something: it begins with a word, is no question, opens nothing
-/// that follows and is no code.
+/// Whether a sentence can demand something: it begins with a word, is no question, introduces no
+/// list or code, and is no code.
 pub fn may_demand(sentence: &str) -> bool {
     let opens =
         sentence.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '@' | '`' | '"' | '*'));
     opens && !sentence.ends_with(['?', ':', '{', ';', '\u{ff1f}']) && !is_code(sentence)
 }
 
-/// Whether a sentence has signs of code or markup.
+/// Whether a sentence contains marks of code or markup.
 fn is_code(sentence: &str) -> bool {
     let begins =
         |byte| matches!(byte, b'}' | b')' | b'<' | b'=' | b'&' | b'(' | b':' | b'/' | b';');
-    steps::through(sentence).bytes().any(begins) && CODE.iter().any(|sign| sentence.contains(sign))
+    steps::through(sentence).bytes().any(begins) && CODE.iter().any(|mark| sentence.contains(mark))
 }
 
 #[cfg(test)]

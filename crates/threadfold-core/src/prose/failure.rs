@@ -1,12 +1,12 @@
-//! Lines that tell of failures, and their codes.
+//! Lines that report failures, and error codes.
 
 use super::{
     class::FactClass,
-    scan::{self, Signs, Word, is_listed},
+    word_kinds::{self, CharKinds, Word, is_listed},
 };
 use crate::message::steps;
 
-/// How lines begin that tell of a failure.
+/// Beginnings of lines that report a failure, in any case.
 const OPENINGS: [&str; 11] = [
     "error:",
     "error[",
@@ -21,10 +21,10 @@ const OPENINGS: [&str; 11] = [
     "failed:",
 ];
 
-/// How lines of logs begin that tell of a failure, in this case alone.
+/// Beginnings of log lines that report a failure, case-sensitive.
 const LOUD: [&str; 3] = ["ERROR ", "FAILED ", "FAIL "];
 
-/// Tells of the failures in a text: lines, and codes wherever they stand.
+/// Notes the failures in a text: lines that report one, and error codes anywhere.
 pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     for (_, line) in failing_lines(text) {
         note(FactClass::Error, line);
@@ -32,12 +32,12 @@ pub(crate) fn failures(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     codes(text, note);
 }
 
-/// Returns a text from its first line on that tells of a failure.
+/// Returns a text from the first line that reports a failure on.
 pub fn first_failure(text: &str) -> Option<&str> {
     failing_lines(text).next().and_then(|(at, _)| text.get(at..))
 }
 
-/// The lines that tell of a failure, without the signs around them, and where each begins.
+/// Returns the lines that report a failure, without list marks, and the byte offset of each.
 fn failing_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut end = 0;
     text.split_inclusive('\n').filter_map(move |whole| {
@@ -52,10 +52,10 @@ fn failing_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut http = false;
-    for Word { text: word, signs } in scan::words(text) {
-        // Every code has two capitals, or one and digits; so has `HTTP`.
-        let may_be_code = signs.has_any(Signs::INNER)
-            || (signs.has_any(Signs::UPPER) && signs.has_any(Signs::DIGIT));
+    for Word { text: word, kinds } in word_kinds::words(text) {
+        // Every code has two capitals, or one and digits, and so does `HTTP`.
+        let may_be_code = kinds.has_any(CharKinds::INNER)
+            || (kinds.has_any(CharKinds::UPPER) && kinds.has_any(CharKinds::DIGIT));
         if !may_be_code && !http {
             continue;
         }
@@ -73,13 +73,14 @@ fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
+/// The most bytes that the line of a failure may have.
 const LONGEST: usize = 400;
 
 fn is_failure(line: &str) -> bool {
     let code = ["=>", "${", "({", "</", "();", "\u{2192}", "raise ", "except ", "catch", "throw "];
-    (opens(line) || tells(line))
+    (opens(line) || has_failure_phrase(line))
         && !line.ends_with(['{', ';', ',', '(', '[', ':'])
-        && !code.iter().any(|sign| line.contains(sign))
+        && !code.iter().any(|mark| line.contains(mark))
 }
 
 fn opens(line: &str) -> bool {
@@ -93,12 +94,11 @@ fn opens(line: &str) -> bool {
             || loud())
 }
 
-/// Whether a line says what only failures say, or what was raised.
+/// Whether a line contains a phrase of failures only, or the name of an exception.
 ///
-/// Every phrase is looked for where its two letters around a space are, and the name of what was
-/// raised at a colon. So one look at each byte is enough for nearly all lines; to search for nine
-/// phrases took a fifth of all the time.
-fn tells(line: &str) -> bool {
+/// A phrase is compared only where the two letters around one of its spaces match, and an exception
+/// only after a colon, so most lines need one pass. Nine searches took a fifth of all the time.
+fn has_failure_phrase(line: &str) -> bool {
     let bytes = line.as_bytes();
     let mut before = 0;
     let mut colon = false;
@@ -107,12 +107,12 @@ fn tells(line: &str) -> bool {
         let last = std::mem::replace(&mut before, *byte);
         *byte == b' ' && is_phrase(bytes, at, last)
     });
-    phrased || (colon && is_raised(line))
+    phrased || (colon && has_exception(line))
 }
 
-/// Whether a phrase that only failures say has its space here, in any case.
+/// Whether one of the phrases, in any case, has a space of its own at byte `at`.
 fn is_phrase(line: &[u8], at: usize, before: u8) -> bool {
-    let after = line.get(at + 1).copied().unwrap_or_default();
+    let Some(after) = line.get(at + 1) else { return false };
     let (phrase, space) = match [before | 0x20, after | 0x20] {
         [b'd', b'a'] => ("panicked at", 8),
         [b'd', b'n'] => ("command not found", 7),
@@ -129,19 +129,21 @@ fn is_phrase(line: &[u8], at: usize, before: u8) -> bool {
     found.is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()))
 }
 
-/// Whether `ValueError:` or `java.io.IOException:` is among the first words.
-fn is_raised(line: &str) -> bool {
-    let raised = |word: &str| {
-        let name = word.strip_suffix(':').unwrap_or_default();
-        let kind = ["Error", "Exception", "Panic"].iter().find_map(|end| name.strip_suffix(end));
-        kind.is_some_and(|kind| {
-            kind.starts_with(char::is_alphabetic) && !kind.contains(['"', '\'', '('])
-        })
-    };
-    line.split_whitespace().take(3).any(|word| raised(word) && line.len() > word.len() + 2)
+/// Whether the name of an exception (`ValueError:`) is among the first three words.
+fn has_exception(line: &str) -> bool {
+    let mut words = line.split_whitespace().take(3);
+    words.any(|word| is_exception(word) && line.len() > word.len() + 2)
 }
 
-/// Names of the failures of systems.
+/// `ValueError:`, `java.io.IOException:`.
+fn is_exception(word: &str) -> bool {
+    let endings = ["Error:", "Exception:", "Panic:"];
+    endings.iter().find_map(|end| word.strip_suffix(end)).is_some_and(|name| {
+        name.starts_with(char::is_alphabetic) && !name.contains(['"', '\'', '('])
+    })
+}
+
+/// Names of system errors and signals.
 #[rustfmt::skip]
 const SYSTEM: [&str; 32] = [
     "EACCES", "EADDRINUSE", "EAGAIN", "EAI_AGAIN", "EBADF", "EBUSY", "ECONNABORTED", "ECONNREFUSED",

@@ -1,9 +1,9 @@
-//! Addresses in a text.
+//! URLs and hosts.
 
 use super::{class::FactClass, token::is_word};
 use crate::message::steps;
 
-/// Tells of the addresses in a word, and returns what stands before the first of them.
+/// Notes the URL or host in a word, and returns the rest of the word, which may hold other facts.
 pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) -> &'a str {
     let Some(at) = steps::through(word).find("://") else {
         if let Some(host) = local(word) {
@@ -24,30 +24,26 @@ pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) ->
     word.get(..scheme).unwrap_or_default().trim_end_matches(is_word)
 }
 
-/// Without the sentence around it: a point behind it, and brackets that it does not open.
+/// Strips punctuation at the end, and closing brackets that the URL does not open.
 fn unbracketed(mut address: &str) -> &str {
-    let opened = |open: char| address.chars().filter(|c| *c == open).count();
-    let (mut round, mut square) = (opened('('), opened('['));
-    let closed = |close: char| address.chars().filter(|c| *c == close).count();
-    (round, square) = (closed(')').saturating_sub(round), closed(']').saturating_sub(square));
-    loop {
-        let spare = match address.chars().next_back() {
-            Some('.' | ',' | ';' | ':' | '!' | '?' | '*') => true,
-            Some(')') if round > 0 => {
-                round -= 1;
-                true
-            }
-            Some(']') if square > 0 => {
-                square -= 1;
-                true
-            }
-            _ => false,
-        };
-        if !spare {
-            return address;
+    let count = |bracket: char| address.matches(bracket).count();
+    let mut round = count(')').saturating_sub(count('('));
+    let mut square = count(']').saturating_sub(count('['));
+    while let Some((last, before)) = split_last(address) {
+        match last {
+            '.' | ',' | ';' | ':' | '!' | '?' | '*' => {}
+            ')' if round > 0 => round -= 1,
+            ']' if square > 0 => square -= 1,
+            _ => break,
         }
-        address = address.get(..address.len() - 1).unwrap_or_default();
+        address = before;
     }
+    address
+}
+
+fn split_last(text: &str) -> Option<(char, &str)> {
+    let mut chars = text.chars();
+    Some((chars.next_back()?, chars.as_str()))
 }
 
 /// `localhost:3000`, `10.0.0.1`, `127.0.0.1:80`.
@@ -63,7 +59,7 @@ fn local(word: &str) -> Option<&str> {
     ((is_ip || named) && port.is_none_or(is_port)).then_some(word)
 }
 
-/// An address as it is compared: scheme and host without case, no slash at the end.
+/// Returns the form in which a URL is compared: scheme and host in lower case, no slash at the end.
 pub(super) fn key(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

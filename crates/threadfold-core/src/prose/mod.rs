@@ -1,35 +1,35 @@
-//! Reading prose: what messages say, by whom, and which facts are in it.
+//! Reading prose: the texts of a message, their speakers, and the facts in them.
 //!
-//! | file | what |
+//! | file | what it finds |
 //! |---|---|
-//! | `passage` | the texts of a message, who says each, and as what |
-//! | `spans`, `class`, `border` | the facts of a text: their kinds, how two are compared, and what is a whole one |
-//! | `scan`, `chunk`, `token` | words, pieces of words, and tokens |
-//! | `words`, `path`, `link`, `symbol`, `number` | facts of one word or two |
-//! | `demand`, `wish` | sentences, and those that demand something |
-//! | `command`, `failure`, `task`, `quote` | facts of a line |
-//! | `section` | the titles under which an addendum lists facts |
+//! | `passage` | the texts of a message, each with its speaker and kind |
+//! | `spans`, `class`, `border` | the facts of a text, their classes and borders, and the key by which two are compared |
+//! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
+//! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
+//! | `demand`, `demand_words` | sentences, and which of them demand something |
+//! | `command`, `failure`, `task`, `quote` | facts of one line |
+//! | `section` | the titles of the lists in an addendum |
 
 mod border;
 mod chunk;
 mod class;
 mod command;
 mod demand;
+mod demand_words;
 mod failure;
 mod link;
 mod number;
 mod passage;
 mod path;
 mod quote;
-mod scan;
 mod section;
 #[doc(hidden)]
 pub mod spans;
 mod symbol;
 mod task;
 mod token;
-mod wish;
-mod words;
+mod word_facts;
+mod word_kinds;
 
 pub use class::FactClass;
 pub use passage::Speaker;
@@ -37,17 +37,17 @@ pub use passage::Speaker;
 pub(crate) use self::{
     border::is_whole,
     chunk::Trust,
-    path::named as named_path,
+    demand_words::{is_narrator, spoken_words},
+    path::path_value,
     section::title,
     token::canonical,
-    wish::{is_teller, spoken},
-    words::words,
+    word_facts::word_facts,
 };
 pub use self::{
     demand::{has_demand, may_demand, paragraphs, sentences},
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
-    scan::one_line,
     spans::{Span, key, spans},
     token::{Token, Tokens, tokens},
+    word_kinds::one_line,
 };

@@ -4,11 +4,11 @@ use super::{
     border::is_whole,
     chunk::chunks,
     class::FactClass,
-    scan::{is_listed, is_listed_in_any_case},
+    word_kinds::{is_listed, is_listed_in_any_case},
 };
 use crate::message::steps;
 
-/// Tells of the hash that a word is: a UUID, a digest, a commit.
+/// Notes a word if it is a UUID, a digest or a commit hash, and returns whether it is.
 pub(crate) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     let word = ["sha256:", "sha1:", "sha512:"]
         .iter()
@@ -21,7 +21,7 @@ pub(crate) fn hash(word: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     is_hash
 }
 
-/// The length of a UUID.
+/// The length of a UUID, in bytes.
 pub(crate) const UUID: usize = 36;
 
 fn is_uuid(word: &str) -> bool {
@@ -40,15 +40,15 @@ fn is_digest(word: &str) -> bool {
     mixed && (lower || word.len() > 31)
 }
 
-/// Words before a version of two parts.
+/// Words before a version with only two parts.
 #[rustfmt::skip]
 const NAMES: [&str; 15] = [
     "django", "edition", "go", "java", "msrv", "node", "php", "postgres", "python", "release",
     "ruby", "rust", "rustc", "ubuntu", "version",
 ];
 
-/// Tells of the version that a word is: three parts; a `v`; two parts behind a name such as
-/// `Python`.
+/// Notes a word if it is a version, and returns whether it is: three parts; a `v`; or two parts
+/// after a name such as `Python`.
 pub(crate) fn version(word: &str, before: &str, note: &mut dyn FnMut(FactClass, &str)) -> bool {
     let word =
         word.rsplit_once('@').map_or(word, |(_, version)| version).trim_start_matches(['^', '~']);
@@ -74,7 +74,7 @@ fn is_number(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Units, as they are written.
+/// Units, case-sensitive.
 #[rustfmt::skip]
 const UNITS: [&str; 80] = [
     "%", "B", "EUR", "GB", "GHz", "GiB", "Hz", "K", "KB", "KiB", "M", "MB", "MHz", "MiB", "TB",
@@ -86,7 +86,7 @@ const UNITS: [&str; 80] = [
     "tokens", "us", "warnings", "week", "weeks", "year", "years", "\u{b5}s",
 ];
 
-/// Tells of the numbers with a unit in a text.
+/// Notes the numbers with a unit in a text.
 pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let bytes = text.as_bytes();
     let next = |at: usize| {
@@ -116,7 +116,7 @@ pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Digits with points and commas between them.
+/// Returns the length in bytes of the digits at the start, with `.`, `,` and `_` between them.
 fn number_length(bytes: &[u8]) -> usize {
     let mut end = 0;
     while let Some(byte) = bytes.get(end) {
@@ -129,7 +129,7 @@ fn number_length(bytes: &[u8]) -> usize {
     end
 }
 
-/// The unit that a text begins with, and the space before it.
+/// Returns the length in bytes of the unit at the start and the space before it; 0 if none.
 fn unit_length(text: &str) -> usize {
     let space = usize::from(text.starts_with(' '));
     let rest = text.get(space..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is said in a message: its texts, one by one, with who says them and as what.
+//! The texts of a message, each with its speaker and its kind.
 
 use std::{
     borrow::Cow,
@@ -11,20 +11,20 @@ use serde_json::Value;
 
 use crate::message::{ContentBlock, Document, MediaSource, Message, Role, ToolInput, steps};
 
-/// Who says something, those who count most last.
+/// Who says something. Speakers compare by how much their words count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
-    /// A tool or a document; and the model where it writes files.
+    /// A tool, a document, or a file that the model writes.
     Tool,
-    /// The model, and the host.
+    /// The model, or the host in a system message.
     Assistant,
     /// The user.
     User,
 }
 
 impl Speaker {
-    /// What a word of this speaker counts.
+    /// Returns the factor by which the weight of this speaker's facts is multiplied.
     pub(crate) fn factor(self) -> u32 {
         match self {
             Self::Tool => 1,
@@ -34,49 +34,49 @@ impl Speaker {
     }
 }
 
-/// As what a text is said.
+/// What a text of a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// In words.
+    /// Prose.
     Said,
-    /// What a tool gave, a document, or what the model writes into files.
+    /// Tool output, a document, or the content of a file that the model writes.
     Output,
-    /// A short value that a tool is given.
+    /// A short value in the input of a tool call.
     Value,
-    /// A value that is the path of something, by the name of its field.
+    /// A value in the input of a tool call whose field name says that it is a path.
     Path,
-    /// A command line.
+    /// A command line in the input of a tool call.
     Command,
-    /// A task that a tool is told of, done or not.
+    /// A task in the input of a tool call, done or not.
     Task { done: bool },
     /// The summary of an earlier compaction.
     Summary,
-    /// A marker or a hint of the host: nothing that is said, but it stands in the thread.
+    /// A checkpoint or a reminder. It holds no facts of its own.
     Mark,
 }
 
-/// Passes on every text of a message, in order, without the colours of terminals.
-pub fn passages(message: &Message, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+/// Calls `visit` with every text of a message, in order, without terminal colours.
+pub fn passages(message: &Message, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     let speaker = match message.role {
         Role::User if message.untyped => Speaker::Tool,
         Role::User => Speaker::User,
         Role::System | Role::Assistant => Speaker::Assistant,
     };
     for block in &message.content {
-        passages_of(speaker, block, tell);
+        passages_of(speaker, block, visit);
     }
 }
 
-/// Passes on every text of a block, in order, without the colours of terminals.
+/// Calls `visit` with every text of a block, in order, without terminal colours.
 pub fn passages_of(
     speaker: Speaker,
     block: &ContentBlock,
-    tell: &mut dyn FnMut(Speaker, Kind, &str),
+    visit: &mut dyn FnMut(Speaker, Kind, &str),
 ) {
-    of_block(speaker, block, &mut |speaker, kind, text| tell(speaker, kind, &plain(text)));
+    of_block(speaker, block, &mut |speaker, kind, text| visit(speaker, kind, &plain(text)));
 }
 
-/// Returns a number that is the same for messages that say the same.
+/// Returns a hash of a message's role and texts. It is equal for messages with equal texts.
 pub fn fingerprint(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.role.hash(&mut hasher);
@@ -84,34 +84,38 @@ pub fn fingerprint(message: &Message) -> u64 {
     hasher.finish()
 }
 
-fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_block(speaker: Speaker, block: &ContentBlock, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     match block {
-        ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, tell),
+        ContentBlock::Text(block) if speaker == Speaker::User => of_user(&block.text, visit),
         ContentBlock::Text(block) if speaker == Speaker::Tool => {
-            tell(speaker, Kind::Output, &block.text);
+            visit(speaker, Kind::Output, &block.text);
         }
-        ContentBlock::Text(block) => tell(speaker, Kind::Said, &block.text),
-        ContentBlock::Document(document) => of_document(document, tell),
-        ContentBlock::ToolUse(call) => of_input(&call.input, tell),
+        ContentBlock::Text(block) => visit(speaker, Kind::Said, &block.text),
+        ContentBlock::Document(document) => of_document(document, visit),
+        ContentBlock::ToolUse(call) => of_input(&call.input, visit),
         ContentBlock::ToolResult(result) => {
             for block in &result.content {
-                of_result(block, tell);
+                of_result(block, visit);
             }
         }
         ContentBlock::ServerToolUse(call) => match call.input.to_value() {
-            Ok(value) => of_value("", &value, tell),
-            Err(_) => tell(Speaker::Tool, Kind::Output, call.input.as_str()),
+            Ok(value) => of_value("", &value, visit),
+            Err(_) => visit(Speaker::Tool, Kind::Output, call.input.as_str()),
         },
-        ContentBlock::ServerToolResult(result) => of_given(&result.content.to_value().ok(), tell),
+        ContentBlock::ServerToolResult(result) => {
+            if let Ok(value) = result.content.to_value() {
+                of_structured(&value, visit);
+            }
+        }
         ContentBlock::ContextUpdate(update) => {
             for path in &update.paths {
-                tell(Speaker::Tool, Kind::Path, path);
+                visit(Speaker::Tool, Kind::Path, path);
             }
-            tell(Speaker::Tool, Kind::Output, &update.text);
+            visit(Speaker::Tool, Kind::Output, &update.text);
         }
-        ContentBlock::Summary(summary) => tell(Speaker::Assistant, Kind::Summary, &summary.text),
-        ContentBlock::SystemReminder(block) => tell(Speaker::Tool, Kind::Mark, &block.text),
-        ContentBlock::Checkpoint(mark) => tell(Speaker::Tool, Kind::Mark, mark.id.as_str()),
+        ContentBlock::Summary(summary) => visit(Speaker::Assistant, Kind::Summary, &summary.text),
+        ContentBlock::SystemReminder(block) => visit(Speaker::Tool, Kind::Mark, &block.text),
+        ContentBlock::Checkpoint(mark) => visit(Speaker::Tool, Kind::Mark, mark.id.as_str()),
         ContentBlock::Image(_)
         | ContentBlock::Thinking(_)
         | ContentBlock::RedactedThinking(_)
@@ -119,34 +123,34 @@ fn of_block(speaker: Speaker, block: &ContentBlock, tell: &mut dyn FnMut(Speaker
     }
 }
 
-/// What stands in tags of these names was not typed: agents without tool calls are answered so.
+/// Tags around tool output: hosts of agents without tool calls put output into user messages.
 const MACHINE: [&str; 7] =
     ["output", "stdout", "stderr", "result", "returncode", "observation", "environment"];
 
-/// What a user message says, and what a host put into it between tags that begin a line. What stands
-/// within may hold the tag that closes it, so it goes on to the last one.
-fn of_user(text: &str, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+/// Splits a user's text into typed text and the output between tags that begin a line. Output may
+/// contain its own closing tag, so it extends to the last one.
+fn of_user(text: &str, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     let closed = steps::through(text).match_indices("</");
     let closed = closed.filter_map(|(at, mark)| Some((machine(text.get(at + mark.len()..)?)?, at)));
     let closings: HashMap<&str, usize> = closed.collect();
     let mut start = 0;
     while let Some((at, name)) = text.get(start..).and_then(next_machine_tag) {
         let at = start + at;
-        // Without an end, nobody can tell what is whose.
+        // Without a closing tag the end of the output is unknown, so the rest counts as typed.
         let Some(last) = closings.get(name).filter(|last| **last > at) else { break };
         let end = last + "</>".len() + name.len();
-        tell(Speaker::User, Kind::Said, text.get(start..at).unwrap_or_default());
-        tell(Speaker::Tool, Kind::Output, text.get(at..end).unwrap_or_default());
+        visit(Speaker::User, Kind::Said, text.get(start..at).unwrap_or_default());
+        visit(Speaker::Tool, Kind::Output, text.get(at..end).unwrap_or_default());
         start = end;
     }
-    tell(Speaker::User, Kind::Said, text.get(start..).unwrap_or_default());
+    visit(Speaker::User, Kind::Said, text.get(start..).unwrap_or_default());
 }
 
-/// The next tag of a machine that begins a line or what is left of one: where, and its name.
+/// Returns the byte offset and name of the next such tag that begins a line or the given text.
 fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
     let mut at = 0;
     loop {
-        // The end of a line is looked for where no tag begins it: there may be many tags on one.
+        // Search for the line end only if no tag begins here, because a line may hold many tags.
         let tag = text.get(at..)?.trim_start();
         let start = text.len() - tag.len();
         if let Some(name) = tag.strip_prefix('<').and_then(machine) {
@@ -156,24 +160,24 @@ fn next_machine_tag(text: &str) -> Option<(usize, &str)> {
     }
 }
 
-/// The name of the machine whose tag a text goes on with.
+/// Returns the name of the machine tag whose `<` or `</` was just before this text.
 fn machine(text: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let end = steps::up_to(text, text.find(|c| !plain(c)))?;
     let (name, rest) = text.split_at_checked(end)?;
-    let known = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
-    (known && rest.starts_with('>')).then_some(name)
+    let listed = name.len() < 40 && MACHINE.iter().any(|word| name.contains(word));
+    (listed && rest.starts_with('>')).then_some(name)
 }
 
-/// What is in a result: texts and documents. Nothing in it is said by anybody else.
-fn of_result(block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+/// Visits the texts and documents in a block of a tool result.
+fn of_result(block: &ContentBlock, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     match block {
         ContentBlock::Text(block) => match structured(&block.text) {
-            // Tools that answer with JSON hide line breaks in it.
-            Some(value) => of_given(&Some(value), tell),
-            None => tell(Speaker::Tool, Kind::Output, &block.text),
+            // Visit the strings of JSON output, because their line breaks are escaped in the text.
+            Some(value) => of_structured(&value, visit),
+            None => visit(Speaker::Tool, Kind::Output, &block.text),
         },
-        ContentBlock::Document(document) => of_document(document, tell),
+        ContentBlock::Document(document) => of_document(document, visit),
         ContentBlock::Image(_)
         | ContentBlock::Thinking(_)
         | ContentBlock::RedactedThinking(_)
@@ -189,27 +193,27 @@ fn of_result(block: &ContentBlock, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     }
 }
 
-/// An object or array of JSON.
+/// Parses a text that is a JSON object or array.
 fn structured(text: &str) -> Option<Value> {
     let opens = text.trim_start().starts_with(['{', '[']);
     opens.then(|| serde_json::from_str(text).ok())?
 }
 
-fn of_document(document: &Document, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_document(document: &Document, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     for text in document.title.iter().chain(&document.context) {
-        tell(Speaker::Tool, Kind::Output, text);
+        visit(Speaker::Tool, Kind::Output, text);
     }
     if let MediaSource::Text { text, .. } = &document.source {
-        tell(Speaker::Tool, Kind::Output, text);
+        visit(Speaker::Tool, Kind::Output, text);
     }
 }
 
-/// The texts in what a tool gave.
-fn of_given(value: &Option<Value>, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
-    let mut values: Vec<&Value> = value.iter().collect();
+/// Visits the strings in the JSON output of a tool.
+fn of_structured(value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
+    let mut values = vec![value];
     while let Some(value) = values.pop() {
         match value {
-            Value::String(text) => tell(Speaker::Tool, Kind::Output, text),
+            Value::String(text) => visit(Speaker::Tool, Kind::Output, text),
             Value::Array(items) => values.extend(items.iter().rev()),
             Value::Object(fields) => values.extend(fields.values().rev()),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -217,11 +221,11 @@ fn of_given(value: &Option<Value>, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
     }
 }
 
-/// The texts in what a tool is given. What is no JSON, or nests too deep, is one text.
-fn of_input(input: &ToolInput, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+/// Visits the strings in the input of a tool call. Input that does not parse is one text.
+fn of_input(input: &ToolInput, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     match serde_json::from_str::<Value>(input.as_str()) {
-        Ok(value) => of_value("", &value, tell),
-        Err(_) => tell(Speaker::Tool, Kind::Output, input.as_str()),
+        Ok(value) => of_value("", &value, visit),
+        Err(_) => visit(Speaker::Tool, Kind::Output, input.as_str()),
     }
 }
 
@@ -229,37 +233,37 @@ const COMMANDS: [&str; 4] = ["command", "cmd", "commands", "script"];
 const PATHS: [&str; 4] = ["path", "file", "dir", "folder"];
 const TASKS: [&str; 5] = ["content", "step", "title", "task", "description"];
 const STATES: [&str; 2] = ["status", "state"];
-/// Values that are longer are what goes into a file.
+/// Values of more bytes are taken for the content of a file.
 const SHORT: usize = 400;
 
-fn of_value(field: &str, value: &Value, tell: &mut dyn FnMut(Speaker, Kind, &str)) {
+fn of_value(field: &str, value: &Value, visit: &mut dyn FnMut(Speaker, Kind, &str)) {
     match value {
         Value::String(text) => {
             let speaker = if is_body(field, text) { Speaker::Tool } else { Speaker::Assistant };
-            tell(speaker, kind_of(field, text), text);
+            visit(speaker, kind_of(field, text), text);
         }
         Value::Array(items) if COMMANDS.contains(&field) => {
-            tell(Speaker::Assistant, Kind::Command, &command_line(items));
+            visit(Speaker::Assistant, Kind::Command, &command_line(items));
         }
-        Value::Array(items) => items.iter().for_each(|item| of_value(field, item, tell)),
+        Value::Array(items) => items.iter().for_each(|item| of_value(field, item, visit)),
         Value::Object(fields) => {
             let text = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)?.as_str());
             if let (Some(task), Some(state)) = (text(&TASKS), text(&STATES)) {
                 let done = ["done", "complete", "cancel", "closed"];
                 let done = done.iter().any(|word| state.to_ascii_lowercase().starts_with(word));
-                return tell(Speaker::Assistant, Kind::Task { done }, task);
+                return visit(Speaker::Assistant, Kind::Task { done }, task);
             }
             let has_path = fields.iter().any(|(field, value)| {
                 value.as_str().is_some_and(|text| kind_of(field, text) == Kind::Path)
             });
             for (field, value) in fields {
-                // One word beside a path is the verb of an editor, not a command of a shell.
+                // A single word beside a path is the verb of an editor, not a shell command.
                 let verb = value.as_str().filter(|text| {
                     has_path && !text.contains(' ') && kind_of(field, text) == Kind::Command
                 });
                 match verb {
-                    Some(verb) => tell(Speaker::Assistant, Kind::Value, verb),
-                    None => of_value(field, value, tell),
+                    Some(verb) => visit(Speaker::Assistant, Kind::Value, verb),
+                    None => of_value(field, value, visit),
                 }
             }
         }
@@ -267,7 +271,7 @@ fn of_value(field: &str, value: &Value, tell: &mut dyn FnMut(Speaker, Kind, &str
     }
 }
 
-/// Whether a value is what goes into a file, or comes out of it.
+/// Whether a value is the content of a file, or a part of it.
 fn is_body(field: &str, text: &str) -> bool {
     let named = ["content", "string", "text", "patch", "diff", "code"];
     let named = named.iter().any(|word| field.contains(word));
@@ -289,7 +293,7 @@ fn kind_of(field: &str, text: &str) -> Kind {
     }
 }
 
-/// The command in a list of arguments: what a shell is given, or all of them.
+/// Returns the command in a list of arguments: the argument of `sh -c`, or all of them.
 fn command_line(items: &[Value]) -> String {
     let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     match words.as_slice() {
@@ -298,8 +302,8 @@ fn command_line(items: &[Value]) -> String {
     }
 }
 
-/// Returns a text without the sequences by which terminals colour it, and with a space for every
-/// other character that controls something and is no white space.
+/// Returns a text without the escape sequences of terminals, and with a space for every other
+/// control character that is no white space.
 pub fn plain(text: &str) -> Cow<'_, str> {
     let controls = |c: char| c.is_control() && !c.is_whitespace();
     if !steps::through(text).contains(controls) {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::{
     chunk::Trust,
     class::FactClass,
-    scan::{has_pair, is_listed_in_any_case},
     token::is_word,
+    word_kinds::{has_pair, is_listed_in_any_case},
 };
 
-/// Endings of files that come up without a folder.
+/// File endings that make a word a path even without a folder.
 #[rustfmt::skip]
 const ENDINGS: [&str; 71] = [
     "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "css", "csv", "db", "dockerfile",
@@ -20,16 +20,16 @@ const ENDINGS: [&str; 71] = [
     "txt", "vue", "wasm", "xml", "yaml", "yml", "zig", "zsh",
 ];
 
-/// Names of products that end as files do.
+/// Names of products that end like files.
 #[rustfmt::skip]
 const PRODUCTS: [&str; 9] = [
     "chart.js", "d3.js", "express.js", "next.js", "node.js", "nuxt.js", "react.js", "three.js",
     "vue.js",
 ];
 
-/// Tells of the path that a word is, if it is one.
+/// Notes a word if it is a path, and returns whether it is.
 pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) -> bool {
-    let found = without_place(word);
+    let found = without_location(word);
     let is_path = is_path(found, trust);
     if is_path {
         note(FactClass::Path, found);
@@ -37,30 +37,29 @@ pub(crate) fn path(word: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &st
     is_path
 }
 
-/// Tells of a value that is a path by the name of its field.
-pub(crate) fn named(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    let value = without_place(value.trim());
+/// Notes the value of a field whose name says that it holds a path.
+pub(crate) fn path_value(value: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    let value = without_location(value.trim());
     let fits = (2..=400).contains(&value.len()) && value.chars().any(char::is_alphanumeric);
     if fits && value.contains(['/', '\\', '.']) && !value.contains("://") {
         note(FactClass::Path, value);
     }
 }
 
-/// `value.read` before `(`: no path, whatever its ending.
+/// Whether a word before `(` is a method call such as `value.read`, and so no path.
 pub(crate) fn is_dotted_call(word: &str) -> bool {
     word.contains('.') && !word.contains(['/', '\\'])
 }
 
 fn is_path(word: &str, trust: Trust) -> bool {
-    let sign = |c| matches!(c, '/' | '\\' | '.' | '_' | '-' | '+' | '@' | '~' | ':' | '#');
-    let plain = |c: char| c.is_alphanumeric() || sign(c);
+    let plain = |c: char| c.is_alphanumeric() || "/\\._-+@~:#".contains(c);
     if !(3..=260).contains(&word.len()) || !word.chars().all(plain) || word.starts_with('-') {
         return false;
     }
-    let slash = |c: char| c == '/' || c == '\\';
     if has_pair(word, *b"//") || has_pair(word, *b"::") || !word.chars().any(char::is_alphabetic) {
         return false;
     }
+    let slash = ['/', '\\'];
     let (folder, name) = word.rsplit_once(slash).unwrap_or(("", word));
     let depth = word.matches(slash).count();
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -70,7 +69,8 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let rooted = ["/", "./", "../", "~/"].iter().any(|root| word.starts_with(root));
     let colon = folder.contains(':') && word.as_bytes().get(1) != Some(&b':');
     let listed = is_listed_in_any_case(&ENDINGS, ending);
-    let known = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
+    let named = listed && !stem.is_empty() && !is_listed_in_any_case(&PRODUCTS, word);
+    // `.gitignore` is a file; `.rs` is an ending that somebody writes about, but `.env` is a file.
     let is_ending = listed && ending != "env";
     let hidden =
         stem.is_empty() && ending_fits && !is_ending && (depth > 0 || trust != Trust::Little);
@@ -79,7 +79,7 @@ fn is_path(word: &str, trust: Trust) -> bool {
     let slashed = depth > 0 && trust == Trust::Full;
     let drive = matches!(word.as_bytes(), [letter, b':', b'/' | b'\\', _, ..] if letter.is_ascii_alphabetic());
     !colon
-        && (known
+        && (named
             || hidden
             || deep
             || at
@@ -88,8 +88,8 @@ fn is_path(word: &str, trust: Trust) -> bool {
             || (ending_fits && depth > 0 && !folder.is_empty()))
 }
 
-/// Without the place in the file: `:12`, `:12:3`, `:24-40`, `#L12`.
-fn without_place(word: &str) -> &str {
+/// Strips the location within the file: `:12`, `:12:3`, `:24-40`, `#L12`, `::test_name`.
+fn without_location(word: &str) -> &str {
     if !word.bytes().any(|byte| matches!(byte, b':' | b'#')) {
         return word.trim_end_matches('/');
     }
@@ -101,14 +101,14 @@ fn without_place(word: &str) -> &str {
     };
     let mut file = word;
     for _ in 0..2 {
-        file = file.rsplit_once(':').filter(|(_, place)| digits(place)).map_or(file, |(at, _)| at);
+        file = file.rsplit_once(':').filter(|(_, line)| digits(line)).map_or(file, |(at, _)| at);
     }
-    // What a listing says of a file stands behind a colon too.
-    let said = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
-    said.map_or(file, |(file, _)| file).trim_end_matches('/')
+    // Listings put a remark after the path and a colon: `src/a.rs:TODO`.
+    let remarked = file.split_once(':').filter(|(drive, _)| drive.len() > 1);
+    remarked.map_or(file, |(file, _)| file).trim_end_matches('/')
 }
 
-/// A path as it is compared: slashes, no `./`, `@` or `/` before it.
+/// Returns the form in which a path is compared: with `/`, and no `./`, `@` or `/` at its start.
 pub(super) fn key(path: &str) -> Cow<'_, str> {
     if path.contains('\\') {
         Cow::Owned(bare(&path.replace('\\', "/")).to_owned())

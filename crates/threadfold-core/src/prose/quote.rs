@@ -1,9 +1,9 @@
-//! Texts between quotation marks.
+//! Texts between quotation marks or backticks.
 
 use super::class::FactClass;
 use crate::message::steps;
 
-/// The marks: what opens, and what closes.
+/// The opening and closing marks.
 const PAIRS: [(char, char); 5] = [
     ('"', '"'),
     ('\u{201c}', '\u{201d}'),
@@ -15,13 +15,13 @@ const PAIRS: [(char, char); 5] = [
 /// The longest quote, in bytes.
 const LONGEST: usize = 160;
 
-/// Tells of the quoted texts on the lines of a text, outside of fences.
+/// Notes the quoted texts of a text, outside of fences. A quote stays on one line.
 pub(crate) fn quotes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     let mut fenced = false;
     for line in steps::through(text).lines() {
         let fence = line.trim_start().starts_with("```");
         fenced ^= fence;
-        // Nearly all lines have none of the marks, and bytes are told apart faster than characters.
+        // Most lines have no mark, and bytes are compared faster than characters.
         let marked = line.bytes().any(|byte| matches!(byte, b'"' | b'`') || !byte.is_ascii());
         if marked && !fenced && !fence {
             of_line(line, note);
@@ -36,7 +36,7 @@ fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
         match open {
             Some((close, start)) if next == close || at - start > LONGEST => {
                 if next == close {
-                    tell(line.get(start..at).unwrap_or_default(), close == '`', note);
+                    note_quote(line.get(start..at).unwrap_or_default(), close == '`', note);
                 }
                 open = None;
             }
@@ -51,10 +51,10 @@ fn of_line(line: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-fn tell(quote: &str, ticked: bool, note: &mut dyn FnMut(FactClass, &str)) {
+fn note_quote(quote: &str, ticked: bool, note: &mut dyn FnMut(FactClass, &str)) {
     let letters = quote.chars().filter(|c| c.is_alphanumeric()).count();
     let trimmed = quote.trim() == quote && !quote.contains('\\');
-    // One word between backticks is a name, which others look for.
+    // A single word between backticks is a name, which `symbol` finds.
     if letters > 1 && trimmed && (!ticked || (quote.contains(' ') && letters > 4)) {
         note(FactClass::Quote, quote);
     }

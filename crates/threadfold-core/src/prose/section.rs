@@ -1,8 +1,8 @@
-//! The sections of an addendum, by name, so that a later audit finds the user's words again.
+//! The titles of the lists in an addendum, so that a later audit finds the user's words again.
 
 use super::class::FactClass;
 
-/// The title of the section of a class.
+/// Returns the title of the list for a class.
 pub(crate) fn title(class: FactClass) -> &'static str {
     match class {
         FactClass::Constraint => "What the user demanded, word for word:",
@@ -20,7 +20,7 @@ pub(crate) fn title(class: FactClass) -> &'static str {
     }
 }
 
-/// Returns the user's words in a text that holds an addendum.
+/// Returns the user's demands that the addendum in a text lists.
 pub(crate) fn constraints(text: &str) -> impl Iterator<Item = &str> {
     let head = title(FactClass::Constraint);
     let mut inside = false;

@@ -1,7 +1,7 @@
-//! The facts that a text states: what they are, who says them, and in which words.
+//! The facts that a text states, each with its class, its speaker and its words.
 //!
-//! Nothing else in the crate decides what a path, a demand, a command or an error is. An audit looks
-//! for these facts, a digest lists them, and so one cannot keep what the other does not know.
+//! Only this module decides what a path, a demand, a command or an error is. The audit looks for
+//! these facts and the digest lists them, so the two cannot disagree.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,10 @@ use super::{
     class::FactClass,
     command, demand, failure, link, number,
     passage::{Kind, Speaker},
-    path, quote,
-    scan::one_line,
-    section,
+    path, quote, section,
     task::tasks,
-    words::words,
+    word_facts::word_facts,
+    word_kinds::one_line,
 };
 use crate::message::steps;
 
@@ -22,42 +21,42 @@ use crate::message::steps;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span<'a> {
     pub class: FactClass,
-    /// Its words as they stand; a demand is on one line, and so is `HTTP 404`.
+    /// The words as written, except that a demand and `HTTP 404` are put on one line.
     pub text: &'a str,
     pub(crate) speaker: Speaker,
-    /// It is a task that is done.
+    /// Whether this is a task that is done.
     pub(crate) is_done: bool,
 }
 
-/// Passes on every fact in a text that somebody says as something.
-pub fn spans(speaker: Speaker, kind: Kind, text: &str, tell: &mut dyn FnMut(Span<'_>)) {
+/// Calls `visit` with every fact in a text of this speaker and kind.
+pub fn spans(speaker: Speaker, kind: Kind, text: &str, visit: &mut dyn FnMut(Span<'_>)) {
     let mut note = |class: FactClass, text: &str| {
-        let looks = class == FactClass::Command && command::only_looks(text);
-        let speaker = if looks { Speaker::Tool } else { speaker };
-        tell(Span { class, text, speaker, is_done: false });
+        let reads = class == FactClass::Command && command::only_reads(text);
+        let speaker = if reads { Speaker::Tool } else { speaker };
+        visit(Span { class, text, speaker, is_done: false });
     };
     match kind {
-        Kind::Said => said(speaker, text, &mut note),
+        Kind::Said => speech(speaker, text, &mut note),
         Kind::Output => output(text, &mut note),
-        Kind::Value => words(text, Trust::Prose, &mut note),
-        Kind::Path => path::named(text, &mut note),
+        Kind::Value => word_facts(text, Trust::Prose, &mut note),
+        Kind::Path => path::path_value(text, &mut note),
         Kind::Command => {
-            command::given(text, &mut note);
-            words(text, Trust::Little, &mut note);
+            command::command_argument(text, &mut note);
+            word_facts(text, Trust::Little, &mut note);
         }
-        Kind::Summary => said(Speaker::Assistant, text, &mut note),
-        Kind::Task { done } => tell(task(speaker, text, done)),
+        Kind::Summary => speech(Speaker::Assistant, text, &mut note),
+        Kind::Task { done } => visit(task(speaker, text, done)),
         Kind::Mark => {}
     }
     if kind == Kind::Summary {
         for text in section::constraints(text) {
             let (class, speaker) = (FactClass::Constraint, Speaker::User);
-            tell(Span { class, text, speaker, is_done: false });
+            visit(Span { class, text, speaker, is_done: false });
         }
     }
     if matches!(kind, Kind::Said | Kind::Output | Kind::Summary) {
         for found in tasks(text) {
-            tell(task(speaker, found.text, found.done));
+            visit(task(speaker, found.text, found.done));
         }
     }
 }
@@ -66,8 +65,8 @@ fn task(speaker: Speaker, text: &str, is_done: bool) -> Span<'_> {
     Span { class: FactClass::Task, text, speaker, is_done }
 }
 
-fn said(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    words(text, Trust::Prose, note);
+fn speech(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
+    word_facts(text, Trust::Prose, note);
     number::numbers(text, note);
     command::commands(text, note);
     failure::failures(text, note);
@@ -78,36 +77,34 @@ fn said(speaker: Speaker, text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     }
 }
 
-/// Quoted texts are left out: in code and data everything is quoted.
+/// Does not look for quotes, because code and data quote everything.
 fn output(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
-    words(text, Trust::Little, note);
+    word_facts(text, Trust::Little, note);
     number::numbers(text, note);
     failure::failures(text, note);
 }
 
-/// `checkpoint a1b2c3`, `<checkpoint:a1b2c3>`.
+/// Notes the ids in `checkpoint a1b2c3` and `<checkpoint:a1b2c3>`.
 fn checkpoints(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
     const WORD: &str = "heckpoint";
-    // `contains` is many times faster than `match_indices`.
-    let named = steps::through(text).contains(WORD).then_some(text);
-    for (at, word) in named.iter().flat_map(|text| text.match_indices(WORD)) {
-        let rest = text.get(at + word.len()..).unwrap_or_default();
-        let name = rest.trim_start_matches([' ', ':', '`', '"']);
-        let name = name.get(..6).filter(|_| rest.len() - name.len() < 4);
-        let ends = |c: char| !c.is_alphanumeric();
-        let whole = rest.len() - rest.trim_start_matches([' ', ':', '`', '"']).len() + 6;
-        let next = rest.get(whole..).and_then(|rest| rest.chars().next());
-        let told = name.filter(|name| name.bytes().any(|b| b.is_ascii_digit()));
-        if let Some(name) = told.filter(|name| {
-            name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
-                && next.is_none_or(ends)
-        }) {
-            note(FactClass::Checkpoint, name);
+    // `contains` is many times faster than `split`.
+    if !steps::through(text).contains(WORD) {
+        return;
+    }
+    for rest in text.split(WORD).skip(1) {
+        let id = rest.trim_start_matches([' ', ':', '`', '"']);
+        let separators = rest.len() - id.len();
+        let Some((id, after)) = id.split_at_checked(6).filter(|_| separators < 4) else { continue };
+        // A word of six letters is no id: `checkpoint before`.
+        let has_digit = id.bytes().any(|b| b.is_ascii_digit());
+        let plain = id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        if has_digit && plain && !after.starts_with(char::is_alphanumeric) {
+            note(FactClass::Checkpoint, id);
         }
     }
 }
 
-/// A fact as it is compared with others of its class.
+/// Returns the key of a fact: two facts of a class are the same if their keys are equal.
 pub fn key(class: FactClass, text: &str) -> Cow<'_, str> {
     match class {
         FactClass::Path => path::key(text),

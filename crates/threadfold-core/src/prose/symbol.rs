@@ -1,12 +1,12 @@
-//! Names of code.
+//! Names in code: `snake_case`, `CamelCase`, `a::b`, `--flag`.
 
 use super::{
     chunk::{Chunk, Trust, is_wordy},
     class::FactClass,
-    scan::{has_pair, is_listed},
+    word_kinds::{has_pair, is_listed},
 };
 
-/// Names of products that are written as names of code are.
+/// Names of products that look like names in code.
 #[rustfmt::skip]
 const PRODUCTS: [&str; 23] = [
     "ChatGPT", "DeepSeek", "DevOps", "GitHub", "GitLab", "GraphQL", "JavaScript", "LaTeX",
@@ -14,7 +14,7 @@ const PRODUCTS: [&str; 23] = [
     "TypeScript", "WebSocket", "YouTube", "iOS", "iPad", "iPhone", "macOS",
 ];
 
-/// Tells of the name that a piece of a word is, if it is one.
+/// Notes a piece of a word if it is a name in code, and returns whether it is.
 pub(crate) fn symbol(
     chunk: &Chunk<'_>,
     trust: Trust,
@@ -22,7 +22,7 @@ pub(crate) fn symbol(
 ) -> bool {
     let text = chunk.text.trim_start_matches(['.', '@']).trim_end_matches([':', '-', '.', '/']);
     let text = ["self.", "this."].iter().find_map(|own| text.strip_prefix(own)).unwrap_or(text);
-    // Of so many bytes, the characters need not be counted.
+    // From 12 bytes on there are at least 3 characters, so these need not be counted.
     if !(12..=120).contains(&text.len()) && !(3..=120).contains(&text.chars().count()) {
         return false;
     }
@@ -56,7 +56,7 @@ fn is_qualified(text: &str, opens_call: bool) -> bool {
     named && (path || opens_call || text.split(['.', ':']).any(is_code))
 }
 
-/// `a`, `a::b`. To split at two colons costs a search for each word; to split at one does not.
+/// `a`, `a::b`. Splits at single colons, because splitting at `::` costs a search for each word.
 fn is_joined_by_colons(text: &str) -> bool {
     let is_part =
         |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_') && is_plain(part);

@@ -1,16 +1,16 @@
-//! What is still to be done.
+//! Tasks: the boxes of lists, and lines with `TODO` or `FIXME`.
 
 use super::demand;
 use crate::message::steps;
 
-/// What a text says of tasks.
+/// A task in a text, open or done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task<'a> {
     pub(crate) text: &'a str,
     pub(crate) done: bool,
 }
 
-/// Returns the tasks in a text: boxes of lists, and lines with `TODO` or `FIXME`.
+/// Returns the tasks in a text.
 pub(crate) fn tasks(text: &str) -> impl Iterator<Item = Task<'_>> {
     let marks = MARKS.iter().any(|mark| text.contains(mark));
     let marked = move |line| if marks { marked(line) } else { None };
@@ -26,14 +26,17 @@ fn boxed(line: &str) -> Option<Task<'_>> {
     }
     let item = demand::item(line).or_else(|| line.strip_prefix("+ ")).unwrap_or(line);
     let text = |mark: &str| item.strip_prefix(mark).map(str::trim).filter(|text| !text.is_empty());
-    let open = || text("[ ] ").or_else(|| text("\u{2610} "));
-    let done = || text("[x] ").or_else(|| text("[X] ")).or_else(|| text("\u{2611} "));
-    open()
-        .map(|text| Task { text, done: false })
-        .or_else(|| done().map(|text| Task { text, done: true }))
+    let boxes = [
+        ("[ ] ", false),
+        ("\u{2610} ", false),
+        ("[x] ", true),
+        ("[X] ", true),
+        ("\u{2611} ", true),
+    ];
+    boxes.iter().find_map(|(mark, done)| Some(Task { text: text(mark)?, done: *done }))
 }
 
-/// `TODO: text`, `FIXME(who): text`.
+/// `TODO: text`, `FIXME(name): text`.
 fn marked(line: &str) -> Option<Task<'_>> {
     let at = MARKS.iter().find_map(|mark| line.find(mark))?;
     let before = line.get(..at)?.chars().next_back();

@@ -1,23 +1,23 @@
-//! Texts as words and signs, so that a fact is found as a whole or not at all.
+//! Texts as tokens (words, numbers, punctuation), so that a fact is found whole or not at all.
 //!
-//! White space only says whether a token is glued to the one before. Quotation marks, apostrophes,
-//! backticks and double asterisks say nothing, so that quoting a thing differently changes nothing.
+//! White space only decides whether a token is glued to the one before. Quotation marks, apostrophes,
+//! backticks and double asterisks are skipped, so a fact is found however it is quoted.
 
 use crate::message::steps;
 
-/// A word, a number or a sign.
+/// A word, a number or a punctuation character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
     pub text: &'a str,
-    /// Where it begins.
+    /// The byte offset at which it begins.
     pub(crate) start: usize,
-    /// Whether nothing stands between it and the token before.
+    /// Whether no white space separates it from the token before.
     pub(crate) glued: bool,
 }
 
 /// Returns the tokens of a text, in order.
 pub fn tokens(text: &str) -> Tokens<'_> {
-    Tokens { text, at: 0, glued: false, apart: false, before: None }
+    Tokens { text, at: 0, glued: false, before_unit: false, before: None }
 }
 
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub struct Tokens<'a> {
     text: &'a str,
     at: usize,
     glued: bool,
-    /// Whether the next token counts as not glued all the same: the unit behind its number.
-    apart: bool,
+    /// Whether the next token is the unit of a number: not glued, so that `12ms` equals `12 ms`.
+    before_unit: bool,
     before: Option<char>,
 }
 
@@ -44,12 +44,12 @@ impl<'a> Iterator for Tokens<'a> {
             self.before = Some(first);
             if first.is_whitespace() {
                 self.glued = false;
-            } else if is_transparent(rest, first) {
-                self.at = start + transparent_length(rest, first);
+            } else if is_skipped(rest, first) {
+                self.at = start + skipped_length(rest, first);
             } else {
                 let text = rest.get(..length)?;
-                let glued = self.glued && !std::mem::take(&mut self.apart);
-                self.apart = is_number_before_unit(text, rest);
+                let glued = self.glued && !std::mem::take(&mut self.before_unit);
+                self.before_unit = is_number_before_unit(text, rest);
                 self.glued = true;
                 self.before = text.chars().next_back();
                 return Some(Token { text, start, glued });
@@ -59,7 +59,7 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 impl Tokens<'_> {
-    /// How long the token is that begins here.
+    /// Returns the length in bytes of the token that `rest` begins with.
     fn length(&self, rest: &str, first: char) -> usize {
         let lone = first.len_utf8();
         if !is_word(first) {
@@ -90,11 +90,11 @@ fn is_number_before_unit(text: &str, rest: &str) -> bool {
     is_number && next.is_some_and(|c| c.is_alphabetic() || c == '%')
 }
 
-fn is_transparent(rest: &str, first: char) -> bool {
+fn is_skipped(rest: &str, first: char) -> bool {
     is_quotation_mark(first) || rest.starts_with("**")
 }
 
-fn transparent_length(rest: &str, first: char) -> usize {
+fn skipped_length(rest: &str, first: char) -> usize {
     if first == '*' {
         rest.bytes().take_while(|byte| *byte == b'*').count()
     } else {
@@ -102,17 +102,18 @@ fn transparent_length(rest: &str, first: char) -> usize {
     }
 }
 
-/// Whether a character quotes what stands beside it.
+/// Whether a character is a quotation mark.
 pub(crate) fn is_quotation_mark(c: char) -> bool {
     matches!(c, '"' | '`' | '\'' | '\u{ab}' | '\u{bb}' | '\u{2018}'..='\u{201f}')
 }
 
-/// Whether a character is part of a word. The characters of scripts without spaces stand alone.
+/// Whether a character is part of a word. In scripts without spaces each character is a token.
 pub(crate) fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
 }
 
-/// Returns a token as it is compared: without case and emphasis if these do not count.
+/// Returns the form in which a token is compared: with `folds_case` in lower case, without the
+/// underscores of emphasis.
 pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
     let changes = |byte: u8| !byte.is_ascii() || byte == b'_' || byte.is_ascii_uppercase();
     if !folds_case || !token.bytes().any(changes) {

@@ -1,4 +1,4 @@
-//! What is missing, as a short text to stand beside a summary.
+//! The missing facts as a short text to append to a summary.
 
 use super::{
     fact::Fact,
@@ -10,26 +10,25 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// A text that gives back what a compaction lost.
+/// A text that restores facts that a compaction lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Addendum {
-    /// The text: lists in Markdown, one for each class.
+    /// The text: a Markdown list for each class.
     pub text: Text,
     /// How many of the missing facts it lists.
     pub listed: usize,
-    /// How many of them are constraints.
+    /// How many of the listed facts are constraints.
     pub constraints: usize,
 }
 
-/// Returns the missing facts as a text of at most this many tokens, or `None` if there is none
-/// that fits.
+/// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
-/// What the user demanded comes first, in the user's words. The rest of the room is shared so that
-/// every class gets the same part of its weight back, within a class what weighs most for its
-/// length first; names, numbers and quoted texts, which abound, get what the others leave. Names of
-/// checkpoints are not listed: they are gone with their messages. Every fact stands on one line of
-/// its own and can neither begin a list nor close the tag that a summary stands in.
+/// The user's demands come first, word for word. The remaining tokens are shared so that every class
+/// recovers the same percentage of its weight; within a class, facts with the most weight per token
+/// come first. Names, numbers and quotes get what is left over, because there are so many. Ids of
+/// checkpoints are not listed, because they went with their messages. Every fact is on a line of its
+/// own, and cannot begin a list or close the tag around a summary.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, addendum, audit}, tokens::ByteEstimate};
@@ -52,17 +51,17 @@ pub fn addendum(
     addendum_up_to(100, retention, budget, counter)
 }
 
-/// The same of no more than what brings each class to so many percent of its weight.
+/// Like [`addendum`], but stops adding facts of a class at `wanted` percent of its weight.
 pub(super) fn addendum_up_to(
     wanted: u64,
     retention: &Retention,
     budget: u64,
     counter: &dyn TokenCounter,
 ) -> Option<Addendum> {
-    let mut facts = chosen(wanted, retention, budget, counter);
-    // Pieces are counted one by one, so a counter may find the whole a little longer.
+    let mut facts = choose(wanted, retention, budget, counter);
+    // Lines were counted one by one, and the whole text may have more tokens than their sum.
     while !facts.is_empty() {
-        let text = written(&facts);
+        let text = write_lists(&facts);
         if counter.text(&text) <= budget {
             let constraints = facts.iter().filter(|(class, _)| *class == FactClass::Constraint);
             let (listed, constraints) = (facts.len(), constraints.count());
@@ -73,51 +72,56 @@ pub(super) fn addendum_up_to(
     None
 }
 
-/// The lines that fit a budget, by class, what matters most first.
-fn chosen(
+/// Returns the lines that fit the budget, each with its class, in the order of choice.
+fn choose(
     wanted: u64,
     retention: &Retention,
     budget: u64,
     counter: &dyn TokenCounter,
 ) -> Vec<(FactClass, String)> {
     let mut room = budget;
-    let mut shelves: Vec<Shelf> =
-        FactClass::ALL.iter().filter_map(|class| Shelf::of(*class, retention, counter)).collect();
+    let mut classes: Vec<Candidates> = FactClass::ALL
+        .iter()
+        .filter_map(|class| Candidates::of(*class, retention, counter))
+        .collect();
     let mut lines = Vec::new();
-    while let Some(shelf) =
-        shelves.iter_mut().filter(|shelf| shelf.lacks(wanted)).min_by_key(|shelf| shelf.rank())
+    while let Some(candidates) = classes
+        .iter_mut()
+        .filter(|candidates| candidates.lacks(wanted))
+        .min_by_key(|candidates| candidates.rank())
     {
-        let Some(line) = shelf.missing.pop() else { break };
-        let head = if shelf.opened { 0 } else { shelf.head };
-        let cost = line.cost.saturating_add(head);
+        let Some(line) = candidates.missing.pop() else { break };
+        let title = if candidates.opened { 0 } else { candidates.title_tokens };
+        let cost = line.tokens.saturating_add(title);
         if cost <= room {
             room -= cost;
-            shelf.opened = true;
-            shelf.recall.kept_weight += u64::from(line.weight);
-            lines.push((shelf.class, line.text));
+            candidates.opened = true;
+            candidates.recall.kept_weight += u64::from(line.weight);
+            lines.push((candidates.class, line.text));
         }
     }
     lines
 }
 
-/// What is missing of a class, and how much of it stands with what was chosen.
-struct Shelf {
+/// The missing facts of a class that were not chosen yet.
+struct Candidates {
     class: FactClass,
+    /// The recall of the class with the facts chosen so far.
     recall: Recall,
-    /// What it costs to open a list of this class.
-    head: u64,
+    title_tokens: u64,
+    /// Whether a fact was chosen, so that the title is already paid for.
     opened: bool,
-    /// What is worth most for its length is last.
+    /// The next one to choose is last.
     missing: Vec<Line>,
 }
 
 struct Line {
     text: String,
     weight: u32,
-    cost: u64,
+    tokens: u64,
 }
 
-impl Shelf {
+impl Candidates {
     fn of(class: FactClass, retention: &Retention, counter: &dyn TokenCounter) -> Option<Self> {
         let missing = retention.missing.iter().filter(|fact| fact.class == class);
         let mut missing: Vec<Line> = missing.map(|fact| Line::of(fact, counter)).collect();
@@ -125,12 +129,12 @@ impl Shelf {
             return None;
         }
         missing.reverse();
-        // What the user demanded is not weighed against its length.
+        // A long demand of the user is worth as much as a short one.
         if class != FactClass::Constraint {
-            missing.sort_by_key(Line::worth);
+            missing.sort_by_key(|line| u64::from(line.weight) * 1_000 / line.tokens);
         }
-        let head = counter.text(&format!("{}\n\n", title(class)));
-        Some(Self { class, recall: retention.of(class), head, opened: false, missing })
+        let title_tokens = counter.text(&format!("{}\n\n", title(class)));
+        Some(Self { class, recall: retention.of(class), title_tokens, opened: false, missing })
     }
 
     fn lacks(&self, wanted: u64) -> bool {
@@ -138,8 +142,8 @@ impl Shelf {
         !enough && !self.missing.is_empty()
     }
 
-    /// The least is served first: constraints, then whatever lacks most, and what tools say in
-    /// plenty last.
+    /// The class with the least rank is next: constraints, then the class with the least recall;
+    /// abundant classes last.
     fn rank(&self) -> (bool, bool, u64) {
         (self.class != FactClass::Constraint, self.class.abounds(), self.recall.weight_percent())
     }
@@ -148,16 +152,12 @@ impl Shelf {
 impl Line {
     fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
         let text = one_line(&fact.text).into_owned();
-        let cost = counter.text(&format!("- {text}\n")).max(1);
-        Self { text, weight: fact.weight, cost }
-    }
-
-    fn worth(&self) -> u64 {
-        u64::from(self.weight) * 1_000 / self.cost
+        let tokens = counter.text(&format!("- {text}\n")).max(1);
+        Self { text, weight: fact.weight, tokens }
     }
 }
 
-fn written(facts: &[(FactClass, String)]) -> String {
+fn write_lists(facts: &[(FactClass, String)]) -> String {
     let mut text = String::new();
     for class in FactClass::ALL {
         let mut lines = facts.iter().filter(|(of, _)| *of == class).peekable();

@@ -1,27 +1,27 @@
-//! The audit: what was removed, what facts it held, which of them still stand.
+//! The audit of a compaction: the facts of the removed messages, and which of them are still there.
 
 use std::collections::HashMap;
 
 use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
 use crate::{message::Message, prose::fingerprint};
 
-/// Returns what a compaction lost: the facts in the messages of `before` that are not in `after`,
-/// and which of them nothing in `after` says any more.
+/// Returns what a compaction lost: the facts in the messages of `before` that `after` lacks, and
+/// which of these facts no message of `after` states.
 ///
-/// No model is asked. Facts are what can be found again by its words, so a rule that a summary
-/// tells in other words counts as missing. What counts as the same:
+/// No model is asked, so a rule that a summary states in other words counts as missing. Facts are
+/// compared as follows:
 ///
 /// - White space and quotation marks do not count, nor does the case of constraints, tasks, errors
-///   and hashes. The point that ends a sentence and the `v` of a version do not count either.
+///   and hashes, the point at the end of a sentence, or the `v` of a version.
 /// - Two spellings of a path are one file if one ends with the other at a slash, and no other path
-///   before or after does so too. A bare file name stands for a longer path only if nothing longer
-///   was known before.
-/// - Only wholes count: `src/a.rs` is not in `src/a.rs.bak`, `12 ms` not in `112 ms`, `1.2` not in
-///   `1.2.3`, `cargo test` not in `cargo test --all`. A name is found as a part of a longer one
-///   only between its dots and colons.
+///   before or after does so too. A bare file name stands for a longer path only if no longer
+///   spelling was known before.
+/// - A fact is found only as a whole: `src/a.rs` is not in `src/a.rs.bak`, `12 ms` not in `112 ms`,
+///   `1.2` not in `1.2.3`, `cargo test` not in `cargo test --all`. A name is found within a longer
+///   one only between its dots and colons.
 ///
-/// Reasoning and reminders are no facts, since every compaction strips them. The time it takes is
-/// linear in the texts.
+/// Reasoning and reminders hold no facts, because every compaction strips them. The time is linear
+/// in the length of the texts.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, FactClass, audit}};
@@ -36,33 +36,30 @@ use crate::{message::Message, prose::fingerprint};
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], options: &AuditOptions) -> Retention {
     let mut gathered = Gathered::default();
-    for index in removed(before, after) {
-        if let Some(message) = before.get(index) {
-            gathered.read(index, message, options);
-        }
+    for (index, message) in removed(before, after) {
+        gathered.read(index, message, options);
     }
     let mut search = Search::new(&gathered, before.len(), options);
     after.iter().for_each(|message| search.read(message));
     search.retention()
 }
 
-/// The indices of the messages that do not stand after.
-fn removed(before: &[Message], after: &[Message]) -> Vec<usize> {
-    let mut standing: HashMap<u64, usize> = HashMap::new();
+/// Returns the messages of `before` that are not in `after`, with their indices, in order.
+fn removed<'a>(before: &'a [Message], after: &[Message]) -> Vec<(usize, &'a Message)> {
+    let mut kept: HashMap<u64, usize> = HashMap::new();
     for message in after {
-        *standing.entry(fingerprint(message)).or_default() += 1;
+        *kept.entry(fingerprint(message)).or_default() += 1;
     }
-    let is_gone = |message: &Message| match standing.get_mut(&fingerprint(message)) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
+    let mut removed = Vec::new();
+    // From the end, because a compaction removes the first of equal messages.
+    for (index, message) in before.iter().enumerate().rev() {
+        match kept.get_mut(&fingerprint(message)) {
+            Some(count) if *count > 0 => *count -= 1,
+            Some(_) | None => removed.push((index, message)),
         }
-        Some(_) | None => true,
-    };
-    // From the end: of equal messages, a compaction takes the first.
-    let gone: Vec<bool> = before.iter().rev().map(is_gone).collect();
-    let indices = gone.iter().rev().enumerate();
-    indices.filter(|(_, gone)| **gone).map(|(index, _)| index).collect()
+    }
+    removed.reverse();
+    removed
 }
 
 #[cfg(test)]
@@ -70,7 +67,7 @@ mod tests {
     use super::*;
     use crate::message::steps;
 
-    /// A thread of so many facts, and one that says half of them.
+    /// Counts the steps of auditing a thread with `count` rules against one with half of them.
     fn steps_of(count: usize) -> u64 {
         let rule =
             |n: usize| format!("Never open drawer {n} of the shelf. See src/d{n}/a.rs, `a b`.\n");

@@ -1,6 +1,5 @@
-//! All facts looked for at once: a trie over tokens with links from every dead end to the longest
-//! other beginning that fits (Aho and Corasick). The work is linear in the text, however many facts
-//! there are.
+//! Finds all facts in one pass: an Aho-Corasick automaton over tokens. The work is linear in the
+//! length of the text, however many facts there are.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,10 +14,10 @@ pub(super) struct Automaton {
     folds_case: bool,
     words: HashMap<String, u32>,
     next: HashMap<(u32, Step), u32>,
-    /// The nodes behind the root, by word: most words end there, so they are found without hashing.
+    /// The children of the root, by word: most steps start at the root, and skip the hash map.
     first: Vec<u32>,
     nodes: Vec<Node>,
-    /// How many tokens each phrase has.
+    /// The number of tokens of each phrase.
     lengths: Vec<usize>,
     buffer: String,
 }
@@ -28,13 +27,14 @@ type Step = (u32, bool);
 
 #[derive(Clone, Debug, Default)]
 struct Node {
+    /// The node of the longest proper suffix that is also the beginning of a phrase.
     fail: u32,
-    /// The nearest node on the way of `fail` that ends a phrase.
+    /// The nearest node on the path of `fail` that ends a phrase.
     shorter: u32,
     phrases: Vec<usize>,
 }
 
-/// Where every search begins.
+/// The node at which every search begins.
 pub(super) const ROOT: u32 = 0;
 
 impl Automaton {
@@ -50,25 +50,26 @@ impl Automaton {
         }
     }
 
-    /// Adds a phrase and returns its number. One without a token is never found.
+    /// Adds a phrase and returns its number. A phrase without tokens is never found.
     pub(super) fn add(&mut self, phrase: &str) -> usize {
         let (number, mut node, mut count) = (self.lengths.len(), ROOT, 0);
         for token in tokens(phrase) {
             let text = canonical(token.text, self.folds_case, &mut self.buffer);
-            let word = if let Some(word) = self.words.get(text) {
-                *word
-            } else {
-                let fresh = self.words.len() as u32;
-                self.words.insert(text.to_owned(), fresh);
-                fresh
+            let word = match self.words.get(text) {
+                Some(word) => *word,
+                None => {
+                    let new = self.words.len() as u32;
+                    self.words.insert(text.to_owned(), new);
+                    new
+                }
             };
             let step = (word, token.glued && node != ROOT);
-            let fresh = self.nodes.len() as u32;
-            let known = *self.next.entry((node, step)).or_insert(fresh);
-            if known == fresh {
+            let new = self.nodes.len() as u32;
+            node = *self.next.entry((node, step)).or_insert(new);
+            if node == new {
                 self.nodes.push(Node::default());
             }
-            (node, count) = (known, count + 1);
+            count += 1;
         }
         self.lengths.push(count);
         if let Some(node) = self.nodes.get_mut(node as usize).filter(|_| count > 0) {
@@ -77,7 +78,7 @@ impl Automaton {
         number
     }
 
-    /// Sets the links. To be called when all phrases are there.
+    /// Sets the links between nodes. Call it once, after all phrases are added.
     pub(super) fn link(&mut self) {
         let mut children: HashMap<u32, Vec<(Step, u32)>> = HashMap::new();
         self.first = vec![ROOT; self.words.len()];
@@ -101,26 +102,28 @@ impl Automaton {
         }
     }
 
-    /// The node behind a token.
+    /// Returns the node after a token.
     pub(super) fn step(&mut self, node: u32, token: &Token<'_>) -> u32 {
         let word = canonical(token.text, self.folds_case, &mut self.buffer);
         let word = self.words.get(word);
         word.map_or(ROOT, |word| self.follow(node, (*word, token.glued)))
     }
 
-    /// Tells of every phrase that ends at this node: its number, and of how many tokens it is.
+    /// Calls `found` with the number and the token count of every phrase that ends at this node.
     pub(super) fn ending(&self, mut node: u32, mut found: impl FnMut(usize, usize)) {
         while node != ROOT {
             let Some(at) = self.nodes.get(node as usize) else { break };
             steps::round();
             for phrase in &at.phrases {
-                found(*phrase, self.lengths.get(*phrase).copied().unwrap_or_default());
+                if let Some(length) = self.lengths.get(*phrase) {
+                    found(*phrase, *length);
+                }
             }
             node = at.shorter;
         }
     }
 
-    /// The node behind a step.
+    /// Returns the node after a step.
     fn follow(&self, mut node: u32, step: Step) -> u32 {
         while node != ROOT {
             steps::round();
@@ -129,7 +132,7 @@ impl Automaton {
             }
             node = self.fail(node);
         }
-        // What stands before the first token of a phrase is nobody's business here.
+        // Whether the first token of a phrase is glued to the text before it does not matter here.
         self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
     }
 

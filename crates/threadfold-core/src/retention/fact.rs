@@ -1,4 +1,4 @@
-//! A fact, who said it, and what it weighs.
+//! A fact, its speaker and its weight.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,35 +7,35 @@ use crate::{
     prose::{FactClass, Speaker},
 };
 
-/// Something in a thread that can be found again by its words.
+/// A fact of a thread that can be found again by its words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Fact {
-    /// What kind of thing it is.
+    /// Its class.
     pub class: FactClass,
-    /// The words, as they were first said, on one line and without the colours of terminals. Of
-    /// several spellings of a path, the longest.
+    /// The words as first written, on one line and without terminal colours. Of several spellings
+    /// of a path, the longest.
     pub text: Text,
-    /// How much it would be missed: `speaker * often * recent`. That is 1 for a tool, 3 for the
-    /// model, 8 for the user; 4 for one message that says it and one more for each other one, 8 at
-    /// most; 4 if the last of them is the thread's first, evenly up to 8 for its last. So it is
-    /// between 16 and 512.
+    /// How much the fact matters: `speaker * often * recent`, between 16 and 512. `speaker` is 1
+    /// for a tool, 3 for the model, 8 for the user. `often` is 4 for one message that states the
+    /// fact, plus 1 for each further one, at most 8. `recent` rises evenly from 4, if the last of
+    /// these messages is the first of the thread, to 8, if it is the thread's last.
     pub weight: u32,
-    /// Who said it; of several, the one who counts most.
+    /// Who stated it; of several speakers, the one with the largest factor.
     pub speaker: Speaker,
-    /// The indices of the messages that say it, ascending: of more than 64, the first 63 and the
+    /// The indices of the messages that state it, ascending: of more than 64, the first 63 and the
     /// last.
     pub positions: Vec<usize>,
 }
 
 impl Fact {
-    /// Returns what a fact weighs that this speaker said in so many messages, the last of which is
-    /// at index `last` of `messages`: see [`weight`](Self::weight).
+    /// Returns the [`weight`](Self::weight) of a fact that this speaker stated in `mentions`
+    /// messages, the last of which has index `last` of `messages`.
     pub(super) fn weigh(speaker: Speaker, mentions: usize, last: usize, messages: usize) -> u32 {
-        let often = 3 + u32::try_from(mentions.clamp(1, 5)).unwrap_or(5);
+        let often = 3 + mentions.clamp(1, 5) as u32;
         let end = messages.saturating_sub(1).max(1);
         let quarters = last.min(end).saturating_mul(4) / end;
-        let recent = 4 + u32::try_from(quarters).unwrap_or(4);
+        let recent = 4 + quarters as u32;
         speaker.factor() * often * recent
     }
 }

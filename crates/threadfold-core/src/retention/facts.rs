@@ -1,15 +1,15 @@
-//! The facts of a whole thread, read as it grows.
+//! The facts of a whole thread, updated as it grows.
 
 use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
 use crate::message::Message;
 
-/// So many times as many facts as an audit takes are kept while a thread is read.
+/// How many times [`AuditOptions::max_facts`] facts are kept while a thread is read.
 const SPARE: usize = 4;
 
-/// The facts of everything that was said in a thread, also of what no longer stands in it.
+/// The facts of all messages that were ever in a thread, removed ones included.
 ///
-/// A thread is read once, message by message, and can then be audited after every compaction: so
-/// what is lost from one summary to the next is seen, and not only what the last one lost.
+/// Read each message once, and audit after every compaction. The audit then shows what was lost over
+/// several summaries, and not only what the last one lost.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts}};
@@ -27,7 +27,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns no facts yet.
+    /// Returns an empty set of facts.
     #[must_use]
     pub fn new(options: AuditOptions) -> Self {
         Self { options, ..Self::default() }
@@ -51,10 +51,10 @@ impl Facts {
         facts
     }
 
-    /// Reads one more message, in time linear in its text.
+    /// Reads the next message, in time linear in its text.
     ///
-    /// Of many times more facts than [`AuditOptions::max_facts`] those that weigh least are
-    /// dropped, so a thread without end does not fill the memory.
+    /// Memory is bounded: above four times [`AuditOptions::max_facts`], the facts with the least
+    /// weight are dropped.
     ///
     /// ```
     /// use threadfold::{Message, retention::{AuditOptions, Facts}};
@@ -69,26 +69,26 @@ impl Facts {
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
-            // To the half, so that this is seldom.
+            // Down to half of the limit, so that pruning is rare.
             self.gathered.prune(self.messages, most / 2);
         }
     }
 
-    /// Returns a search for all these facts, which has read nothing yet.
+    /// Returns a search for these facts that has read no message yet.
     pub(super) fn search(&self) -> Search<'_> {
         Search::new(&self.gathered, self.messages, &self.options)
     }
 
-    /// How many messages were read. Positions of facts count them.
+    /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts them.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.messages
     }
 
-    /// Returns what of all these facts still stands in these messages, and what is missing.
+    /// Returns which of these facts are in the messages of `after`, and which are missing.
     ///
-    /// As [`audit`](super::audit()), but that facts of messages that stand count too: they are
-    /// kept.
+    /// Unlike [`audit`](super::audit()), it also counts the facts of messages that are still there,
+    /// as kept.
     ///
     /// ```
     /// use threadfold::{Message, retention::{AuditOptions, Facts}};

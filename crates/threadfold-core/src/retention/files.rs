@@ -1,52 +1,52 @@
 //! Which spellings of paths are the same file.
 //!
-//! `./src/a.rs`, `/repo/src/a.rs` and `src/a.rs` are, where one ends with the other at a slash and
-//! nothing else in sight ends so. With `lib/src/a.rs` beside them, `src/a.rs` may be either, so it
-//! is neither.
+//! `./src/a.rs`, `/repo/src/a.rs` and `src/a.rs` are one file, because one ends with the other at a
+//! slash and no other known path ends so. If `lib/src/a.rs` is known too, `src/a.rs` may be either,
+//! so it counts as a file of its own.
 
 use std::collections::HashMap;
 
-/// How many folders up a path is looked at.
+/// The most folders from the end of a path that are compared.
 const DEEPEST: usize = 40;
 
-/// Files by their spellings.
+/// The number of the file that each spelling names.
 #[derive(Debug, Default)]
 pub(super) struct Files<'a> {
     files: HashMap<&'a str, usize>,
 }
 
 impl<'a> Files<'a> {
-    /// Puts these spellings together. They are keys, as `prose::key` gives them.
+    /// Groups spellings by file. They are keys of paths from `prose::key`.
     pub(super) fn new(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let mut keys: Vec<&str> = keys.into_iter().collect();
         keys.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         keys.dedup();
+        // The only file that ends so, or `None` if several do.
         let mut ends: HashMap<&str, Option<usize>> = HashMap::new();
         let mut files = HashMap::new();
         for (number, key) in keys.into_iter().enumerate() {
-            let known = ends.get(key).copied().flatten();
-            let file = known.unwrap_or(number);
-            files.insert(key, file);
-            if known.is_none() {
+            let longer = ends.get(key).copied().flatten();
+            files.insert(key, longer.unwrap_or(number));
+            if longer.is_none() {
                 for end in ends_of(key) {
-                    let entry = ends.entry(end).or_insert(Some(number));
-                    *entry = entry.filter(|known| *known == number);
+                    let owner = ends.entry(end).or_insert(Some(number));
+                    *owner = owner.filter(|owner| *owner == number);
                 }
             }
         }
         Self { files }
     }
 
-    /// The file of a spelling, by a number.
+    /// Returns the number of the file that a spelling names.
     pub(super) fn file(&self, key: &str) -> Option<usize> {
         self.files.get(key).copied()
     }
 }
 
-/// A path and what it ends with behind each of its slashes, the whole first.
+/// Returns the whole path, and its ends after each of its last slashes.
 fn ends_of(key: &str) -> impl Iterator<Item = &str> {
-    let behind = key.rmatch_indices('/').take(DEEPEST).filter_map(|(at, _)| key.get(at + 1..));
-    std::iter::once(key).chain(behind)
+    let ends = key.rmatch_indices('/').take(DEEPEST).filter_map(|(at, _)| key.get(at + 1..));
+    std::iter::once(key).chain(ends)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The facts of messages, each once, with who said it and where.
+//! Collects the facts of messages, each once, with its speaker and positions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,20 +8,21 @@ use crate::{
     prose::{FactClass, Span, Speaker, key, one_line, passages, spans},
 };
 
-/// What was found, by class and by what is compared.
+/// The collected facts, by class and key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     found: BTreeMap<FactClass, HashMap<String, Mention>>,
+    /// The number of facts in `found`.
     facts: usize,
-    /// Tasks that are done, and the last message that says so.
+    /// The keys of tasks that are done, with the index of the last message that says so.
     done: HashMap<String, usize>,
-    /// How many facts were too long.
+    /// How many facts were skipped because they were too long.
     pub(super) too_long: usize,
-    /// How many facts were dropped, because there were too many.
+    /// How many facts were dropped because there were too many.
     pub(super) dropped: usize,
 }
 
-/// Where a fact was said.
+/// The text of a fact, its speaker and its positions.
 #[derive(Clone, Debug)]
 pub(super) struct Mention {
     pub(super) text: String,
@@ -30,14 +31,14 @@ pub(super) struct Mention {
 }
 
 impl Gathered {
-    /// Reads a message.
+    /// Adds the facts of the message with this index.
     pub(super) fn read(&mut self, index: usize, message: &Message, options: &AuditOptions) {
         passages(message, &mut |speaker, kind, text| {
             spans(speaker, kind, text, &mut |span| self.note(index, &span, options));
         });
     }
 
-    /// Forgets a fact.
+    /// Removes a fact, if it is there.
     pub(super) fn remove(&mut self, class: FactClass, text: &str) {
         let found = self.found.get_mut(&class);
         if found.is_some_and(|found| found.remove(&*key(class, text)).is_some()) {
@@ -45,14 +46,14 @@ impl Gathered {
         }
     }
 
-    /// How many facts there are.
+    /// Returns the number of facts.
     pub(super) fn len(&self) -> usize {
         self.facts
     }
 
-    /// The facts by class and key, but for tasks that were done later, and what only tools said too
-    /// seldom.
-    pub(super) fn tidy<'a>(
+    /// Returns the facts that an audit looks for, with class and key. It leaves out tasks that were
+    /// done later, and facts that only tools stated in fewer than `tool_mentions` messages.
+    pub(super) fn relevant<'a>(
         &'a self,
         options: &'a AuditOptions,
     ) -> impl Iterator<Item = (FactClass, &'a str, &'a Mention)> {
@@ -67,7 +68,7 @@ impl Gathered {
         })
     }
 
-    /// Drops what weighs least in a thread of so many messages, but for so many facts.
+    /// Keeps the `most` heaviest facts of a thread of this many messages.
     pub(super) fn prune(&mut self, messages: usize, most: usize) {
         if self.facts <= most {
             return;
@@ -81,7 +82,7 @@ impl Gathered {
             found.into_iter().map(move |(key, mention)| (weight(&mention), class, key, mention))
         });
         let mut all: Vec<_> = all.collect();
-        // Of the same weight, those that sort first stay, so that the same thread keeps the same.
+        // Break ties by class and key, so that the same thread always keeps the same facts.
         all.sort_unstable_by(|(one, class, key, _), (other, other_class, other_key, _)| {
             other.cmp(one).then_with(|| (class, key).cmp(&(other_class, other_key)))
         });

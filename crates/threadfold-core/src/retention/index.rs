@@ -1,11 +1,11 @@
-//! What stands in a thread after a compaction, made ready to be asked for facts.
+//! Matches facts against the texts of a thread after a compaction.
 
 use std::collections::HashSet;
 
 use super::automaton::{Automaton, ROOT};
-use crate::prose::{FactClass, Kind, Trust, is_whole, key, named_path, tokens, words};
+use crate::prose::{FactClass, Kind, Trust, is_whole, key, path_value, tokens, word_facts};
 
-/// The paths and addresses of a thread, as they are compared.
+/// The keys of the paths and URLs in a thread.
 #[derive(Debug, Default)]
 pub(super) struct Spelled {
     pub(super) paths: HashSet<String>,
@@ -13,10 +13,9 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
-    /// Reads a text.
     pub(super) fn read(&mut self, kind: Kind, text: &str) {
         let mut note = |class: FactClass, text: &str| {
-            let known = if class == FactClass::Path {
+            let keys = if class == FactClass::Path {
                 &mut self.paths
             } else if class == FactClass::Url {
                 &mut self.urls
@@ -24,18 +23,18 @@ impl Spelled {
                 return;
             };
             let key = key(class, text);
-            if !known.contains(&*key) {
-                known.insert(key.into_owned());
+            if !keys.contains(&*key) {
+                keys.insert(key.into_owned());
             }
         };
         if kind == Kind::Path {
-            named_path(text, &mut note);
+            path_value(text, &mut note);
         }
-        words(text, Trust::Full, &mut note);
+        word_facts(text, Trust::Full, &mut note);
     }
 }
 
-/// Looks for phrases, each by the rules of its class.
+/// Searches for phrases, each under the rules of its class.
 #[derive(Debug)]
 pub(super) struct Phrases {
     exact: Half,
@@ -43,16 +42,16 @@ pub(super) struct Phrases {
     read: HashSet<usize>,
 }
 
-/// Those whose case counts, or those whose case does not.
+/// The phrases whose case counts, or those whose case does not.
 #[derive(Debug)]
 struct Half {
     automaton: Automaton,
-    /// The class of each phrase, and whose phrase it is.
+    /// The class of each phrase of the automaton, and its index in [`Phrases`].
     owners: Vec<(FactClass, usize)>,
 }
 
 impl Phrases {
-    /// Makes ready to look for these: class and text.
+    /// Prepares a search for these phrases, given as class and text.
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let half = |folds| Half { automaton: Automaton::new(folds), owners: Vec::new() };
         let mut both = Self { exact: half(false), folded: half(true), read: HashSet::new() };
@@ -66,7 +65,6 @@ impl Phrases {
         both
     }
 
-    /// Reads a text.
     pub(super) fn read(&mut self, text: &str) {
         let Self { exact, folded, read } = self;
         let (mut starts, mut nodes) = (Vec::new(), (ROOT, ROOT));
@@ -79,9 +77,9 @@ impl Phrases {
                 *node = automaton.step(*node, &token);
                 automaton.ending(*node, |phrase, length| {
                     let Some((class, number)) = owners.get(phrase) else { return };
-                    let start = starts.len().checked_sub(length).and_then(|at| starts.get(at));
-                    let start = start.copied().unwrap_or_default();
-                    if !read.contains(number) && is_whole(*class, text, start, end) {
+                    let start = starts.iter().rev().nth(length.saturating_sub(1));
+                    let is_whole = |start: &usize| is_whole(*class, text, *start, end);
+                    if !read.contains(number) && start.is_some_and(is_whole) {
                         read.insert(*number);
                     }
                 });
@@ -89,13 +87,13 @@ impl Phrases {
         }
     }
 
-    /// Whether the phrase of this number stood in a text.
+    /// Whether a text contained the phrase with this index.
     pub(super) fn was_read(&self, number: usize) -> bool {
         self.read.contains(&number)
     }
 }
 
-/// What is looked for: without the sign at the end of a sentence, without the `v` of a version.
+/// Returns the text to search for: without punctuation at the end, without the `v` of a version.
 fn phrase(class: FactClass, text: &str) -> &str {
     match class {
         FactClass::Version => text.trim_start_matches(['v', 'V']),

@@ -1,9 +1,9 @@
-//! What a compaction lost, told without a model.
+//! What a compaction lost, measured without a model.
 //!
-//! A summary is shorter than what it stands for, so something is lost. Some of it can be told by
-//! its words: paths, commands, errors, names, what the user demanded. [`audit`] takes these facts
-//! out of the removed messages and looks for each in what stands now; [`addendum`] writes the
-//! missing ones down, and [`enrich`] does both as a [`RetentionPolicy`] asks.
+//! A summary is shorter than the messages it replaces, so something is lost. Some of it can be
+//! recognised by its words: paths, commands, errors, names, the user's demands. [`audit`] extracts
+//! these facts from the removed messages and searches the new thread for each; [`addendum`] lists
+//! the missing ones, and [`enrich`] does both under a [`RetentionPolicy`].
 //!
 //! ```
 //! use threadfold::{Message, retention::{AuditOptions, audit}};
@@ -18,9 +18,9 @@
 //! assert_eq!(retention.to_string(), table);
 //! ```
 //!
-//! It measures words, not meaning. What a summary says in other words counts as missing, and what
-//! it says falsely with the same words counts as kept. So compare audits with one another, and do
-//! not take 60 % for bad.
+//! An audit measures words, not meaning. A fact in other words counts as missing, and a false
+//! sentence with the same words counts as kept. So compare audits with each other; 60 % alone says
+//! little.
 
 pub(crate) mod addendum;
 mod audit;

@@ -1,17 +1,17 @@
-//! What an audit looks for.
+//! The limits of an audit.
 
 use serde::{Deserialize, Serialize};
 
-/// How much an audit takes in.
+/// Which facts an audit looks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditOptions {
-    /// The longest fact, in bytes. What is longer is counted and left out.
+    /// The most bytes of a fact. Longer ones are left out and counted.
     pub max_fact_bytes: usize,
-    /// The most facts. Of more, those that weigh least are counted and left out.
+    /// The most facts. If there are more, those with the least weight are left out and counted.
     pub max_facts: usize,
-    /// In how many messages a name, a number or a quoted text must be that only tools said. Files
-    /// and logs are full of them, and most matter to nobody. 1 takes all.
+    /// The least number of messages in which a name, number or quote must occur if only tools state
+    /// it. Files and logs are full of facts that do not matter. 1 includes all.
     pub tool_mentions: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How much a summary must keep, and what is done where it does not.
+//! How much a summary must keep, and what happens if it keeps less.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// How much must be kept.
+/// How much a summary must keep.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -40,21 +40,21 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionPolicy {
-    /// How much of the weight of all facts must stand, in percent.
+    /// The least percentage of the weight of all facts that must be kept.
     pub minimum: u64,
-    /// How much of the weight of each class an addendum brings back, in percent, as far as there is
-    /// room. It is written where something below that is missing, so usually long before `minimum`.
+    /// The percentage of the weight of each class up to which an addendum lists missing facts, within
+    /// its budget. An addendum is written whenever a class is below it.
     pub wanted: u64,
-    /// How long an addendum may be, in tokens. 0 for none.
+    /// The most tokens of an addendum. 0 for no addendum.
     pub addendum_tokens: u64,
-    /// Whether every sentence in which the user demanded something must stand word for word.
+    /// Whether every sentence in which the user demanded something must be kept word for word.
     pub constraints_verbatim: bool,
-    /// What is looked for.
+    /// Which facts are looked for.
     pub audit: AuditOptions,
 }
 
 impl Default for RetentionPolicy {
-    /// At least 30 percent, 90 wanted, an addendum of 4,000 tokens, constraints word for word.
+    /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim.
     fn default() -> Self {
         Self {
             minimum: 30,
@@ -66,30 +66,30 @@ impl Default for RetentionPolicy {
     }
 }
 
-/// What becomes of a summary.
+/// The result of [`enrich`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enriched {
-    /// It keeps what is wanted as it is, or enough, and no addendum has room.
+    /// The summary keeps enough, and no addendum is wanted or fits.
     Enough {
-        /// What it keeps.
+        /// What the summary keeps.
         retention: Retention,
     },
-    /// It keeps enough with an addendum.
+    /// The summary keeps enough with an addendum.
     WithAddendum {
         /// The summary, a blank line, and the addendum.
         text: Text,
-        /// What was added.
+        /// The addendum.
         addendum: Addendum,
-        /// What the summary kept without it.
+        /// What the summary keeps without the addendum.
         without: Retention,
-        /// What it keeps with it.
+        /// What the summary keeps with the addendum.
         retention: Retention,
     },
-    /// It keeps too little even with the addendum that is allowed.
+    /// The summary keeps too little even with an addendum within the budget.
     TooLittle {
-        /// The best there is: the summary with the addendum, if there is one.
+        /// The summary, with the addendum if there is one.
         text: Text,
-        /// Why that is not enough.
+        /// Why it keeps too little.
         reason: Shortfall,
         /// What it keeps.
         retention: Retention,
@@ -116,12 +116,11 @@ pub enum Shortfall {
     },
 }
 
-/// Says whether a summary keeps enough of what a thread ever said, adding what is missing where
-/// that helps.
+/// Returns whether a summary keeps enough of the facts of a thread, with an addendum of missing facts
+/// where the policy wants one.
 ///
-/// `after` is what else stands when the summary has come into the thread; whether the summary is in
-/// it too makes no difference. Where less stands than the policy wants, missing facts are added as
-/// [`addendum`](super::addendum()) has it, up to its budget.
+/// `after` is the thread without the messages that the summary replaces; it may contain the summary.
+/// Missing facts are chosen as by [`addendum`](super::addendum()).
 ///
 /// ```
 /// use threadfold::Message;
@@ -147,8 +146,8 @@ pub fn enrich(
     after.iter().for_each(|message| search.read(message));
     search.read_summary(summary);
     let without = search.retention();
-    let room = policy.addendum_tokens;
-    let Some(addendum) = addendum_up_to(policy.wanted, &without, room, counter) else {
+    let budget = policy.addendum_tokens;
+    let Some(addendum) = addendum_up_to(policy.wanted, &without, budget, counter) else {
         return match policy.shortfall(&without) {
             None => Enriched::Enough { retention: without },
             Some(reason) => {
@@ -166,7 +165,7 @@ pub fn enrich(
 }
 
 impl RetentionPolicy {
-    /// Returns what this policy misses, if it misses something.
+    /// Returns why a summary with this retention keeps too little, or `None` if it keeps enough.
     ///
     /// ```
     /// use threadfold::retention::{Retention, RetentionPolicy};
@@ -175,8 +174,8 @@ impl RetentionPolicy {
     /// ```
     #[must_use]
     pub fn shortfall(&self, retention: &Retention) -> Option<Shortfall> {
-        let demands = retention.of(FactClass::Constraint);
-        let lost = demands.facts.saturating_sub(demands.kept);
+        let constraints = retention.of(FactClass::Constraint);
+        let lost = constraints.facts.saturating_sub(constraints.kept);
         if self.constraints_verbatim && lost > 0 {
             return Some(Shortfall::Constraints { lost });
         }

@@ -1,13 +1,12 @@
-//! In which messages something was said.
+//! The indices of the messages that state a fact.
 
-/// So many positions are kept of each fact, so that what is said in every message of a long thread
-/// does not fill the memory, nor every report.
+/// The most indices that are kept for a fact, so that one in every message of a long thread does not
+/// fill the memory and every report.
 pub(super) const KEPT: usize = 64;
 
-/// The first of some indices that came in ascending order, the last, and how many there were.
+/// The first 63 indices, the last one, and the count of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Positions {
-    /// All but the last are the first ones; the last is the last.
     kept: Vec<usize>,
     count: usize,
 }
@@ -17,7 +16,7 @@ impl Positions {
         Self { kept: vec![index], count: 1 }
     }
 
-    /// Adds an index that is not before those that are there.
+    /// Adds an index, which must not be less than the last one.
     pub(super) fn add(&mut self, index: usize) {
         if self.kept.last() == Some(&index) {
             return;
@@ -30,8 +29,8 @@ impl Positions {
         }
     }
 
-    /// How many there were. Of two put together that were more than are kept, it is the least there
-    /// can have been.
+    /// Returns how many indices were added. After a [`merge`](Self::merge) of more than 64, it is a
+    /// lower bound.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -44,7 +43,7 @@ impl Positions {
         self.kept.last().copied().unwrap_or_default()
     }
 
-    /// Puts others among them.
+    /// Merges the indices of another fact into these.
     pub(super) fn merge(&mut self, others: &Self) {
         self.kept.extend(&others.kept);
         self.kept.sort_unstable();
@@ -56,7 +55,7 @@ impl Positions {
         }
     }
 
-    /// The first ones, and the last.
+    /// Returns the first 63 indices and the last.
     pub(super) fn into_kept(self) -> Vec<usize> {
         self.kept
     }

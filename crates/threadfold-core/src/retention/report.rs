@@ -1,4 +1,4 @@
-//! What an audit found.
+//! The result of an audit.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,43 +7,45 @@ use serde::{Deserialize, Serialize};
 use super::fact::Fact;
 use crate::prose::FactClass;
 
-/// So many of the missing facts are named in a report.
+/// The most missing facts in a shortened report.
 const NAMED: usize = 12;
 
-/// What of the facts in removed messages still stands, and what is missing.
+/// Which facts of the removed messages are still in the thread, and which are missing.
 ///
-/// [`Display`](fmt::Display) writes a short table.
+/// [`Display`](fmt::Display) writes a table with one line for each class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Retention {
-    /// All facts together.
+    /// The recall of all facts together.
     pub overall: Recall,
-    /// The facts of each class that there are any of.
+    /// The recall of each class that has facts.
     pub classes: BTreeMap<FactClass, Recall>,
-    /// What is missing, what weighs most first.
+    /// The missing facts, the heaviest first.
     pub missing: Vec<Fact>,
-    /// How many facts were not looked for, because there were too many. They weigh least.
+    /// How many facts were left out, because there were more than
+    /// [`max_facts`](super::AuditOptions::max_facts). They have the least weight.
     pub left_out: usize,
-    /// How many facts were not looked for, because they were too long; again where said again.
+    /// How many facts were left out, because they were longer than
+    /// [`max_fact_bytes`](super::AuditOptions::max_fact_bytes). Repetitions count.
     pub too_long: usize,
 }
 
-/// How many facts there were and how many stand, counted and weighed.
+/// How many facts there were and how many are kept, by number and by weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Recall {
-    /// How many there were.
+    /// The number of facts.
     pub facts: u64,
-    /// How many of them stand.
+    /// How many of them are kept.
     pub kept: u64,
-    /// What they weigh together.
+    /// The sum of the weights of all facts.
     pub weight: u64,
-    /// What those weigh that stand.
+    /// The sum of the weights of the kept facts.
     pub kept_weight: u64,
 }
 
 impl Retention {
-    /// Returns the recall of a class; of one without facts, that of nothing.
+    /// Returns the recall of a class, which is all zeros for a class without facts.
     ///
     /// ```
     /// use threadfold::retention::{FactClass, Recall, Retention};
@@ -55,8 +57,7 @@ impl Retention {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 
-    /// Returns the same with only the twelve missing facts that weigh most, as reports have it. The
-    /// numbers stay.
+    /// Drops all missing facts except the twelve heaviest, as in a report. The numbers stay.
     ///
     /// ```
     /// use threadfold::{Message, retention::{AuditOptions, audit}};
@@ -76,7 +77,7 @@ impl Retention {
 }
 
 impl Recall {
-    /// Returns how many of a hundred facts stand, rounded down; 100 of none.
+    /// Returns the percentage of the facts that are kept, rounded down; 100 if there are no facts.
     ///
     /// ```
     /// use threadfold::retention::Recall;
@@ -88,7 +89,7 @@ impl Recall {
         percent(self.kept, self.facts)
     }
 
-    /// Returns how much of the weight stands, in percent rounded down; 100 of none.
+    /// Returns the percentage of the weight that is kept, rounded down; 100 if there are no facts.
     ///
     /// ```
     /// use threadfold::retention::Recall;
@@ -100,10 +101,10 @@ impl Recall {
         percent(self.kept_weight, self.weight)
     }
 
-    /// That of one fact.
-    pub(super) fn of(weight: u32, stands: bool) -> Self {
+    /// Returns the recall of one fact.
+    pub(super) fn of(weight: u32, is_kept: bool) -> Self {
         let weight = u64::from(weight);
-        let (kept, kept_weight) = if stands { (1, weight) } else { (0, 0) };
+        let (kept, kept_weight) = if is_kept { (1, weight) } else { (0, 0) };
         Self { facts: 1, kept, weight, kept_weight }
     }
 
@@ -120,7 +121,7 @@ fn percent(part: u64, whole: u64) -> u64 {
 }
 
 impl fmt::Display for Retention {
-    /// Writes a head, a line for each class and one for all together.
+    /// Writes a header, a line for each class and one for all facts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<10} {:>6} {:>6} {:>6} {:>8}", "class", "facts", "kept", "%", "weight %")?;
         for (class, recall) in &self.classes {

@@ -1,9 +1,9 @@
-//! A search for facts in what stands after a compaction, which can be asked at any time.
+//! A search for facts in the thread after a compaction, which can report at any time.
 
 use std::{
     borrow::Cow,
     cmp::Ordering,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashSet, btree_map::Entry},
 };
 
 use super::{
@@ -20,23 +20,24 @@ use crate::{
     prose::{FactClass, Speaker, passages},
 };
 
-/// Reads what stands, each text once, and says what of the facts was in it so far.
+/// Reads each text of a thread once, and reports which facts it has read so far.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
-    /// All but paths, the heaviest first, and no more than are asked for.
+    /// All facts except paths, the heaviest first, at most `max_facts`.
     singles: Vec<Found<'a>>,
-    /// How many more there are.
+    /// How many facts were cut from `singles`.
     more: usize,
     paths: Vec<Spelling<'a>>,
     messages: usize,
-    most: usize,
-    /// How many facts were dropped before, and how many were too long.
-    lost: (usize, usize),
+    max_facts: usize,
+    /// How many facts were dropped while the thread was read.
+    dropped: usize,
+    too_long: usize,
     spelled: Spelled,
     phrases: Phrases,
 }
 
-/// A fact, and by what it is looked for.
+/// A fact to look for.
 #[derive(Clone, Debug)]
 struct Found<'a> {
     class: FactClass,
@@ -45,11 +46,11 @@ struct Found<'a> {
     speaker: Speaker,
     positions: Cow<'a, Positions>,
     weight: u32,
-    /// The number of its phrase.
+    /// The index of its phrase in [`Phrases`].
     phrase: usize,
 }
 
-/// A spelling of a path. Which of them are one file depends on what is read.
+/// A spelling of a path. Which spellings are one file also depends on the paths that are read.
 #[derive(Debug)]
 struct Spelling<'a> {
     key: &'a str,
@@ -58,10 +59,10 @@ struct Spelling<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Makes ready to look for the facts of a thread of so many messages.
+    /// Prepares a search for the facts of a thread of this many messages.
     pub(super) fn new(gathered: &'a Gathered, messages: usize, options: &'a AuditOptions) -> Self {
         let (mut singles, mut paths) = (Vec::new(), Vec::new());
-        for (class, key, mention) in gathered.tidy(options) {
+        for (class, key, mention) in gathered.relevant(options) {
             if class == FactClass::Path {
                 paths.push(Spelling { key, mention, phrase: 0 });
             } else {
@@ -69,16 +70,17 @@ impl<'a> Search<'a> {
             }
         }
         singles.sort_unstable_by(Found::heavier_first);
-        // However paths are put together, nothing behind so many can be among the first so many.
-        let more = singles.len().saturating_sub(options.max_facts);
-        singles.truncate(options.max_facts);
+        let max_facts = options.max_facts;
+        // Paths added later only push entries down, so truncating here is safe.
+        let more = singles.len().saturating_sub(max_facts);
+        singles.truncate(max_facts);
         let phrases = phrases(&mut singles, &mut paths);
-        let (spelled, most) = (Spelled::default(), options.max_facts);
-        let lost = (gathered.dropped, gathered.too_long);
-        Self { singles, more, paths, messages, most, lost, spelled, phrases }
+        let Gathered { dropped, too_long, .. } = *gathered;
+        let spelled = Spelled::default();
+        Self { singles, more, paths, messages, max_facts, dropped, too_long, spelled, phrases }
     }
 
-    /// Reads a message.
+    /// Reads a message of the thread.
     pub(super) fn read(&mut self, message: &Message) {
         let Self { spelled, phrases, .. } = self;
         passages(message, &mut |_, kind, text| {
@@ -87,47 +89,52 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Reads a summary, or what is added to one.
+    /// Reads a summary or an addendum.
     pub(super) fn read_summary(&mut self, text: &str) {
         self.read(&Message::summary(Role::User, Summary::new(text)));
     }
 
-    /// Returns what stands in what was read so far, and what is missing.
+    /// Returns which facts were read so far, and which are missing.
     pub(super) fn retention(&self) -> Retention {
         let keys = self.paths.iter().map(|path| path.key);
         let files = Files::new(keys.chain(self.spelled.paths.iter().map(String::as_str)));
         let mut found = self.singles.clone();
         found.extend(self.merged(&files));
         found.sort_by(Found::heavier_first);
-        let left_out = found.len().saturating_sub(self.most) + self.more;
-        found.truncate(self.most);
-        let standing = Standing::new(self, &files);
-        let (lost, too_long) = self.lost;
-        let left_out = left_out.saturating_add(lost);
-        let mut retention = Retention { left_out, too_long, ..Retention::default() };
+        let left_out = found.len().saturating_sub(self.max_facts) + self.more;
+        let left_out = left_out.saturating_add(self.dropped);
+        found.truncate(self.max_facts);
+        let kept_files = KeptFiles::new(&self.spelled, &files);
+        let mut retention = Retention { left_out, too_long: self.too_long, ..Retention::default() };
         for found in found {
-            let stands = standing.has(&found);
-            let recall = Recall::of(found.weight, stands);
+            let is_kept = self.was_read(&found, &kept_files);
+            let recall = Recall::of(found.weight, is_kept);
             retention.overall.add(recall);
             retention.classes.entry(found.class).or_default().add(recall);
-            if !stands {
+            if !is_kept {
                 retention.missing.push(found.into_fact());
             }
         }
         retention
     }
 
-    /// One fact for each file, however it was spelled: under the longest spelling, and of two as
-    /// long the one that sorts first.
+    fn was_read(&self, found: &Found<'_>, kept_files: &KeptFiles<'_>) -> bool {
+        (found.class == FactClass::Path && kept_files.contains(found.key))
+            || (found.class == FactClass::Url && self.spelled.urls.contains(found.key))
+            || self.phrases.was_read(found.phrase)
+    }
+
+    /// Returns one fact for each file, under its longest spelling. Of equally long spellings, the one
+    /// that sorts first wins.
     fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
         let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
         for Spelling { key, mention, phrase } in &self.paths {
             let mut found = Found::of(FactClass::Path, key, mention, self.messages);
             found.phrase = *phrase;
-            match of_files.get_mut(&files.file(key)) {
-                Some(known) => known.merge(found, self.messages),
-                None => {
-                    of_files.insert(files.file(key), found);
+            match of_files.entry(files.file(key)) {
+                Entry::Occupied(mut other) => other.get_mut().merge(found, self.messages),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(found);
                 }
             }
         }
@@ -135,17 +142,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Numbers the phrases of these. Paths and addresses without a space are found by their spelling.
+/// Numbers the phrases of these facts. The phrase of a path or URL without a space is empty, because
+/// [`Spelled`] finds it.
 fn phrases(singles: &mut [Found<'_>], paths: &mut [Spelling<'_>]) -> Phrases {
-    let (mut all, mut numbers) = (Vec::new(), 0..);
+    let mut all = Vec::new();
     for found in singles {
         let is_word = found.class == FactClass::Url && !found.text.contains(' ');
-        found.phrase = numbers.next().unwrap_or(usize::MAX);
+        found.phrase = all.len();
         all.push((found.class, if is_word { "" } else { found.text }));
     }
     for path in paths {
         let text = path.mention.text.as_str();
-        path.phrase = numbers.next().unwrap_or(usize::MAX);
+        path.phrase = all.len();
         all.push((FactClass::Path, if text.contains(' ') { text } else { "" }));
     }
     Phrases::new(all)
@@ -159,7 +167,7 @@ impl<'a> Found<'a> {
         Self { class, key, text, speaker: *speaker, positions, weight, phrase: 0 }
     }
 
-    /// Takes in another spelling.
+    /// Merges another spelling of the same file.
     fn merge(&mut self, other: Self, messages: usize) {
         self.speaker = self.speaker.max(other.speaker);
         self.positions.to_mut().merge(&other.positions);
@@ -182,32 +190,26 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What was read, by files.
-struct Standing<'s> {
-    search: &'s Search<'s>,
-    files: &'s Files<'s>,
-    /// Files of which more than the name was read.
+/// The files whose paths were read.
+struct KeptFiles<'f> {
+    files: &'f Files<'f>,
+    /// Files that were read with at least one folder.
     located: HashSet<usize>,
+    /// Files that were read in any spelling.
     named: HashSet<usize>,
 }
 
-impl<'s> Standing<'s> {
-    fn new(search: &'s Search<'s>, files: &'s Files<'s>) -> Self {
+impl<'f> KeptFiles<'f> {
+    fn new(spelled: &Spelled, files: &'f Files<'f>) -> Self {
         let file = |key: &String| files.file(key);
-        let paths = &search.spelled.paths;
+        let paths = &spelled.paths;
         let located = paths.iter().filter(|key| key.contains('/')).filter_map(file).collect();
         let named = paths.iter().filter_map(file).collect();
-        Self { search, files, located, named }
+        Self { files, located, named }
     }
 
-    fn has(&self, found: &Found<'_>) -> bool {
-        let on = |files: &HashSet<usize>| {
-            self.files.file(found.key).is_some_and(|file| files.contains(&file))
-        };
-        let bare = !found.key.contains('/');
-        let path =
-            found.class == FactClass::Path && (on(&self.located) || (bare && on(&self.named)));
-        let url = found.class == FactClass::Url && self.search.spelled.urls.contains(found.key);
-        path || url || self.search.phrases.was_read(found.phrase)
+    fn contains(&self, key: &str) -> bool {
+        let kept = if key.contains('/') { &self.located } else { &self.named };
+        self.files.file(key).is_some_and(|file| kept.contains(&file))
     }
 }

@@ -1,10 +1,10 @@
-//! Facts without what is no longer asked for.
+//! Removing the user's demands that were taken back.
 
 use super::facts::Facts;
 use crate::prose::FactClass;
 
 impl Facts {
-    /// Leaves out what the user demanded in these words, because it was taken back.
+    /// Removes the constraints with these words, because the user took them back.
     #[doc(hidden)]
     pub fn without_constraints<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut facts = self;

@@ -1,9 +1,9 @@
 //! Whether the words of a sentence demand something.
 
-use super::scan::is_listed;
+use super::word_kinds::is_listed;
 use crate::message::steps;
 
-/// Words that demand, wherever they stand.
+/// Words that demand, anywhere in a sentence.
 #[rustfmt::skip]
 const WORDS: [&str; 20] = [
     "always", "avoid", "don't", "dont", "ensure", "forbidden", "instead", "keep", "must", "mustn't",
@@ -11,7 +11,7 @@ const WORDS: [&str; 20] = [
     "without",
 ];
 
-/// Words that demand together.
+/// Phrases that demand.
 const PHRASES: [&str; 27] = [
     "do not",
     "make sure",
@@ -42,63 +42,62 @@ const PHRASES: [&str; 27] = [
     "leave",
 ];
 
-/// Who stands before `don't`, `must` and the like that tell of something and demand nothing.
+/// Subjects before `don't`, `must` and the like that make a sentence a statement, not a demand.
 #[rustfmt::skip]
-const TELLERS: [&str; 15] = [
+const NARRATORS: [&str; 15] = [
     "he", "i", "it", "she", "someone", "that", "there", "these", "they", "this", "those", "we",
     "what", "which", "who",
 ];
 
-/// Whether a word before `don't`, `must` and the like says that they demand nothing.
-pub(crate) fn is_teller(word: &str) -> bool {
-    is_listed(&TELLERS, word)
+/// Whether this subject makes a sentence a statement: `I don't know`, `it must be slow`.
+pub(crate) fn is_narrator(word: &str) -> bool {
+    is_listed(&NARRATORS, word)
 }
 
-/// The words of a sentence, as they stand.
-pub(crate) fn spoken(sentence: &str) -> impl Iterator<Item = &str> {
-    let apart = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
-    steps::through(sentence).split(apart).filter(|word| !word.is_empty())
+/// Returns the words of a sentence, with their case and apostrophes.
+pub(crate) fn spoken_words(sentence: &str) -> impl Iterator<Item = &str> {
+    let separates = |c: char| !c.is_alphanumeric() && c != '\'' && c != '\u{2019}';
+    steps::through(sentence).split(separates).filter(|word| !word.is_empty())
 }
 
-/// What makes a telling a demand all the same.
-const WISHES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"];
+/// Verbs after `don't` or `never` that make a statement a demand: `we don't want warnings`.
+const PREFERENCES: [&str; 6] = ["accept", "allow", "like", "need", "use", "want"];
 
-/// The first words of a sentence in lower case, with a space before each and behind the last.
+/// The first 200 words of a sentence in lower case, with a space before each and after the last.
 ///
-/// They lie in one text that is used again for the next sentence. With a text for each word, the
-/// prose of users was read at 3 MB a second instead of at 20.
+/// One buffer serves all sentences. With a `String` for each word, users' prose was read at 3 MB/s
+/// instead of 20 MB/s.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     line: String,
-    /// Where each ends.
+    /// The byte offset at which each word ends.
     ends: Vec<usize>,
 }
 
 impl Words {
-    /// Reads a sentence.
-    pub(crate) fn read(&mut self, sentence: &str) {
+    /// Whether a sentence has at least three words, and some of them demand something.
+    pub(crate) fn demand(&mut self, sentence: &str) -> bool {
+        self.read(sentence);
+        self.ends.len() > 2 && (has_demanding_word(self) || has_demanding_phrase(self))
+    }
+
+    fn read(&mut self, sentence: &str) {
         self.line.clear();
         self.ends.clear();
         self.line.push(' ');
-        for word in spoken(sentence).take(200) {
+        for word in spoken_words(sentence).take(200) {
             if word.is_ascii() {
-                let start = self.line.len();
                 self.line.push_str(word);
-                self.line.get_mut(start..).unwrap_or_default().make_ascii_lowercase();
             } else {
                 self.line.push_str(&word.to_lowercase().replace('\u{2019}', "'"));
             }
             self.ends.push(self.line.len());
             self.line.push(' ');
         }
+        self.line.make_ascii_lowercase();
     }
 
-    /// Whether there is more than a word or two, and some of them demand something.
-    pub(crate) fn demand(&self) -> bool {
-        self.ends.len() > 2 && (says(self) || phrased(self))
-    }
-
-    /// Where each word begins, and the word.
+    /// Returns each word and the byte offset at which it begins.
     fn each(&self) -> impl Iterator<Item = (usize, &str)> {
         let starts = std::iter::once(1).chain(self.ends.iter().map(|end| end + 1));
         let both = starts.zip(&self.ends);
@@ -106,11 +105,11 @@ impl Words {
     }
 }
 
-/// For every letter, the letters that follow it at the beginnings of words and phrases that demand,
-/// as bits. Few other words begin so; to look up all of them took a sixth of the time.
+/// For every first letter of a demanding word or phrase, its second letters as bits. Few other words
+/// begin so; looking up every word took a sixth of the time.
 const BEGINNINGS: [u32; 32] = beginnings();
 
-#[allow(clippy::indexing_slicing, reason = "it runs while it is compiled")]
+#[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]
 const fn beginnings() -> [u32; 32] {
     let (mut table, mut at) = ([0; 32], 0);
     while at < WORDS.len() + PHRASES.len() {
@@ -122,42 +121,44 @@ const fn beginnings() -> [u32; 32] {
     table
 }
 
-fn may_demand(text: &str) -> bool {
+fn has_demanding_beginning(text: &str) -> bool {
     let [one, two, ..] = text.as_bytes() else { return false };
     BEGINNINGS.get(usize::from(one & 31)).is_some_and(|next| next >> (two & 31) & 1 == 1)
 }
 
-fn says(words: &Words) -> bool {
+fn has_demanding_word(words: &Words) -> bool {
     let mut before = "";
     words.each().any(|(start, word)| {
         let before = std::mem::replace(&mut before, word);
-        if !may_demand(word) || !is_listed(&WORDS, word) {
+        if !has_demanding_beginning(word) || !is_listed(&WORDS, word) {
             return false;
         }
         let next =
             || words.line.get(start + word.len() + 1..).and_then(|rest| rest.split(' ').next());
-        let told = matches!(word, "don't" | "dont" | "never") && is_teller(before);
-        let only = word == "only"
-            && matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an");
-        let opens = matches!(word, "keep" | "without" | "instead" | "leave" | "stick")
-            && !matches!(before, "" | "please" | "and" | "then" | "but");
-        (!told || next().is_some_and(|next| is_listed(&WISHES, next)))
-            && !only
-            && (!opens || word == "instead")
+        match word {
+            "don't" | "dont" | "never" => {
+                !is_narrator(before) || next().is_some_and(|next| is_listed(&PREFERENCES, next))
+            }
+            "only" => !matches!(before, "is" | "was" | "are" | "were" | "it's" | "the" | "an"),
+            // These demand only as the first word of a clause.
+            "keep" | "without" | "stick" => {
+                matches!(before, "" | "please" | "and" | "then" | "but")
+            }
+            _ => true,
+        }
     })
 }
 
-fn phrased(words: &Words) -> bool {
-    // Some phrases count only where they stand first.
+fn has_demanding_phrase(words: &Words) -> bool {
+    // Only the first occurrence of each phrase counts.
     let mut seen: Vec<&str> = Vec::new();
     words.each().any(|(start, word)| {
         let rest = words.line.get(start..).unwrap_or_default();
-        if !may_demand(rest) {
+        if !has_demanding_beginning(rest) {
             return false;
         }
         let begins = |phrase: &&&str| {
-            let behind = rest.strip_prefix(**phrase);
-            behind.is_some_and(|behind| behind.starts_with(' '))
+            rest.strip_prefix(**phrase).is_some_and(|after| after.starts_with(' '))
         };
         let near =
             PHRASES.iter().filter(|phrase| phrase.as_bytes().first() == word.as_bytes().first());
@@ -165,22 +166,22 @@ fn phrased(words: &Words) -> bool {
             let again = seen.contains(phrase);
             seen.push(phrase);
             let before = words.line.get(..start.saturating_sub(1)).unwrap_or_default();
-            !again && demands_behind(phrase, before, rest)
+            !again && phrase_demands(phrase, before, rest)
         })
     })
 }
 
-/// Whether a phrase demands something between these words.
-fn demands_behind(phrase: &str, before: &str, rest: &str) -> bool {
+/// Whether the phrase that `rest` begins with demands something after the words in `before`.
+fn phrase_demands(phrase: &str, before: &str, rest: &str) -> bool {
     let next =
         || rest.get(phrase.len() + 1..).and_then(|rest| rest.split(' ').next()).unwrap_or_default();
     match phrase {
         "please" | "leave" => before.is_empty() || before.ends_with(" and"),
         "do not" => {
-            let who = before.rsplit(' ').next().unwrap_or_default();
-            !is_teller(who) || is_listed(&WISHES, next())
+            let subject = before.rsplit(' ').next().unwrap_or_default();
+            !is_narrator(subject) || is_listed(&PREFERENCES, next())
         }
-        // Who needs to do something tells what comes next.
+        // `We need to fix this` announces the next step and demands nothing.
         "i need" | "we need" => next() != "to",
         _ => true,
     }
@@ -193,7 +194,7 @@ mod tests {
     #[test]
     fn the_lists_are_sorted() {
         assert!(WORDS.is_sorted());
-        assert!(TELLERS.is_sorted());
-        assert!(WISHES.is_sorted());
+        assert!(NARRATORS.is_sorted());
+        assert!(PREFERENCES.is_sorted());
     }
 }

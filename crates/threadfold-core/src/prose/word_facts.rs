@@ -1,0 +1,83 @@
+//! Facts of one word: paths, URLs, names, versions, hashes.
+
+use super::{
+    chunk::{Chunk, Trust, chunks},
+    class::FactClass,
+    link, number, path, symbol,
+    word_kinds::{self, CharKinds, Word},
+};
+
+/// Notes the facts among the words of a text.
+pub(crate) fn word_facts(text: &str, trust: Trust, note: &mut dyn FnMut(FactClass, &str)) {
+    // The previous word, or its last piece: `Python` before `3.12`.
+    let mut before = "";
+    for Word { text: word, kinds } in word_kinds::words(text) {
+        if !may_be_fact(kinds) {
+            before = if kinds.has_any(CharKinds::BODY) { word } else { before };
+            continue;
+        }
+        let rest = if may_be_link(kinds) { link::links(word, note) } else { word };
+        for chunk in chunks(rest) {
+            if chunk.opens_call && path::is_dotted_call(chunk.text) {
+                symbol::symbol(&chunk, trust, note);
+            } else {
+                classify(&chunk, kinds, before, trust, note);
+            }
+            before = chunk.text;
+        }
+    }
+}
+
+const LETTER: CharKinds = CharKinds::LOWER.and(CharKinds::UPPER);
+/// Characters that only names contain.
+const NAME: CharKinds = CharKinds::INNER
+    .and(CharKinds::UNDERSCORE)
+    .and(CharKinds::BACKTICK)
+    .and(CharKinds::HYPHEN)
+    .and(CharKinds::COLON)
+    .and(CharKinds::POINT)
+    .and(CharKinds::WIDE);
+const PATH: CharKinds = CharKinds::POINT.and(CharKinds::SLASH);
+
+/// Whether a word with these characters may contain a fact: one in six words of prose does, and one
+/// in two words of code.
+fn may_be_fact(kinds: CharKinds) -> bool {
+    kinds.has_any(NAME.and(PATH)) || (kinds.has_any(CharKinds::DIGIT) && kinds.has_any(LETTER))
+}
+
+fn may_be_link(kinds: CharKinds) -> bool {
+    let address = kinds.has_any(CharKinds::COLON) && kinds.has_any(CharKinds::SLASH);
+    address
+        || (kinds.has_any(CharKinds::DIGIT)
+            && kinds.has_any(CharKinds::COLON.and(CharKinds::POINT)))
+}
+
+/// The most bytes that a fact of one word may have.
+const LONGEST: usize = 400;
+
+fn classify(
+    chunk: &Chunk<'_>,
+    kinds: CharKinds,
+    before: &str,
+    trust: Trust,
+    note: &mut dyn FnMut(FactClass, &str),
+) {
+    let text = chunk.text;
+    if text.len() > LONGEST || chunk.severed {
+        return;
+    }
+    let trust = if chunk.ticked && trust == Trust::Prose { Trust::Full } else { trust };
+    // A range of commits: `a1b2c3d..e4f5a6b`.
+    if kinds.has_any(CharKinds::POINT) && word_kinds::has_pair(text, *b"..") && !text.contains('/')
+    {
+        for side in text.splitn(2, "..") {
+            number::hash(side, note);
+        }
+        return;
+    }
+    let digit = kinds.has_any(CharKinds::DIGIT);
+    let _ = (kinds.has_any(PATH) && path::path(text, trust, note))
+        || ((digit || text.len() == number::UUID) && number::hash(text, note))
+        || (digit && number::version(text, before, note))
+        || (kinds.has_any(NAME) && symbol::symbol(chunk, trust, note));
+}
