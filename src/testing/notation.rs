@@ -274,6 +274,9 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_line() {
         let error = parse("# user\nhi\n[hologram] x").unwrap_err();
-        assert_eq!(error.to_string(), "\"[hologram] x\" is not a line of a thread: line 3: there is no such block");
+        assert_eq!(
+            error.to_string(),
+            "\"[hologram] x\" is not a line of a thread: line 3: there is no such block"
+        );
     }
 }

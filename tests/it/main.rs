@@ -43,7 +43,9 @@ mod learning;
 mod ledger;
 mod legality;
 mod mixed;
+mod names;
 mod nesting;
+
 mod pins;
 mod promises;
 mod properties;
