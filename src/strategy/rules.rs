@@ -33,11 +33,12 @@ impl Snapshot {
         after: &[Message],
         brief: &Brief,
     ) -> (Proposal, Text) {
-        if self.rules().rules().next().is_none() {
+        let counter = self.counter();
+        // A list that a model wrote under our title is not ours, whether there are rules or not.
+        let own = ledger::without_titled(&summary);
+        if self.rules().rules().next().is_none() && own.len() == summary.len() {
             return (proposal, summary);
         }
-        let counter = self.counter();
-        let own = ledger::without_titled(&summary);
         // A list of rules in the summary itself is replaced, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
