@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::message::{CheckpointId, InvalidValue, Text};
 
-/// A range of the thread and the text to put in its place.
+/// A range of the thread and the summary that replaces it.
 ///
-/// The range runs from just after the `from` marker to just after the `to` marker, so the message
-/// that holds `from` stays up to its marker, and what precedes the `to` marker goes with it.
+/// The range starts after the `from` checkpoint and ends after the `to` checkpoint. So the message
+/// with `from` stays up to its checkpoint, and the message with `to` is replaced up to and
+/// including its checkpoint.
 ///
 /// ```
 /// use threadfold::Replacement;
@@ -20,13 +21,13 @@ use crate::message::{CheckpointId, InvalidValue, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Replacement {
-    /// The checkpoint that the range opens after; the start of the thread where absent.
+    /// The checkpoint before the range; `None` for the start of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CheckpointId>,
-    /// The checkpoint that the range closes with; the end of the thread where absent.
+    /// The checkpoint at the end of the range; `None` for the end of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<CheckpointId>,
-    /// The summary of the assistant message to put in. A blank one deletes the range.
+    /// The text of the summary. A blank one deletes the range.
     pub summary: Text,
 }
 
@@ -50,47 +51,47 @@ pub struct CompactInput {
     pub replacements: Vec<Replacement>,
 }
 
-/// Why an input of the `compact` tool cannot be read: which field, and what is wrong with it.
+/// Why an input of the `compact` tool cannot be read: the field, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactInputError {
-    /// A field of another type.
+    /// A field has the wrong type.
     #[error("{field} must be {expected}, found {found}")]
     Type {
         /// The field, such as `replacements[0].to`.
         field: String,
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
-        /// What is there, abridged.
+        /// The value as JSON, cut after 40 characters.
         found: String,
     },
-    /// A field that is needed and not there.
+    /// A required field is missing.
     #[error("{field} is missing")]
     Missing {
         /// The field.
         field: String,
     },
-    /// A field that does not exist.
+    /// A field is not known.
     #[error("{field} is not a field of a replacement; from, to and summary are")]
     Unknown {
         /// The field.
         field: String,
     },
-    /// A text that is not a checkpoint id.
+    /// A text is not a checkpoint id.
     #[error("{field}: {error}")]
     Checkpoint {
         /// The field.
         field: String,
-        /// What is wrong with the id.
+        /// Why it is not one.
         error: InvalidValue,
     },
-    /// No ranges at all.
+    /// The list of ranges is empty.
     #[error("replacements is empty: name at least one range")]
     Empty,
 }
 
 impl Replacement {
-    /// Returns the replacement of the whole thread; narrow it with [`from`](Self::from) and
+    /// Returns the replacement of the whole thread. Narrow it with [`from`](Self::from) and
     /// [`to`](Self::to).
     ///
     /// ```
@@ -106,7 +107,7 @@ impl Replacement {
         Self { from: None, to: None, summary: summary.into() }
     }
 
-    /// Returns the replacement of what comes after this checkpoint.
+    /// Returns the replacement with its range starting after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -124,7 +125,7 @@ impl Replacement {
         Self { from: Some(id), ..self }
     }
 
-    /// Returns the replacement of what ends with this checkpoint.
+    /// Returns the replacement with its range ending after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -145,7 +146,7 @@ impl Replacement {
 
 impl CompactInput {
     /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
-    /// `null` counts as absent, and a marker may be given whole, as `<checkpoint:a1b2c3>`.
+    /// `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use threadfold::compact::CompactInput;
@@ -160,8 +161,8 @@ impl CompactInput {
     ///
     /// # Errors
     ///
-    /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in
-    /// the thread is asked later.
+    /// [`CompactInputError`] with the field and its index. Checkpoints that are not in the thread
+    /// are no error here.
     pub fn parse(input: &Value) -> Result<Self, CompactInputError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
@@ -187,7 +188,7 @@ fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputEr
     Ok(Replacement { from, to, summary: summary.into() })
 }
 
-/// A field of a replacement that holds text; `None` if it is absent.
+/// Returns a text field of a replacement; `None` if it is absent.
 fn text<'v>(
     object: &'v Map<String, Value>,
     whole: &str,
@@ -205,7 +206,7 @@ fn id(
     whole: &str,
     key: &str,
 ) -> Result<Option<CheckpointId>, CompactInputError> {
-    let id = text(object, whole, key)?.map(|text| bare(text).parse()).transpose();
+    let id = text(object, whole, key)?.map(|text| without_tag(text).parse()).transpose();
     id.map_err(|error| CompactInputError::Checkpoint { field: format!("{whole}.{key}"), error })
 }
 
@@ -213,8 +214,8 @@ fn missing(field: &str) -> CompactInputError {
     CompactInputError::Missing { field: field.to_owned() }
 }
 
-/// The id in a marker that a model copied whole.
-fn bare(text: &str) -> &str {
+/// Returns the id in a marker, in case the model copied the marker whole.
+fn without_tag(text: &str) -> &str {
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
     inner.unwrap_or(text)
 }
