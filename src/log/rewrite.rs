@@ -83,10 +83,10 @@ impl Next {
     /// For messages that the plan was just made of.
     pub(super) fn made(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let from = (!plan.is_empty()).then(|| plan.first_touched());
-        let made = plan.made_of(messages);
+        let made = plan.after_unchecked(messages);
         let changed = made.iter().skip(from.unwrap_or(made.len()));
         let tokens = changed.map(|message| counter.message(message)).collect();
-        Self { messages: made, removed: plan.taken_from(messages), from, tokens }
+        Self { messages: made, removed: plan.removed_from(messages), from, tokens }
     }
 
     /// Whether the thread is another one afterwards.

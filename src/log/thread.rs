@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     compact::{
-        CompactError, CompactOptions, Place, Places, Plan, Position, Removed, Replacement, Size,
-        legality,
+        CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position, Removed,
+        Replacement, Size, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
@@ -45,7 +45,7 @@ pub struct Thread {
     counter: Arc<dyn TokenCounter>,
     /// The size of the thread up to and including each message.
     sums: Vec<Sum>,
-    checkpoints: Places,
+    checkpoints: CheckpointIndex,
     open_calls: Vec<Text>,
     context: ContextUsage,
     epoch: u64,
@@ -75,7 +75,7 @@ impl Thread {
             messages: Messages::default(),
             counter,
             sums: Vec::new(),
-            checkpoints: Places::default(),
+            checkpoints: CheckpointIndex::default(),
             open_calls: Vec::new(),
             context: ContextUsage::default(),
             epoch: 0,
@@ -169,7 +169,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
-        if let Some(Place::At(position)) = self.checkpoints.place(id) {
+        if let Some(CheckpointPosition::At(position)) = self.checkpoints.find(id) {
             Some(position)
         } else {
             None
@@ -238,7 +238,7 @@ impl Thread {
     /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.place(id).is_some());
+        let id = ids.draw(|id| self.checkpoints.find(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
@@ -368,7 +368,7 @@ impl Thread {
     /// Indexes the messages from this one on, of so many tokens each.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
-        self.checkpoints = Places::of(self.messages.iter().take(from));
+        self.checkpoints = CheckpointIndex::of(self.messages.iter().take(from));
         let messages = self.messages.clone();
         let counted = messages.iter().enumerate().skip(from).zip(tokens);
         for ((index, message), tokens) in counted {

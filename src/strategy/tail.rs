@@ -193,7 +193,7 @@ pub(super) fn fitted(
 
 /// The messages with their tool results trimmed, harder with each item.
 pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>> {
-    STEPS.iter().map(|step| trim(messages, step).plan.made_of(messages))
+    STEPS.iter().map(|step| trim(messages, step).plan.after_unchecked(messages))
 }
 
 /// Returns the cut before the kept tail: at least `messages` long, or as many messages as `tokens`

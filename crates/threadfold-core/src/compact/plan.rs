@@ -1,9 +1,9 @@
-//! A plan: one currency for every edit of a thread.
+//! Plans: the common form of every edit of a thread.
 //!
-//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs only the
-//! plan and does not depend on today's algorithm. It holds positions of the thread that it
-//! was made for, and new messages; parts of old messages are named by their blocks, so that
-//! storing a plan costs numbers, not text.
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it, and replay needs
+//! only the plan, not the algorithm that made it. It contains positions in the thread that it was
+//! made for, and new messages. Kept parts of old messages are given by block index, so that a
+//! stored plan does not copy their text.
 
 use std::ops::Range;
 
@@ -12,38 +12,38 @@ use serde::{Deserialize, Serialize};
 use super::edit::CompactError;
 use crate::message::{ContentBlock, Message, Text};
 
-/// The version of the stored form that this build writes, and the last that it reads.
+/// The version of the stored form. Plans of other versions are refused.
 const VERSION: u32 = 1;
 
-/// An edit of a thread, planned and checked.
+/// An edit of a thread.
 ///
-/// Made by [`Plan::new`] from replacements or by [`Plan::from_edits`]. Applying it can only fail
-/// when the thread is not the one that it was made for.
+/// [`Plan::new`] makes it from replacements, [`Plan::from_edits`] from edits. Applying it fails
+/// only if the thread is not the one that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
     version: u32,
-    /// How many messages the thread had.
+    /// The number of messages in the thread that the plan was made for.
     before: usize,
     splices: Vec<Splice>,
-    /// How many blocks were stripped beside those that were replaced.
+    /// The number of blocks that were stripped in addition to those replaced.
     #[serde(default)]
     stripped: usize,
 }
 
-/// Some neighbouring messages go, others come.
+/// Replaces adjacent messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splice {
-    /// The messages that go, by index. May be empty.
+    /// The messages to remove, by index. May be empty.
     pub at: Range<usize>,
-    /// What comes in their place.
+    /// What replaces them.
     pub insert: Vec<Insert>,
 }
 
-/// What comes in the place of messages.
+/// A message that a splice inserts, or a part of one that it keeps.
 ///
-/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
-/// serde buffer the message, and inputs of calls in it would lose their text.
+/// In serde it is an object with one key, `message` or `part`. With a `type` field, serde would
+/// buffer the message, and the inputs of tool calls in it would lose their raw text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Insert {
@@ -52,18 +52,18 @@ pub enum Insert {
         /// The message.
         message: Message,
     },
-    /// Some blocks of one of the messages that go.
+    /// Some blocks of one of the removed messages.
     Part {
-        /// The message, by index.
+        /// The index of the message.
         message: usize,
-        /// Its blocks that stay, by index, ascending.
+        /// The indices of the blocks that stay, ascending.
         blocks: Vec<u32>,
     },
 }
 
 impl Plan {
-    /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
-    /// asked when the plan is applied.
+    /// Returns a plan of these splices for a thread of `before` messages. They are checked when the
+    /// plan is applied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -82,13 +82,13 @@ impl Plan {
         Self { stripped, ..self }
     }
 
-    /// How many messages the thread had that it was made for.
+    /// The number of messages in the thread that the plan was made for.
     #[must_use]
     pub fn messages_before(&self) -> usize {
         self.before
     }
 
-    /// How many messages the thread has after it.
+    /// The number of messages in the thread after the plan.
     #[must_use]
     pub fn messages_after(&self) -> usize {
         let (mut removed, mut inserted) = (0_usize, 0_usize);
@@ -99,7 +99,8 @@ impl Plan {
         self.before.saturating_sub(removed).saturating_add(inserted)
     }
 
-    /// The first message that it changes; the length of the thread if it changes none.
+    /// The index of the first message that the plan changes; the length of the thread if it changes
+    /// none.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, log, message::*};
@@ -117,25 +118,25 @@ impl Plan {
         self.splices.first().map_or(self.before, |splice| splice.at.start)
     }
 
-    /// Whether it changes nothing.
+    /// `true` if the plan changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.splices.is_empty()
     }
 
-    /// What goes and what comes, in order.
+    /// The changes, in the order of the thread.
     #[must_use]
     pub fn splices(&self) -> &[Splice] {
         &self.splices
     }
 
-    /// How many reminders and reasoning blocks it strips beside what it replaces.
+    /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     #[must_use]
     pub fn blocks_stripped(&self) -> usize {
         self.stripped
     }
 
-    /// The new messages that it puts in, in order.
+    /// The new messages that the plan inserts, in order.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -153,7 +154,7 @@ impl Plan {
         })
     }
 
-    /// Returns the plan with its new messages changed.
+    /// Returns the plan with `change` applied to each of its new messages.
     #[doc(hidden)]
     pub fn with_new_messages(mut self, mut change: impl FnMut(&mut Message)) -> Self {
         for insert in self.splices.iter_mut().flat_map(|splice| splice.insert.iter_mut()) {
@@ -165,7 +166,7 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with another text in the last summary that it puts in.
+    /// Returns the plan with this text in its last summary.
     #[doc(hidden)]
     pub fn with_last_summary(mut self, text: Text) -> Self {
         let inserts = self.splices.iter_mut().flat_map(|splice| &mut splice.insert);
@@ -185,8 +186,8 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with this message in its first splice that only removes; `None` if there is
-    /// none.
+    /// Returns the plan with this message inserted by its first splice that only removes; `None` if
+    /// there is none.
     #[doc(hidden)]
     pub fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
         let mut splices = self.splices.iter_mut();
@@ -195,7 +196,7 @@ impl Plan {
         Some(self)
     }
 
-    /// Returns whether the plan fits these messages.
+    /// Checks that the plan fits these messages.
     ///
     /// ```
     /// use threadfold::{Message, Plan};
@@ -212,8 +213,8 @@ impl Plan {
         self.check_with(messages.len(), |index| messages.get(index))
     }
 
-    /// As [`check`](Self::check), for a thread of so many messages that is no slice. Only the
-    /// messages of which parts stay are asked for.
+    /// Like [`check`](Self::check), for a thread of `len` messages that is not a slice. `message`
+    /// is called only for messages of which parts stay.
     #[doc(hidden)]
     pub fn check_with<'a>(
         &self,
@@ -243,8 +244,7 @@ impl Plan {
 }
 
 impl Insert {
-    /// Checks a part against the messages that go, and against the last block that an earlier part
-    /// kept: a block that is kept twice could be a call or a result that comes twice.
+    /// Checks a part against the removed messages, and against the last block that an earlier part kept: keeping a block twice could duplicate a call or a result.
     fn check<'a>(
         &self,
         splice: usize,

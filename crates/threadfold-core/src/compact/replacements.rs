@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 use super::edit::CompactError;
 use crate::message::{CheckpointId, Text};
 
-/// A range of the thread and the text to put in its place.
+/// A range of the thread and the summary that replaces it.
 ///
-/// The range runs from just after the `from` marker to just after the `to` marker, so the message
-/// that holds `from` stays up to its marker, and what precedes the `to` marker goes with it.
+/// The range starts after the `from` checkpoint and ends after the `to` checkpoint. So the message
+/// with `from` stays up to its checkpoint, and the message with `to` is replaced up to and
+/// including its checkpoint.
 ///
 /// ```
 /// use threadfold::Replacement;
@@ -21,13 +22,13 @@ use crate::message::{CheckpointId, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Replacement {
-    /// The checkpoint that the range opens after; the start of the thread where absent.
+    /// The checkpoint before the range; `None` for the start of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CheckpointId>,
-    /// The checkpoint that the range closes with; the end of the thread where absent.
+    /// The checkpoint at the end of the range; `None` for the end of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<CheckpointId>,
-    /// The summary of the assistant message to put in. A blank one deletes the range.
+    /// The text of the summary. A blank one deletes the range.
     pub summary: Text,
 }
 
@@ -52,7 +53,7 @@ pub struct CompactInput {
 }
 
 impl Replacement {
-    /// Returns the replacement of the whole thread; narrow it with [`from`](Self::from) and
+    /// Returns the replacement of the whole thread. Narrow it with [`from`](Self::from) and
     /// [`to`](Self::to).
     ///
     /// ```
@@ -68,7 +69,7 @@ impl Replacement {
         Self { from: None, to: None, summary: summary.into() }
     }
 
-    /// Returns the replacement of what comes after this checkpoint.
+    /// Returns the replacement with its range starting after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -86,7 +87,7 @@ impl Replacement {
         Self { from: Some(id), ..self }
     }
 
-    /// Returns the replacement of what ends with this checkpoint.
+    /// Returns the replacement with its range ending after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -107,7 +108,7 @@ impl Replacement {
 
 impl CompactInput {
     /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
-    /// `null` counts as absent, and a marker may be given whole, as `<checkpoint:a1b2c3>`.
+    /// `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use threadfold::compact::CompactInput;
@@ -122,8 +123,8 @@ impl CompactInput {
     ///
     /// # Errors
     ///
-    /// [`CompactError`], which names the field and the index. Whether the checkpoints are in
-    /// the thread is asked later.
+    /// [`CompactError`] with the field and its index. Checkpoints that are not in the thread
+    /// are no error here.
     pub fn parse(input: &Value) -> Result<Self, CompactError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
@@ -149,7 +150,7 @@ fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactError> 
     Ok(Replacement { from, to, summary: summary.into() })
 }
 
-/// A field of a replacement that holds text; `None` if it is absent.
+/// Returns a text field of a replacement; `None` if it is absent.
 fn text<'v>(
     object: &'v Map<String, Value>,
     whole: &str,
@@ -167,7 +168,7 @@ fn id(
     whole: &str,
     key: &str,
 ) -> Result<Option<CheckpointId>, CompactError> {
-    let id = text(object, whole, key)?.map(|text| bare(text).parse()).transpose();
+    let id = text(object, whole, key)?.map(|text| without_tag(text).parse()).transpose();
     id.map_err(|error| CompactError::Checkpoint {
         field: format!("{whole}.{key}").into(),
         error: Box::new(error),
@@ -178,8 +179,8 @@ fn missing(field: &str) -> CompactError {
     CompactError::Missing { field: field.into() }
 }
 
-/// The id in a marker that a model copied whole.
-fn bare(text: &str) -> &str {
+/// Returns the id in a marker, in case the model copied the marker whole.
+fn without_tag(text: &str) -> &str {
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
     inner.unwrap_or(text)
 }

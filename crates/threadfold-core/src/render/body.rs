@@ -1,4 +1,4 @@
-//! What stands between fences: texts of the thread, whole or with their middle left out.
+//! The texts inside a fence, whole or with their middle omitted.
 
 use std::{
     borrow::Cow,
@@ -7,17 +7,17 @@ use std::{
 };
 
 use super::{
-    marks::{backticks, border_before, end_line, escaped},
-    scan::Scan,
+    lookalikes::Lookalikes,
+    marks::{backticks, boundary_before, end_line, escaped},
 };
 
-/// Texts that a fence will hold, one below the other.
+/// The texts inside one fence, in order.
 #[derive(Debug, Default)]
 pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
-    /// What a look at each text found; filled when they are written.
-    scans: Vec<Scan>,
-    /// A string that a text before was. Kept, so that its memory is.
+    /// What each text contains that needs escaping; filled when the texts are written.
+    lookalikes: Vec<Lookalikes>,
+    /// An earlier string. Its memory is reused.
     spare: String,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Body<'a> {
         self.texts.push(text.into());
     }
 
-    /// Adds a text that is written now, into the memory of one before.
+    /// Adds a text that `write` produces, in the memory of an earlier one.
     pub(super) fn push_written(&mut self, write: impl FnOnce(&mut String)) {
         let mut text = std::mem::take(&mut self.spare);
         text.clear();
@@ -42,13 +42,13 @@ impl<'a> Body<'a> {
         self.texts.push(text.into());
     }
 
-    /// The bytes of its texts.
+    /// The bytes of the texts.
     pub(super) fn len(&self) -> usize {
         self.texts.iter().map(|text| text.len()).sum()
     }
 
-    /// Leaves the middle out if there are more bytes than this: half of them stay at the head and
-    /// half at the tail, and a line between them says how many went.
+    /// Omits the middle if the texts have more than `cap` bytes: half of `cap` stays at the head
+    /// and half at the tail, and a line between them states how many bytes are omitted.
     pub(super) fn cap(&mut self, cap: Option<usize>) {
         let total = self.len();
         let Some(cap) = cap.filter(|cap| *cap < total) else { return };
@@ -73,20 +73,20 @@ impl<'a> Body<'a> {
 
     /// Writes the texts in a fence that none of them can close, and a blank line.
     pub(super) fn write(&mut self, out: &mut impl Write, info: &str) -> fmt::Result {
-        if self.scans.len() < self.texts.len() {
-            self.scans.resize_with(self.texts.len(), Scan::default);
+        if self.lookalikes.len() < self.texts.len() {
+            self.lookalikes.resize_with(self.texts.len(), Lookalikes::default);
         }
-        let scans = self.texts.iter().zip(&mut self.scans).map(|(text, scan)| {
-            scan.read(text);
-            scan.backticks
+        let lookalikes = self.texts.iter().zip(&mut self.lookalikes).map(|(text, lookalikes)| {
+            lookalikes.find(text);
+            lookalikes.backticks
         });
-        let longest = scans.max().unwrap_or_default();
+        let longest = lookalikes.max().unwrap_or_default();
         let fence = (longest + 1).max(3);
         backticks(out, fence)?;
         out.write_str(info)?;
         out.write_str("\n")?;
-        for (text, scan) in self.texts.iter().zip(&self.scans) {
-            escaped(out, text, scan)?;
+        for (text, lookalikes) in self.texts.iter().zip(&self.lookalikes) {
+            escaped(out, text, lookalikes)?;
             end_line(out, text)?;
         }
         backticks(out, fence)?;
@@ -101,17 +101,18 @@ fn part<'a>(text: &Cow<'a, str>, range: Range<usize>) -> Cow<'a, str> {
     }
 }
 
-/// Where a head of at most so many bytes ends: behind a line if that costs less than half of it.
+/// Returns where a head of at most `most` bytes ends: at a line end, unless that loses half of it.
 fn end_of_head(text: &str, most: usize) -> usize {
     if most >= text.len() {
         return text.len();
     }
-    let end = border_before(text, most);
+    let end = boundary_before(text, most);
     let line_end = text.get(..end).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
     if line_end > end / 2 { line_end } else { end }
 }
 
-/// Where a tail that starts not before an offset starts: at a line if that costs less than half.
+/// Returns where a tail starts that begins at `least` or later: at a line, unless that loses half
+/// of it.
 fn start_of_tail(text: &str, least: usize) -> usize {
     let mut start = least.min(text.len());
     while !text.is_char_boundary(start) {

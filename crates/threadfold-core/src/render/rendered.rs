@@ -1,12 +1,12 @@
-//! A rendering and where its messages are.
+//! A rendering and the byte ranges of its messages.
 
 use std::{fmt, ops::Deref, ops::Range};
 
-/// The text of a thread and the place of every message in it. Reads like a `&str`.
+/// The text of a thread and the byte range of every message in it. It dereferences to `str`.
 ///
-/// The ranges of the messages follow each other without a gap: joined they are the whole text.
-/// A rendering of one's own is collected from the texts of its messages, and can be cut into
-/// [chunks](super::chunk()) like any other:
+/// The ranges follow each other without gaps; joined they are the whole text. A host with its own
+/// format collects a rendering from the texts of its messages, and can cut it into
+/// [chunks](super::chunk()) too:
 ///
 /// ```
 /// use threadfold::render::Rendered;
@@ -28,7 +28,7 @@ impl Rendered {
         &self.text
     }
 
-    /// The whole text, as a string of its own.
+    /// Returns the whole text as a string, without copying.
     ///
     /// ```
     /// use threadfold::{Message, render::{RenderOptions, render}};
@@ -41,13 +41,13 @@ impl Rendered {
         self.text
     }
 
-    /// How many messages it holds.
+    /// The number of messages.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The byte range of a message.
+    /// Returns the byte range of a message; `None` if there is no such message.
     ///
     /// ```
     /// use threadfold::render::Rendered;
@@ -62,7 +62,7 @@ impl Rendered {
         Some(start..self.starts.get(message + 1).copied().unwrap_or(self.text.len()))
     }
 
-    /// The text of a message.
+    /// Returns the text of a message; `None` if there is no such message.
     ///
     /// ```
     /// use threadfold::{Message, render::{RenderOptions, render}};
@@ -83,7 +83,7 @@ impl Rendered {
         (0..self.starts.len()).map(|message| self.message_range(message).unwrap_or_default())
     }
 
-    /// The byte offsets at which messages start, rising.
+    /// The byte offsets at which messages start, ascending.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }
@@ -98,7 +98,7 @@ impl Rendered {
         self.starts.reserve(messages);
     }
 
-    /// Opens a message: what is written next belongs to it.
+    /// Starts a message. The text written next belongs to it.
     pub(super) fn next_message(&mut self) -> &mut String {
         self.starts.push(self.text.len());
         &mut self.text

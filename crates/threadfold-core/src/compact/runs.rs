@@ -1,28 +1,28 @@
-//! Turns: neighbours of one role, as providers count them.
+//! Runs: adjacent messages of one role, which providers treat as one message.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use super::position::Position;
 use crate::message::{ContentBlock, Message, Role, Text};
 
-/// A run of messages of one role, with the calls and results in it that this role may send.
+/// A run of messages of one role, with the tool calls and results in it that this role may send.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
-    /// Its first message.
+pub(super) struct RoleRun<'a> {
+    /// The index of the first message.
     pub(super) start: usize,
-    /// The message after its last.
+    /// The index of the message after the last.
     pub(super) end: usize,
     pub(super) role: Role,
-    /// The calls that the host answers.
+    /// The tool calls that the host answers.
     pub(super) uses: Vec<Mention<'a>>,
     /// The results of such calls.
     pub(super) results: Vec<Mention<'a>>,
-    /// The calls that the provider answers itself, and its answers, in order.
+    /// The provider's own calls and their results, in order.
     pub(super) servers: Vec<ServerMention<'a>>,
     pub(super) has_reasoning: bool,
 }
 
-/// A position in the thread that names a call.
+/// The position and id of a tool call or tool result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mention<'a> {
     pub(super) at: Position,
@@ -30,7 +30,7 @@ pub(super) struct Mention<'a> {
     pub(super) id: &'a Text,
 }
 
-/// A call that the provider answers itself, or such an answer.
+/// One of the provider's own calls, or the result of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ServerMention<'a> {
     Call(Mention<'a>),
@@ -47,27 +47,27 @@ impl<'a> ServerMention<'a> {
     }
 }
 
-/// Returns the turns of a thread, in order.
-pub(super) fn turns(messages: &[Message]) -> impl Iterator<Item = Turn<'_>> {
+/// Returns the runs of a thread, in order.
+pub(super) fn role_runs(messages: &[Message]) -> impl Iterator<Item = RoleRun<'_>> {
     let mut messages = messages.iter().enumerate().peekable();
     std::iter::from_fn(move || {
         let (start, first) = messages.next()?;
-        let mut turn = Turn::new(start, first.role);
-        turn.add(first);
-        while let Some((_, more)) = messages.next_if(|(_, message)| message.role == turn.role) {
-            turn.add(more);
+        let mut run = RoleRun::new(start, first.role);
+        run.add(first);
+        while let Some((_, more)) = messages.next_if(|(_, message)| message.role == run.role) {
+            run.add(more);
         }
-        Some(turn)
+        Some(run)
     })
 }
 
-impl<'a> Turn<'a> {
+impl<'a> RoleRun<'a> {
     fn new(start: usize, role: Role) -> Self {
         let (uses, results, servers) = (Vec::new(), Vec::new(), Vec::new());
         Self { start, end: start, role, uses, results, servers, has_reasoning: false }
     }
 
-    /// Adds a message at the end of the turn.
+    /// Appends a message to the run.
     fn add(&mut self, message: &'a Message) {
         for (block, content) in message.content.iter().enumerate() {
             let at = Position { message: self.end, block };
@@ -101,7 +101,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The mentions of one turn, in the order of their ids. Copied only if they are in another one.
+/// The mentions of one run, ordered by id. Copied only if they are not in that order already.
 pub(super) struct ById<'t>(Cow<'t, [Mention<'t>]>);
 
 impl<'t> ById<'t> {
@@ -113,29 +113,27 @@ impl<'t> ById<'t> {
         Self(mentions)
     }
 
-    /// The first mention of this id.
+    /// Returns the first mention with this id.
     pub(super) fn first(&self, id: &Text) -> Option<Mention<'t>> {
         let first = self.0.partition_point(|mention| mention.id < id);
         self.0.get(first).filter(|mention| mention.id == id).copied()
     }
 }
 
-/// The calls that the provider answers itself, turn by turn.
+/// The provider's own calls, collected run by run.
 ///
-/// An answer need not stand in the turn of its call: a call that waits for an approval, and a program
-/// that calls tools of the host, are answered turns later. So each answer belongs to the latest call
-/// of its id anywhere before it.
+/// Their results may come several runs later: a call may wait for an approval, or run a program
+/// that calls tools of the host. So each result belongs to the latest call with its id before it.
 #[derive(Default)]
 pub(super) struct ServerCalls<'a>(HashMap<&'a Text, Mention<'a>>);
 
 impl<'a> ServerCalls<'a> {
-    /// Returns every answer in the next turn, in order, each after its call; after `None` where the
-    /// call is missing.
+    /// Returns every result in the next run, in order, with its call; `None` if the call is missing.
     pub(super) fn answers(
         &mut self,
-        turn: &Turn<'a>,
+        run: &RoleRun<'a>,
     ) -> impl Iterator<Item = (Option<Mention<'a>>, Mention<'a>)> {
-        turn.servers.iter().filter_map(|mention| match mention {
+        run.servers.iter().filter_map(|mention| match mention {
             ServerMention::Call(call) => {
                 self.0.insert(call.id, *call);
                 None

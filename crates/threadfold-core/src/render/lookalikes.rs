@@ -1,8 +1,8 @@
-//! One look at a text before it is copied: what in it could pass for the rendering's own marks.
+//! Finding the parts of a text that look like the rendering's own headings and fences.
 
 use crate::message::Role;
 
-/// The names of the kinds of blocks, by which their headings begin.
+/// The kinds of blocks, with which their headings start.
 const KINDS: [&str; 14] = [
     "text",
     "image",
@@ -22,21 +22,20 @@ const KINDS: [&str; 14] = [
 
 const ROLES: [Role; 3] = [Role::System, Role::User, Role::Assistant];
 
-/// What a text holds that needs care.
+/// The parts of a text that need care because they look like headings or fences of the rendering.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
-    /// The offsets of hashes that need a backslash.
+pub(super) struct Lookalikes {
+    /// The byte offsets of hashes that need a backslash.
     pub(super) hashes: Vec<usize>,
-    /// The offsets of runs of three and more backticks or tildes.
+    /// The byte offsets of runs of at least three backticks or tildes.
     pub(super) fences: Vec<usize>,
-    /// The longest of the runs of backticks among them.
+    /// The length of the longest of these runs of backticks.
     pub(super) backticks: usize,
 }
 
-impl Scan {
-    /// Looks through a text once, and forgets the one before. Allocates only where it finds more
-    /// than ever before.
-    pub(super) fn read(&mut self, text: &str) {
+impl Lookalikes {
+    /// Replaces the findings by those of this text, in the same memory.
+    pub(super) fn find(&mut self, text: &str) {
         let bytes = text.as_bytes();
         self.hashes.clear();
         self.fences.clear();
@@ -53,38 +52,38 @@ impl Scan {
                     self.fences.push(found);
                     self.backticks = self.backticks.max(if *first == b'`' { run } else { 0 });
                 }
-            } else if is_mark(text.get(at..).unwrap_or_default()) {
+            } else if is_heading(text.get(at..).unwrap_or_default()) {
                 self.hashes.push(found);
             }
         }
     }
 }
 
-/// Whether what follows a hash makes a heading of ours of it: white space, and a word of ours.
-fn is_mark(rest: &str) -> bool {
+/// `true` if a hash before this text would make it one of our headings: white space, then a role or
+/// kind.
+fn is_heading(rest: &str) -> bool {
     let is_gap = |c: char| c.is_whitespace() && c != '\n' && c != '\r';
-    let named = rest.trim_start_matches(is_gap);
-    if named.len() == rest.len() {
+    let name = rest.trim_start_matches(is_gap);
+    if name.len() == rest.len() {
         return false;
     }
-    // One byte more than the longest of our words, so that a longer word is not taken for one.
-    let word = named.bytes().take(20).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let word = named.get(..word.count()).unwrap_or_default();
+    // One byte more than the longest kind, so that a longer word does not match.
+    let word = name.bytes().take(20).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    let word = name.get(..word.count()).unwrap_or_default();
     KINDS.contains(&word) || ROLES.iter().any(|role| role.as_str().eq_ignore_ascii_case(word))
 }
 
-/// How many bytes are looked at at once: some vector registers.
+/// How many bytes are tested at once: a few vector registers.
 const STRIDE: usize = 64;
 
-/// The bytes of a stride, and the one behind.
+/// The bytes of a stride, and the byte after them.
 type Stride = [u8; STRIDE + 1];
 
-/// Returns the next place that may need care: a hash before what may be white space, or two
-/// backticks or tildes.
+/// Returns the next offset that may need care: a hash before a byte that may be white space, or two
+/// equal backticks or tildes.
 ///
-/// Half of the instructions of a rendering were spent on the way to the next such place. Most
-/// strides hold no marker, and of those that do most hold one that needs no care, such as the
-/// backticks around a name.
+/// Half of the instructions of a rendering were spent in this search. Most strides contain no
+/// marker, and most others one that needs no care, such as the backticks around a name.
 fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     while let Some(stride) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -95,19 +94,19 @@ fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
         }
         at += STRIDE;
     }
-    // Most texts end without a marker, and then nothing has to be copied.
+    // Most texts end without a marker, so the copy below is not needed.
     if bytes.last_chunk().is_some_and(|last| !holds_marker(last)) {
         return None;
     }
-    // What is left is a stride too, with nothing behind it.
+    // The rest becomes a stride, padded with zeros.
     let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
     let mut stride = [0; STRIDE + 1];
     stride.get_mut(..rest.len())?.copy_from_slice(rest);
     Some(at + first_special(&stride)?)
 }
 
-/// There is no early exit and no branch, and what was found stands side by side: written so, the
-/// compiler compares whole registers wherever it puts this.
+/// `true` if the bytes contain a hash, backtick or tilde. Written without branches and early exits,
+/// so that compilers compare whole vector registers.
 fn holds_marker(bytes: &[u8; STRIDE]) -> bool {
     let mut markers = [0_u8; STRIDE];
     for (marker, byte) in markers.iter_mut().zip(bytes) {
@@ -118,7 +117,7 @@ fn holds_marker(bytes: &[u8; STRIDE]) -> bool {
     registers.iter().fold(0, |any, register| any | u128::from_le_bytes(*register)) != 0
 }
 
-/// Returns where in a stride the first special place is, a register at a time.
+/// Returns the offset of the first byte in a stride that may need care, testing 16 bytes at a time.
 fn first_special(stride: &Stride) -> Option<usize> {
     let (bytes, next) = (stride.first_chunk::<STRIDE>()?, stride.last_chunk::<STRIDE>()?);
     let mut special = [0_u8; STRIDE];
@@ -132,7 +131,7 @@ fn first_special(stride: &Stride) -> Option<usize> {
 }
 
 fn is_special(byte: u8, next: u8) -> bool {
-    // White space is at most a space or, in other alphabets, not ASCII: negative as a signed byte.
+    // White space is at most an ASCII space, or starts with a byte above ASCII: negative when signed.
     let opens_heading = (byte == b'#') & (next.cast_signed() <= b' '.cast_signed());
     opens_heading | (((byte == b'`') | (byte == b'~')) & (byte == next))
 }
@@ -141,14 +140,14 @@ fn is_special(byte: u8, next: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn scan(text: &str) -> Scan {
-        let mut scan = Scan::default();
-        scan.read(text);
-        scan
+    fn lookalikes(text: &str) -> Lookalikes {
+        let mut lookalikes = Lookalikes::default();
+        lookalikes.find(text);
+        lookalikes
     }
 
     fn hashes(text: &str) -> Vec<usize> {
-        scan(text).hashes
+        lookalikes(text).hashes
     }
 
     #[test]
@@ -172,8 +171,11 @@ mod tests {
     #[test]
     fn runs_are_measured_across_blocks() {
         let text = format!("{}{}b``~~~", "a".repeat(60), "`".repeat(70));
-        assert_eq!(scan(&text), Scan { hashes: vec![], fences: vec![60, 133], backticks: 70 });
-        assert_eq!(scan("`` ~~"), Scan::default());
+        assert_eq!(
+            lookalikes(&text),
+            Lookalikes { hashes: vec![], fences: vec![60, 133], backticks: 70 }
+        );
+        assert_eq!(lookalikes("`` ~~"), Lookalikes::default());
     }
 
     #[test]
@@ -183,9 +185,9 @@ mod tests {
                 let text = format!("{}# user{}", "a".repeat(before), " ".repeat(after));
                 assert_eq!(hashes(&text), [before]);
                 let text = format!("{}```{}", "a".repeat(before), "`".repeat(after));
-                assert_eq!(scan(&text).backticks, 3 + after);
+                assert_eq!(lookalikes(&text).backticks, 3 + after);
                 let text = format!("{}~~~{}", "a".repeat(before), " ".repeat(after));
-                assert_eq!(scan(&text).fences, [before]);
+                assert_eq!(lookalikes(&text).fences, [before]);
             }
         }
     }

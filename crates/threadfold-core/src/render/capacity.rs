@@ -1,13 +1,13 @@
-//! How large a rendering will be, about, so that its buffer does not have to grow.
+//! The approximate size of a rendering, to allocate its buffer once.
 
 use super::options::RenderOptions;
 use crate::message::{ContentBlock, MediaSource, Message, ToolResult};
 
-/// What headings and fences of a block take, about.
+/// The approximate bytes of a block's heading and fences.
 const FRAME: usize = 64;
 
-/// Returns about how many bytes the messages will need, from the lengths of their texts.
-pub(super) fn needed(messages: &[Message], options: &RenderOptions) -> usize {
+/// Returns the approximate size of a rendering in bytes, from the lengths of its texts.
+pub(super) fn estimated_bytes(messages: &[Message], options: &RenderOptions) -> usize {
     let blocks = messages.iter().flat_map(|message| &message.content);
     let texts = blocks.map(|block| FRAME.saturating_add(block_bytes(block, options)));
     texts.fold(messages.len().saturating_mul(16), usize::saturating_add)
@@ -31,7 +31,7 @@ fn block_bytes(block: &ContentBlock, options: &RenderOptions) -> usize {
             capped(call.input.as_str().len(), options.tool_input_cap)
         }
         ContentBlock::ToolResult(result) => capped(result_bytes(result), options.tool_result_cap),
-        // Most of it is encrypted or binary.
+        // Mostly encrypted or binary data, which is not rendered.
         ContentBlock::ServerToolResult(_)
         | ContentBlock::Image(_)
         | ContentBlock::RedactedThinking(_)
@@ -52,10 +52,10 @@ mod tests {
         ContextUpdate, Document, Image, Json, Role, SystemReminder, Thinking, ToolUse,
     };
 
-    /// A message with this block alone needs this much beside its frame.
+    /// Asserts the estimate for a message with only this block, without its frame.
     fn room(block: impl Into<ContentBlock>, options: &RenderOptions) -> usize {
         let message = Message::new(Role::User, vec![block.into()]);
-        needed(&[message], options) - FRAME - 16
+        estimated_bytes(&[message], options) - FRAME - 16
     }
 
     #[test]
