@@ -5,11 +5,11 @@
 //!
 //! 1. a message is added while the chunk stays within `max`;
 //! 2. otherwise, if the message alone fits in `max`, the chunk ends and the message starts the
-//! next;
+//!    next;
 //! 3. otherwise the message fills the open chunk, if that is below the target, and is cut into
-//! pieces of `target..=max` bytes: after the last blank line in that range, else the last line,
-//! else the last space, else at the last character boundary up to the target. The rest of the
-//! message starts the next chunk.
+//!    pieces of `target..=max` bytes: after the last blank line in that range, else the last line,
+//!    else the last space, else at the last character boundary up to the target. The rest of the
+//!    message starts the next chunk.
 
 use std::ops::Range;
 
