@@ -29,7 +29,7 @@ use threadfold::{
     testing::{ExtractiveModel, WakefulSleeper},
 };
 
-use crate::support::traces::Traces;
+use crate::support::traces::{self, Traces};
 
 const WORD: &str = "hunter2";
 const NUMBER: &str = "4111111111111111";
@@ -205,7 +205,7 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
 /// a trace of it.
 fn traced<T>(name: &str, work: impl FnOnce() -> T, is_done: impl FnOnce(&T) -> bool) -> T {
     let traces = Traces::default();
-    let done = tracing::subscriber::with_default(traces.clone(), work);
+    let done = traces::with(traces.clone(), work);
     let lines = traces.lines();
     assert!(!lines.is_empty() || !is_done(&done), "{name} left no trace");
     check(&format!("{name}: the trace"), &lines);
