@@ -87,7 +87,7 @@ fn carry_out(
 }
 
 fn size(workspace: &Workspace) -> usize {
-    let files: usize = workspace.files().map(|(_, file)| file.size()).sum();
+    let files: usize = workspace.files().map(|(_, text)| text.len()).sum();
     let registers: usize = workspace.registers().map(|(_, text)| text.len()).sum();
     files + registers
 }

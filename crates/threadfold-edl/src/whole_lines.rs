@@ -1,85 +1,78 @@
-//! Whole lines as a pattern: the literal that a heredoc stands for.
+//! Whole lines as a pattern: what a heredoc stands for.
 //!
-//! A line equals another whatever line ending either has. So pattern and text are both copied
-//! without carriage returns, each line between two line feeds, and one is looked for in the other:
-//! a hit is never a part of a line, and the search stays linear whatever the lines are.
+//! Lines are equal whatever their line endings are. So the pattern and the text are both copied with
+//! a line feed before each line and after the last, and without carriage returns at the ends of
+//! lines. A substring search in the copy then finds whole lines only, in linear time.
 
 use std::{fmt, ops::Range};
 
-use super::words::{QUOTE_CHARACTERS, abridge};
+use super::text::shorten;
 
 /// One or more whole lines to look for.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinesPattern {
-    /// The lines, a line feed before each and after the last.
-    fenced: String,
+    plain: String,
 }
 
-/// The lines of a text without the carriage returns that end them.
+/// A text in the form in which whole lines are found.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainLines {
-    /// The lines, a line feed before each and after the last.
-    fenced: String,
-    /// Where each line begins in the text, and where the line feed before it is in `fenced`. The
-    /// last entry stands for the end.
+    /// The lines, with a line feed before each and after the last.
+    plain: String,
+    /// The start of each line in the text, and the offset in `plain` of the line feed before it. The
+    /// last entry is the end of the text.
     lines: Vec<(usize, usize)>,
 }
 
 impl LinesPattern {
-    /// Makes a pattern of lines joined by line feeds.
+    /// Returns the pattern of lines that are joined by line feeds.
     pub(crate) fn new(lines: &str) -> Self {
-        Self { fenced: PlainLines::new(lines).fenced }
+        Self { plain: PlainLines::new(lines).plain }
     }
 
-    /// Whether there is nothing to look for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.fenced == "\n\n"
+        self.plain == "\n\n"
     }
 }
 
 impl PlainLines {
     pub(crate) fn new(text: &str) -> Self {
-        let mut fenced = String::with_capacity(text.len() + 2);
+        let mut plain = String::with_capacity(text.len() + 2);
         let (mut lines, mut start) = (Vec::new(), 0);
         for line in text.split('\n') {
-            lines.push((start, fenced.len()));
+            lines.push((start, plain.len()));
             start += line.len() + 1;
-            fenced.push('\n');
-            fenced.push_str(line.strip_suffix('\r').unwrap_or(line));
+            plain.push('\n');
+            plain.push_str(line.strip_suffix('\r').unwrap_or(line));
         }
-        lines.push((text.len(), fenced.len()));
-        fenced.push('\n');
-        Self { fenced, lines }
+        lines.push((text.len(), plain.len()));
+        plain.push('\n');
+        Self { plain, lines }
     }
 
-    /// Returns the first place within a span of the text where the lines stand whole, with the line
-    /// end after them, which may lie beyond the span.
+    /// Returns the first lines within a span of the text that equal the pattern.
+    ///
+    /// The result includes the line ending after the last line, even if it lies beyond the span.
     pub(crate) fn find(&self, pattern: &LinesPattern, span: Range<usize>) -> Option<Range<usize>> {
         let first = self.lines.partition_point(|(start, _)| *start < span.start);
-        let (_, fence) = self.lines.get(first)?;
-        let found = fence + self.fenced.get(*fence..)?.find(&pattern.fenced)?;
-        // The line feed after the found lines stands before the next line, or at the end.
-        let next = found + pattern.fenced.len() - 1;
-        let line_at = |fence: usize| self.lines.binary_search_by_key(&fence, |(_, it)| *it).ok();
+        let (_, from) = self.lines.get(first)?;
+        let found = from + self.plain.get(*from..)?.find(&pattern.plain)?;
+        // The line feed that ends the match is the one before the next line, or the last of all.
+        let next = found + pattern.plain.len() - 1;
+        let line_at = |feed: usize| self.lines.binary_search_by_key(&feed, |(_, it)| *it).ok();
         let (first, next) = (line_at(found)?, line_at(next)?);
         let (start, _) = self.lines.get(first)?;
-        let (end, next_fence) = self.lines.get(next)?;
-        let (last_start, last_fence) = self.lines.get(next.checked_sub(1)?)?;
-        let content_end = last_start + (next_fence - last_fence - 1);
+        let (end, next_feed) = self.lines.get(next)?;
+        let (last_start, last_feed) = self.lines.get(next.checked_sub(1)?)?;
+        let content_end = last_start + (next_feed - last_feed - 1);
         (content_end <= span.end).then_some(*start..*end)
     }
 }
 
 impl fmt::Display for LinesPattern {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.fenced.strip_prefix('\n').and_then(|it| it.strip_suffix('\n'));
-        write!(formatter, "<<`{}`", abridge(text.unwrap_or(""), QUOTE_CHARACTERS))
-    }
-}
-
-impl fmt::Debug for LinesPattern {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
+        let text = self.plain.strip_prefix('\n').and_then(|it| it.strip_suffix('\n'));
+        write!(formatter, "<<`{}`", shorten(text.unwrap_or(&self.plain)))
     }
 }
 
@@ -114,7 +107,7 @@ mod tests {
     #[test]
     fn carriage_returns_are_no_part_of_the_lines() {
         let lines = LinesPattern::new("a\r\nb\r");
-        assert_eq!((lines.fenced.as_str(), format!("{lines:?}").as_str()), ("\na\nb\n", "<<`a⏎b`"));
+        assert_eq!((lines.plain.as_str(), format!("{lines}").as_str()), ("\na\nb\n", "<<`a⏎b`"));
     }
 
     #[test]
