@@ -31,7 +31,6 @@ mod converse;
 mod error_body;
 mod extras;
 mod fields;
-mod foreign;
 mod gemini;
 mod ids;
 mod messages;
