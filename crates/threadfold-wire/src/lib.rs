@@ -49,7 +49,6 @@ mod converse;
 mod error_body;
 mod extras;
 mod fields;
-mod foreign;
 #[cfg(feature = "gemini")]
 mod gemini;
 mod ids;
