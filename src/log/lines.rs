@@ -1,14 +1,14 @@
-//! A log as lines of JSON: a header, then one line an event.
+//! A log as lines of JSON: a header, then one line for each event.
 //!
 //! ```text
 //! {"log":"threadfold","id":"7d20c3b1f0a94e58","major":1,"thread":"main"}
 //! {"seq":0,"at":1709164799042,"event":{"message_appended":{"role":"user","content":[...]}}}
 //! ```
 //!
-//! The id distinguishes the log from an earlier one of the same thread; a log without a name has none.
+//! The optional id distinguishes the log from an earlier one of the same thread.
 //!
-//! A writer that dies leaves a last line that is not complete. Reading drops it and says where it
-//! begins, so that a store can cut it off; a line that is broken anywhere else is an error.
+//! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset, so
+//! that a store can cut it off. A broken line anywhere else is an error.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 use super::{event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
 use crate::message::{Text, ThreadId};
 
-/// The version of the form that this build writes, and the only one that it reads.
+/// The version of the format that this build writes, and the only one that it reads.
 const MAJOR: u32 = 1;
 
-/// What the header calls the format.
+/// The name of the format in the header.
 const FORMAT: &str = "threadfold";
 
-/// How every header begins, to distinguish a truncated header from another file.
+/// The beginning of every header, to distinguish a truncated header from another file.
 const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
 
-/// How a log is read.
+/// Limits for reading a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogReadOptions {
@@ -35,34 +35,34 @@ pub struct LogReadOptions {
 }
 
 impl Default for LogReadOptions {
-    /// 512 MiB a line.
+    /// Returns a limit of 512 MiB for each line.
     fn default() -> Self {
         Self { max_line_bytes: 512 << 20 }
     }
 }
 
-/// A log that was read.
+/// The result of reading a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogRead {
-    /// The log, as far as its lines are complete.
+    /// The log, up to the last complete line.
     pub log: EventLog,
-    /// What the header calls this log, if anything.
+    /// The id in the header.
     pub id: Option<LogId>,
-    /// Where the last complete line ends, in bytes from the start of the input. A store that goes
-    /// on writing begins here.
+    /// The end of the last complete line, in bytes from the start of the input. A store continues to
+    /// write here.
     pub end: u64,
-    /// What follows it.
+    /// The incomplete line after `end`, if any.
     pub torn: Option<TornTail>,
 }
 
-/// A last line that is not complete.
+/// An incomplete last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TornTail {
-    /// Where it begins, in bytes from the start of the input.
+    /// Its start, in bytes from the start of the input.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
@@ -70,56 +70,56 @@ pub struct TornTail {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogReadError {
-    /// The input gave an error.
+    /// The reader of the input failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The input is empty, or ends within its header: nothing was ever stored in it.
+    /// The input is empty or ends within its header, so it holds no event.
     #[error("the log has no complete header, only {bytes} bytes of one")]
     NoHeader {
-        /// How many bytes there are.
+        /// The length of the input in bytes.
         bytes: u64,
     },
     /// The first line is not the header of a log.
     #[error("not a log of threadfold: the first line is no header")]
     NotALog,
-    /// The log was written by a build with another form.
+    /// The log was written in another version of the format.
     #[error("the log has version {found}, this build reads {MAJOR}")]
     Version {
         /// The version of the log.
         found: u32,
     },
-    /// A line that is not the last is no JSON.
+    /// A line before the last is no JSON.
     #[error("line {line} of the log is broken: {reason}")]
     Broken {
-        /// The line, from 1, the header's.
+        /// The number of the line. The header is line 1.
         line: u64,
-        /// What the parser says.
+        /// The error of the parser.
         reason: Text,
     },
-    /// A line is JSON, but no event with its place and time.
+    /// A line is JSON, but no event with `seq` and time.
     #[error("line {line} of the log is no event: {reason}")]
     NotAnEvent {
-        /// The line, from 1, the header's.
+        /// The number of the line. The header is line 1.
         line: u64,
-        /// What the parser says.
+        /// The error of the parser.
         reason: Text,
     },
     /// A line is longer than the options allow.
     #[error("line {line} of the log has more than {limit} bytes")]
     LineTooLong {
-        /// The line, from 1, the header's.
+        /// The number of the line. The header is line 1.
         line: u64,
-        /// The most that it may have.
+        /// The most bytes that it may have.
         limit: u64,
     },
-    /// An event is missing, comes twice or stands in the wrong place.
+    /// An event is missing, duplicated or out of order.
     #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
     Seq {
-        /// The line, from 1, the header's.
+        /// The number of the line. The header is line 1.
         line: u64,
-        /// The place in the log that is next.
+        /// The `seq` of the next event.
         expected: u64,
-        /// The place that the event names.
+        /// The `seq` in the line.
         found: u64,
     },
 }
@@ -149,8 +149,7 @@ pub(crate) fn write_named_header(
     write_line(out, &Header { log: FORMAT.into(), id, major: MAJOR, thread })
 }
 
-/// Writes an event as one line. It writes in small pieces, so give it a `Vec` or a `BufWriter`,
-/// and hand the whole to the disk at once.
+/// Writes an event as one line, in many small writes: pass a `Vec` or a `BufWriter`.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, EventLog, write_event, write_header}, message::Timestamp};
@@ -175,7 +174,7 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The first line. It is read in two steps, because another version may write other fields after
+/// The first line. [`Version`] is read before it, because another version may have other fields after
 /// `major`.
 #[derive(Serialize, Deserialize)]
 struct Header<T> {
@@ -193,8 +192,7 @@ struct Version {
 }
 
 impl EventLog {
-    /// Writes the whole log: its header and every event. As [`write_event`] it writes in small
-    /// pieces.
+    /// Writes the whole log: its header and every event, in many small writes like [`write_event`].
     ///
     /// ```
     /// use threadfold::log::EventLog;
@@ -213,10 +211,10 @@ impl EventLog {
         self.events().iter().try_for_each(|event| write_event(out, event))
     }
 
-    /// Reads a log from its lines. A last line that is not complete is dropped and reported.
+    /// Reads a log from its lines. An incomplete last line is dropped and reported.
     ///
-    /// Whether an event fits those before it is not asked: what does not is left out by
-    /// [`projection`](Self::projection).
+    /// Events that do not fit the events before them are no error here;
+    /// [`projection`](Self::projection) skips them.
     ///
     /// ```
     /// use threadfold::log::{EventLog, LogReadError};
@@ -231,9 +229,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogReadError`]: an input without a complete header, that of another format or version, a
-    /// broken line that is not the last, a line that is no event or too long, an event in the
-    /// wrong place.
+    /// [`LogReadError`] for an input without a complete header, of another format or version, with a
+    /// broken line before the last, or with a line that is no event, too long or out of order.
     pub fn read(input: impl BufRead) -> Result<LogRead, LogReadError> {
         Self::read_with(input, &LogReadOptions::default())
     }
@@ -263,7 +260,7 @@ impl EventLog {
         let mut log = Self::new(thread);
         while lines.next(&mut buffer)? {
             match event(&buffer, lines.line) {
-                Ok(event) => log.take(event, lines.line)?,
+                Ok(event) => log.append_line(event, lines.line)?,
                 Err(LogReadError::Broken { .. }) if lines.is_last()? => {
                     return Ok(lines.torn(log, id));
                 }
@@ -273,7 +270,7 @@ impl EventLog {
         Ok(lines.torn(log, id))
     }
 
-    fn take(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogReadError> {
+    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogReadError> {
         let (expected, found) = (self.len(), event.seq);
         match self.append_logged(event) {
             Ok(_) => Ok(()),
@@ -282,7 +279,7 @@ impl EventLog {
     }
 }
 
-/// Returns the first line.
+/// Parses the first line.
 fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogReadError> {
     if !complete {
         let common = line.len().min(HEADER_START.len());
@@ -315,21 +312,22 @@ fn broken(line: u64, error: &dyn std::error::Error) -> LogReadError {
     LogReadError::Broken { line, reason: error.to_string().into() }
 }
 
-/// The lines of an input, with their places.
+/// The lines of an input.
 struct Lines<R> {
     input: R,
+    /// The most bytes of a line.
     limit: u64,
-    /// The number of the line that was read last.
+    /// The number of the last line read, from 1.
     line: u64,
-    /// Where it begins.
+    /// The byte offset at which it begins.
     start: u64,
-    /// Where it ends.
+    /// The byte offset at which it ends.
     end: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line into the buffer and returns whether it is complete. At the end of the
-    /// input there is an incomplete one, which may be empty.
+    /// Reads the next line into the buffer and returns whether it is complete. The line at the end of
+    /// the input is incomplete, and may be empty.
     fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogReadError> {
         buffer.clear();
         let most = self.limit.saturating_add(1);
@@ -345,7 +343,7 @@ impl<R: BufRead> Lines<R> {
         Ok(self.input.fill_buf()?.is_empty())
     }
 
-    /// Returns the log without the line that was read last.
+    /// Returns the log, and the last line read as the torn one.
     fn torn(self, log: EventLog, id: Option<LogId>) -> LogRead {
         let Self { start, end, .. } = self;
         let torn = (start < end).then_some(TornTail { offset: start, bytes: end - start });

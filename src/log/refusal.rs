@@ -1,4 +1,4 @@
-//! What a log refuses, and what it leaves out.
+//! Why a log refuses an event, and why a replay skips one.
 
 use crate::{
     compact::StalePlan,
@@ -9,54 +9,54 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AppendError {
-    /// The event stands in another place of the log that it comes from.
+    /// The event has another `seq` than the next one of this log.
     #[error("event {expected} is next in the log, not event {found}")]
     Seq {
-        /// The place in the log that is next.
+        /// The `seq` of the next event.
         expected: u64,
-        /// The place that the event names.
+        /// The `seq` of the event.
         found: u64,
     },
-    /// Events that were not understood come from reading only.
+    /// This build cannot read the event. Such events may only come from reading a log.
     #[error("an event of kind {kind:?} that was not understood cannot be appended")]
     Unread {
-        /// Its kind.
+        /// The kind of the event.
         kind: Text,
     },
-    /// A cut from the end is not one of this thread.
+    /// A truncation was made for a thread of another length.
     #[error("a cut from {from} to {len} messages does not fit a thread of {found}")]
     Truncated {
-        /// How many messages there were to be.
+        /// The number of messages that the truncation expects.
         from: usize,
-        /// How many were to stay.
+        /// The number of messages that it would keep.
         len: usize,
-        /// How many there are.
+        /// The number of messages in the thread.
         found: usize,
     },
     /// A compaction was planned for another thread.
     #[error(transparent)]
     Plan(#[from] StalePlan),
-    /// Another compaction has the number, or had it and failed.
+    /// The log already holds a compaction with this id, which may have failed.
     #[error("compaction {id} is in the log already")]
     IdUsed {
-        /// The number.
+        /// The id.
         id: CompactionId,
     },
     /// A compaction cannot be undone.
     #[error(transparent)]
     Undo(#[from] UndoError),
-    /// Results stand in each other so deep that the log could not be read again.
+    /// Tool results are nested so deep that the log could not be read again.
     #[error(transparent)]
     Nesting(#[from] NestingError),
-    /// The log holds a message that cannot be read, so its thread is not known.
+    /// The log holds a message that cannot be read, so its thread is unknown.
     #[error("the message of event {seq} cannot be read, so nothing can follow it")]
     Unreadable {
-        /// The event.
+        /// The `seq` of its event.
         seq: u64,
     },
 }
 
-/// Why a compaction cannot be undone. Nothing is changed in any case.
+/// Why a compaction cannot be undone. The log is unchanged in every case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndoError {
@@ -66,86 +66,86 @@ pub enum UndoError {
         /// Its number.
         id: CompactionId,
     },
-    /// It came to nothing.
+    /// The compaction failed.
     #[error("compaction {id} failed, so there is nothing to undo")]
     Failed {
-        /// Its number.
+        /// Its id.
         id: CompactionId,
     },
-    /// It was left out when the log was read, because it does not fit.
+    /// The compaction was skipped when the log was read, because it does not fit the thread.
     #[error("compaction {id} was not carried out, so there is nothing to undo")]
     Skipped {
-        /// Its number.
+        /// Its id.
         id: CompactionId,
     },
-    /// It was undone already.
+    /// The compaction was undone already.
     #[error("compaction {id} was undone already")]
     Undone {
-        /// Its number.
+        /// Its id.
         id: CompactionId,
     },
-    /// A later one stands on it; the latest is undone first.
+    /// A later compaction is standing. Undo the latest one first.
     #[error("compaction {id} cannot be undone while compaction {by} stands on it")]
     Covered {
-        /// Its number.
+        /// Its id.
         id: CompactionId,
-        /// The latest one that stands.
+        /// The id of the latest standing compaction.
         by: CompactionId,
     },
-    /// The log holds a message that cannot be read, so its thread is not known.
+    /// The log holds a message that cannot be read, so its thread is unknown.
     #[error("the message of event {seq} cannot be read, so nothing can be undone")]
     Unreadable {
-        /// The event.
+        /// The `seq` of its event.
         seq: u64,
     },
-    /// Messages that it left were dropped from the end, and the log does not say which of those
-    /// before it were to go with them.
+    /// A truncation removed messages that existed at the compaction, and the log does not say which of
+    /// the messages before it belong to them.
     #[error("messages that compaction {id} left were dropped since, so it cannot be undone")]
     Truncated {
-        /// Its number.
+        /// Its id.
         id: CompactionId,
     },
 }
 
-/// Why the thread of a log is not known.
+/// Why the thread of a log is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// A message cannot be read. A thread that silently lacks one would be another thread.
+    /// A message cannot be read. A thread without it would be another thread.
     #[error("the message of event {seq} cannot be read")]
     Unreadable {
-        /// The event.
+        /// The `seq` of its event.
         seq: u64,
     },
 }
 
-/// An event that was left out, because it does not fit what stands before it.
+/// An event that a replay skipped, because it does not fit the events before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Its place in the log.
+    /// Its index in the log.
     pub seq: u64,
-    /// Why.
+    /// Why it was skipped.
     pub reason: SkipReason,
 }
 
-/// Why an event was left out.
+/// Why an event was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// It cannot be read.
+    /// The event cannot be read.
     #[error("it cannot be read")]
     Malformed,
     /// It is a compaction that was planned for another thread.
     #[error(transparent)]
     Plan(#[from] StalePlan),
-    /// It is a compaction with a number that another one has.
+    /// A compaction has the id of an earlier one.
     #[error("compaction {id} is in the log already")]
     IdUsed {
-        /// The number.
+        /// The id.
         id: CompactionId,
     },
-    /// It undoes what cannot be undone.
+    /// The compaction to undo cannot be undone.
     #[error(transparent)]
     Undo(#[from] UndoError),
 }
