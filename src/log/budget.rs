@@ -1,17 +1,17 @@
-//! An account of tokens against a limit, for hosts that ration what a thread may spend.
+//! A budget of tokens, for hosts that limit what a thread may spend.
 //!
-//! It sums what calls cost. Every call is billed for the whole conversation, so the sum is not how
-//! full the context is: that is [`ContextUsage`](crate::log::ContextUsage), which automatic
-//! compaction goes by.
+//! The budget sums the usage of answers. Every request is billed for the whole conversation, so the sum
+//! does not say how full the context is. Automatic compaction therefore uses
+//! [`ContextUsage`](crate::log::ContextUsage).
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{ContextWindow, Timestamp, Usage};
 
-/// With fewer tokens left than this the warning says how many.
+/// Below this number of remaining tokens, the warning states the number.
 const ALMOST_NOTHING: u64 = 50;
 
-/// Tokens that were spent, against limits. A host may set every field.
+/// The tokens that were spent, and their limits. A host may set every field.
 ///
 /// ```
 /// use threadfold::{Usage, log::TokenBudget, tokens};
@@ -30,64 +30,64 @@ const ALMOST_NOTHING: u64 = 50;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenBudget {
-    /// All tokens that may be spent.
+    /// The most tokens that may be spent.
     pub max_tokens: u64,
-    /// Tokens that are kept back, for what a call costs beyond its estimate.
+    /// The tokens held in reserve, because a request may cost more than its estimate.
     pub reserve_tokens: u64,
-    /// The fraction of all tokens, 0 to 1, from which on the budget warns. Above 1 it warns only once
-    /// more was spent than may be.
+    /// The fraction of `max_tokens`, 0 to 1, from which on the budget warns. A value above 1 warns only
+    /// after the budget is exceeded.
     pub warning_threshold: f64,
-    /// What was spent, with what came from caches and went into reasoning.
+    /// The tokens spent, including those read from caches and those of reasoning.
     pub used: Usage,
-    /// How many answers were recorded since the beginning or the last reset.
+    /// The number of answers recorded since the start or the last reset.
     pub responses: u64,
     /// When the thread was last compacted.
     pub last_compaction: Option<Timestamp>,
 }
 
-/// Where a budget stands.
+/// The status of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BudgetStatus {
-    /// Tokens of prompts and answers together.
+    /// The tokens of prompts and answers together.
     pub total_used: u64,
-    /// Tokens of prompts.
+    /// The tokens of prompts.
     pub prompt_tokens: u64,
-    /// Tokens of answers.
+    /// The tokens of answers.
     pub completion_tokens: u64,
-    /// All tokens that may be spent.
+    /// The most tokens that may be spent.
     pub max_tokens: u64,
-    /// All tokens but the reserve.
+    /// `max_tokens` without the reserve.
     pub effective_limit: u64,
-    /// Tokens that may still be spent; 0 if more were spent than may be.
+    /// The tokens that may still be spent; 0 if the limit is exceeded.
     pub available_tokens: u64,
-    /// The fraction of all tokens that was spent: 1 is all of them, and more than 1 is possible.
+    /// The fraction of `max_tokens` that was spent. It may exceed 1.
     pub usage_fraction: f64,
-    /// Whether that fraction reaches the threshold.
+    /// Whether that fraction has reached the threshold.
     pub warning_triggered: bool,
-    /// How many answers were recorded since the beginning or the last reset.
+    /// The number of answers recorded since the start or the last reset.
     pub responses: u64,
     /// When the thread was last compacted.
     pub last_compaction: Option<Timestamp>,
 }
 
-/// What a host should do about a budget.
+/// What a host should do, given the status of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Recommendations {
-    /// Whether to summarise: the budget warns, and more than 70 % are spent.
+    /// Whether to summarise: the budget warns, and more than 70 % of the tokens are spent.
     pub should_summarize: bool,
-    /// Whether to prune: the budget warns, and more than 80 % are spent.
+    /// Whether to prune: the budget warns, and more than 80 % of the tokens are spent.
     pub should_prune: bool,
     /// The most tokens that the next request should have.
     pub max_request_size: u64,
-    /// A line for the user, if the budget warns.
+    /// A line for the user if the budget warns.
     pub warning: Option<String>,
 }
 
 impl TokenBudget {
-    /// Returns the budget of a window: all of its tokens, of which 5 % but 2,000 at most are kept
-    /// back, with a warning at 80 %.
+    /// Returns a budget of one window's tokens. 5 % of them, at most 2,000, are the reserve, and it
+    /// warns at 80 %.
     ///
     /// ```
     /// use threadfold::{ContextWindow, log::TokenBudget};
@@ -108,7 +108,8 @@ impl TokenBudget {
         }
     }
 
-    /// Records what an answer cost. `None`, and zeros, are no report and change nothing.
+    /// Records the usage of an answer. `None` and zeros mean that the provider reported none, and
+    /// change nothing.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
@@ -125,7 +126,7 @@ impl TokenBudget {
         }
     }
 
-    /// Whether this many tokens may be spent now.
+    /// Whether a request of this many tokens is within the budget.
     ///
     /// ```
     /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
@@ -140,19 +141,19 @@ impl TokenBudget {
         tokens <= self.available_tokens()
     }
 
-    /// Whether the fraction that was spent reaches the threshold. A budget of nothing is spent.
+    /// Whether the spent fraction has reached the threshold. A budget of 0 tokens is always spent.
     #[must_use]
     pub fn is_near_limit(&self) -> bool {
         self.usage_fraction() >= self.warning_threshold
     }
 
-    /// The tokens that may still be spent, beside the reserve; 0 if there are none.
+    /// Returns the tokens that may still be spent, without the reserve.
     #[must_use]
     pub fn available_tokens(&self) -> u64 {
         self.effective_limit().saturating_sub(self.used.context_tokens())
     }
 
-    /// Resets the account: nothing spent, no answers, no compaction. The limits stay.
+    /// Resets tokens, answers and the time of the last compaction. The limits stay.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
@@ -166,9 +167,9 @@ impl TokenBudget {
         (self.used, self.responses, self.last_compaction) = (Usage::default(), 0, None);
     }
 
-    /// Starts the account again after a compaction, with what the host charges to the thread that is
-    /// left: nothing, or the size of that thread, or the cost of its summary. What kept messages
-    /// reported earlier is no such number, because each holds the whole conversation again.
+    /// Restarts the budget after a compaction. `left` is what the host charges for the compacted thread:
+    /// zero, its size, or the cost of its summary. Do not pass the usage in kept answers, because each
+    /// counts the whole conversation.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget, message::Timestamp};
@@ -183,7 +184,7 @@ impl TokenBudget {
         self.last_compaction = Some(at);
     }
 
-    /// Returns where the budget stands.
+    /// Returns the status of the budget.
     ///
     /// ```
     /// use threadfold::{ContextWindow, Usage, log::TokenBudget};
@@ -210,8 +211,8 @@ impl TokenBudget {
         }
     }
 
-    /// Returns what to do. Below the threshold: nothing. From it on: summarise above 70 %, prune above
-    /// 80 %, and request at most a tenth of all tokens.
+    /// Returns what the host should do. Below the threshold: nothing. From the threshold on: summarise
+    /// above 70 %, prune above 80 %, and request at most a tenth of `max_tokens`.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};
@@ -252,7 +253,7 @@ impl TokenBudget {
 }
 
 impl Default for TokenBudget {
-    /// The budget of a window of 200,000 tokens.
+    /// Returns the budget of a window of 200,000 tokens.
     fn default() -> Self {
         Self::for_window(ContextWindow::new(200_000))
     }
@@ -267,7 +268,7 @@ mod tests {
         TokenBudget { max_tokens, reserve_tokens, warning_threshold, ..TokenBudget::default() }
     }
 
-    /// A budget of these limits of which so much is spent.
+    /// Returns a budget with these limits and `total` tokens spent.
     fn spent(mut budget: TokenBudget, total: u64) -> TokenBudget {
         budget.record(Usage::new(total, 0));
         budget
@@ -287,7 +288,7 @@ mod tests {
         budget.record(Some(Usage { cache_read: 40, ..Usage::new(60, 40) }));
         assert_eq!(budget.used, Usage { cache_read: 40, ..Usage::new(110, 70) });
         assert_eq!((budget.status().total_used, budget.status().responses), (180, 2));
-        // No report is no report. Negative numbers cannot be said at all.
+        // A provider that reports nothing changes nothing.
         budget.record(None);
         budget.record(Usage::default());
         assert_eq!((budget.status().total_used, budget.status().responses), (180, 2));
@@ -349,16 +350,16 @@ mod tests {
     fn nothing_is_advised_below_the_threshold() {
         assert_eq!(advice(limits(), 300), (false, false, 600, None));
         assert_eq!(advice(limits(), 799), (false, false, 101, None));
-        // Even where the parts alone would advise something.
+        // Even if the 70 % and 80 % limits are exceeded.
         let late = TokenBudget { warning_threshold: 0.95, ..limits() };
         assert_eq!(advice(late, 940), (false, false, 0, None));
     }
 
     #[test]
-    fn behind_the_threshold_the_parts_decide() {
+    fn above_the_threshold_the_percentages_decide() {
         let early = TokenBudget { warning_threshold: 0.5, ..limits() };
         let line = |percent: u64| Some(format!("{percent} % of the tokens are spent"));
-        // The parts are exceeded, not reached.
+        // The percentages must be exceeded, not only reached.
         assert_eq!(advice(early, 500), (false, false, 100, line(50)));
         assert_eq!(advice(early, 700), (false, false, 100, line(70)));
         assert_eq!(advice(early, 701), (true, false, 100, line(70)));
@@ -366,7 +367,7 @@ mod tests {
         assert_eq!(advice(early, 801), (true, true, 99, line(80)));
         assert_eq!(advice(limits(), 800), (true, false, 100, line(80)));
         assert_eq!(advice(limits(), 850), (true, true, 50, line(85)));
-        // Percent are rounded half up, a tenth is rounded down.
+        // The percentage is rounded half up, the tenth is rounded down.
         let odd = TokenBudget { max_tokens: 1_009, reserve_tokens: 0, ..early };
         assert_eq!(advice(odd, 833), (true, true, 100, line(83)));
         assert_eq!(advice(odd, 843), (true, true, 100, line(84)));
@@ -389,7 +390,7 @@ mod tests {
         assert!(!budget.can_request(1) && budget.can_request(0));
         assert!(budget.is_near_limit());
         assert_eq!((budget.status().usage_fraction, budget.status().effective_limit), (1.0, 0));
-        // A reserve beyond all tokens leaves nothing, and not less.
+        // A reserve above the limit leaves 0 tokens.
         let reserved = TokenBudget { reserve_tokens: u64::MAX, ..limits() };
         assert_eq!(reserved.status().available_tokens, 0);
     }

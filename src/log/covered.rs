@@ -1,10 +1,11 @@
-//! What a compaction stands for.
+//! The messages that a compaction's summaries replace.
 
 use std::{collections::HashSet, ops::Range};
 
 use super::{
     event_log::EventLog,
-    state::{Entry, Maker, Standing},
+    state::{Entry, EntrySource, Standing},
+    taken::to_ranges,
 };
 use crate::{
     compact::{Insert, Splice},
@@ -12,13 +13,13 @@ use crate::{
 };
 
 impl EventLog {
-    /// Returns the places in the log of the messages that the new messages of a compaction stand
-    /// for, through earlier compactions, as ascending ranges that do not adjoin. `None` if no such
-    /// compaction stands.
+    /// Returns the `seq`s of the messages that the new messages of a compaction replace, directly or
+    /// through earlier compactions, as ascending ranges with gaps between them. `None` if no such
+    /// compaction is standing.
     ///
-    /// A new message stands for what went where it came, and for what went before it since the new
-    /// message before. What stays is not covered, not even if only a part of it stays there; nor is
-    /// what was dropped with nothing to stand for it.
+    /// A new message replaces the messages that its splice removed, and those removed by the splices
+    /// before it back to the previous new message. A message of which any part stays is not covered,
+    /// and neither is one that was removed with no new message after it.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -40,49 +41,37 @@ impl EventLog {
     #[must_use]
     pub fn covered(&self, id: CompactionId) -> Option<Vec<Range<u64>>> {
         let standing = &self.state().standing;
-        let top = standing.iter().position(|standing| standing.id == id)?;
+        let number = standing.iter().position(|standing| standing.id == id)?;
         let mut walk = Walk {
             log: self,
-            seen: HashSet::new(),
-            asked: HashSet::new(),
+            entered: HashSet::new(),
+            expanded: HashSet::new(),
             open: Vec::new(),
             numbers: Vec::new(),
         };
-        walk.open_all(top, standing.get(top)?);
+        walk.open_all(number, standing.get(number)?);
         while let Some(splice) = walk.open.pop() {
             walk.enter(splice);
         }
-        Some(self.places(walk.numbers))
-    }
-
-    /// The events of messages, by their numbers.
-    fn places(&self, mut numbers: Vec<usize>) -> Vec<Range<u64>> {
-        numbers.sort_unstable();
         let arrivals = &self.state().arrivals;
-        let mut places: Vec<Range<u64>> = Vec::new();
-        for seq in numbers.into_iter().filter_map(|number| arrivals.get(number)) {
-            match places.last_mut() {
-                Some(last) if last.end == *seq => last.end += 1,
-                // A message that was divided may have gone twice.
-                Some(last) if last.end > *seq => {}
-                Some(_) | None => places.push(*seq..*seq + 1),
-            }
-        }
-        places
+        let seqs = walk.numbers.iter().filter_map(|number| arrivals.get(*number));
+        let ranges = to_ranges(seqs.map(|seq| *seq as usize).collect());
+        Some(ranges.into_iter().map(|range| range.start as u64..range.end as u64).collect())
     }
 }
 
-/// A splice: which of the compactions that stand, and which of its splices.
-type At = (usize, usize);
+/// The index of a compaction in `State::standing`, and that of one of its splices.
+type SpliceIndex = (usize, usize);
 
-/// A walk from the new messages of a compaction down to what came.
+/// A walk from the new messages of a compaction to the appended messages that they replace.
 struct Walk<'a> {
     log: &'a EventLog,
-    seen: HashSet<At>,
-    /// The splices of which a new message was met, so that those before are looked for once.
-    asked: HashSet<At>,
-    open: Vec<At>,
-    /// The appended messages that were met, by number.
+    entered: HashSet<SpliceIndex>,
+    /// The splices for which [`Walk::open_group`] has run.
+    expanded: HashSet<SpliceIndex>,
+    /// The splices to enter.
+    open: Vec<SpliceIndex>,
+    /// The numbers of the appended messages that were found.
     numbers: Vec<usize>,
 }
 
@@ -91,47 +80,47 @@ impl Walk<'_> {
         self.log.record(standing.seq).map_or(&[], |record| record.plan.splices())
     }
 
-    /// Opens every splice up to the last that puts a new message in.
+    /// Opens every splice up to the last that inserts a new message.
     fn open_all(&mut self, number: usize, standing: &Standing) {
-        let last = self.splices(standing).iter().rposition(brings_new);
+        let last = self.splices(standing).iter().rposition(inserts_new);
         let splices = 0..last.map_or(0, |last| last + 1);
         self.open.extend(splices.map(|splice| (number, splice)));
     }
 
-    fn enter(&mut self, (number, splice): At) {
-        if !self.seen.insert((number, splice)) {
+    fn enter(&mut self, (number, splice): SpliceIndex) {
+        if !self.entered.insert((number, splice)) {
             return;
         }
         let Some(standing) = self.log.state().standing.get(number) else { return };
         let Some(planned) = self.splices(standing).get(splice) else { return };
         let kept: HashSet<usize> = planned.insert.iter().filter_map(Insert::part_of).collect();
         let Some(swap) = standing.swaps.get(splice) else { return };
-        // A message of which a part stays is not covered.
-        let went = swap.comes.iter().zip(planned.at.start..);
-        for (entry, _) in went.filter(|(_, place)| !kept.contains(place)) {
+        // Undoing a splice inserts the messages that it removed. One with a kept part is not covered.
+        let removed = swap.inserted.iter().zip(planned.at.start..);
+        for (entry, _) in removed.filter(|(_, index)| !kept.contains(index)) {
             self.cover(entry);
         }
     }
 
     fn cover(&mut self, entry: &Entry) {
         match entry.source {
-            Maker::Arrival(number) => self.numbers.push(number),
-            Maker::Compaction { standing, splice } => self.open_group(standing, splice),
+            EntrySource::Arrival(number) => self.numbers.push(number),
+            EntrySource::Compaction { standing, splice } => self.open_group(standing, splice),
         }
     }
 
-    /// Opens the splice that a message came in, and those before it that bring no new message.
+    /// Opens the splice of a new message, and the splices just before it that insert no new message.
     fn open_group(&mut self, number: usize, splice: usize) {
-        if !self.asked.insert((number, splice)) {
+        if !self.expanded.insert((number, splice)) {
             return;
         }
         let Some(standing) = self.log.state().standing.get(number) else { return };
         let splices = self.splices(standing).iter().take(splice);
-        let before = splices.rev().take_while(|splice| !brings_new(splice)).count();
+        let before = splices.rev().take_while(|splice| !inserts_new(splice)).count();
         self.open.extend((splice - before..=splice).map(|splice| (number, splice)));
     }
 }
 
-fn brings_new(splice: &Splice) -> bool {
+fn inserts_new(splice: &Splice) -> bool {
     splice.insert.iter().any(|insert| matches!(insert, Insert::Message { .. }))
 }

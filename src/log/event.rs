@@ -1,4 +1,4 @@
-//! What happens to a thread.
+//! The events of a thread.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::{
     message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, Usage},
 };
 
-/// One thing that happened to a thread, with its place in the log and its time.
+/// An event of a thread, with its index in the log and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// The place in the log: 0 for the first event, and no gaps.
+    /// The index in the log, from 0 and without gaps.
     pub seq: u64,
     /// When it happened.
     pub at: Timestamp,
@@ -19,35 +19,35 @@ pub struct LoggedEvent {
     pub event: Event,
 }
 
-/// What can happen to a thread. Only messages are sent to a model, and the latest system prompt.
+/// An event of a thread. Only messages and the latest system prompts are sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message came.
+    /// A message was appended.
     MessageAppended(Message),
-    /// The system prompt is this from now on.
+    /// A system prompt was set. It replaces the earlier one of the same author.
     SystemPromptSet(SystemPrompt),
-    /// A line for the person who watches, such as the one that says how a compaction went.
+    /// A line was shown to the user, such as the result of a compaction.
     LocalNotice(LocalNotice),
     /// Messages were dropped from the end.
     Truncated(Truncated),
     /// The thread was compacted.
     Compacted(Box<CompactionRecord>),
-    /// A compaction came to nothing; the thread stayed as it was.
+    /// A compaction failed, and the thread is unchanged.
     CompactionFailed(Box<CompactionFailure>),
-    /// What a compaction did was taken back.
+    /// A compaction was undone.
     CompactionUndone(CompactionUndone),
-    /// The host gave a standing rule, or took one back.
+    /// The host added a standing rule or revoked one.
     RuleChanged(RuleChange),
-    /// Something of the host's own, such as the approval of a tool call.
+    /// An event of the host's own, such as the approval of a tool call.
     Host(HostEvent),
-    /// An event of a kind that this build does not know, kept as it is.
+    /// An event of a kind that this build does not know, kept unchanged.
     Unknown(UnreadEvent),
-    /// An event of a known kind that cannot be read, kept as it is.
+    /// An event of a known kind that cannot be read, kept unchanged.
     Malformed(UnreadEvent),
 }
 
-/// A system prompt and who set it.
+/// A system prompt and its author.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemPrompt {
     /// The prompt.
@@ -56,142 +56,141 @@ pub struct SystemPrompt {
     pub by: PromptAuthor,
 }
 
-/// Who set a system prompt. The model is sent the host's and then the user's.
+/// The author of a system prompt. A request contains the host's prompt, followed by the user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptAuthor {
     /// The application.
     Host,
-    /// The person who uses it.
+    /// The user.
     User,
 }
 
-/// A line that is shown and never sent.
+/// A line that is shown to the user and never sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LocalNotice {
     /// The line.
     pub text: Text,
 }
 
-/// A cut from the end.
+/// The removal of messages from the end of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
-    /// How many messages there were.
+    /// The number of messages before.
     pub from: usize,
-    /// How many stayed.
+    /// The number of messages after.
     pub len: usize,
 }
 
-/// What a compaction did.
+/// A successful compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompactionRecord {
-    /// Its number.
+    /// The id of the compaction.
     pub id: CompactionId,
     /// Why the thread was compacted.
     pub reason: CompactionReason,
-    /// The strategy that was asked for.
+    /// The name of the requested strategy.
     pub strategy: Text,
-    /// The edit. Replay needs nothing else.
+    /// The edit. A replay needs nothing else.
     pub plan: Plan,
-    /// What it did, in numbers.
+    /// Sizes before and after, and other numbers.
     #[serde(default)]
     pub report: CompactReport,
-    /// What its calls of models cost together.
+    /// The tokens of its model calls together.
     #[serde(default)]
     pub usage: Usage,
-    /// What was tried, in order. What did it has no failure; it is the last, unless what was tried
-    /// after it keeps even less. Empty where a strategy stands alone.
+    /// The rungs of the ladder that were tried, in order. The successful one has no failure; it is the
+    /// last, unless a later one kept even less. Empty if the strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
-    /// How many entries of the archive belong to it. They are seen only while this event stands, and
-    /// none are if it says that there are none.
+    /// The number of archive entries that belong to it. They are visible only while this compaction is
+    /// standing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: usize,
 }
 
-/// Why a compaction came to nothing, and what it cost all the same.
+/// A failed compaction, and the tokens that it cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CompactionFailure {
-    /// Its number.
+    /// The id of the compaction.
     pub id: CompactionId,
     /// Why the thread was to be compacted.
     pub reason: CompactionReason,
-    /// The strategy that was asked for.
+    /// The name of the requested strategy.
     pub strategy: Text,
-    /// What went wrong.
+    /// The error.
     pub error: Text,
-    /// What its calls of models cost together.
+    /// The tokens of its model calls together.
     #[serde(default)]
     pub usage: Usage,
-    /// What was tried, in order. Empty where a strategy stands alone.
+    /// The rungs of the ladder that were tried, in order. Empty if the strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
 }
 
-/// What became of one rung of a ladder.
+/// The result of one rung of a ladder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RungReport {
-    /// The strategy of the rung.
+    /// The name of the rung's strategy.
     pub strategy: Text,
-    /// Why it came to nothing; `None` for the one that was accepted.
+    /// Why it failed; `None` for the rung that was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Text>,
-    /// What its calls of models cost together.
+    /// The tokens of its model calls together.
     #[serde(default)]
     pub usage: Usage,
-    /// How many calls there were.
+    /// The number of model calls.
     #[serde(default)]
     pub calls: usize,
 }
 
-/// The compaction that was taken back.
+/// The undo of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionUndone {
-    /// Its number.
+    /// The id of the compaction.
     pub id: CompactionId,
 }
 
-/// What the host did to the standing rules. What the user types changes them too, and is read from
-/// the messages.
+/// A change of the standing rules by the host. The user's changes are read from the messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleChange {
-    /// It gave one.
+    /// The host added a rule.
     Added {
-        /// The rule.
+        /// The text of the rule.
         text: Text,
     },
-    /// It took one back, its own or one of the user.
+    /// The host revoked a rule, its own or one of the user.
     Revoked {
-        /// Its name.
+        /// The id of the rule.
         id: RuleId,
     },
 }
 
-/// Something that only the host understands.
+/// An event of the host, which the log stores and ignores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEvent {
-    /// The host's name for it.
+    /// The host's name for the event.
     pub kind: Text,
-    /// What the host wants kept.
+    /// The host's data.
     pub data: Json,
 }
 
-/// An event that was read as far as its kind.
+/// An event of which only the kind could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadEvent {
-    /// Its kind; empty if the event has no shape that could name one.
+    /// The kind; empty if the JSON has none.
     pub kind: Text,
-    /// The whole event as stored, its kind among it. It is written back as it is.
+    /// The whole event as stored, including its kind. It is written back unchanged.
     pub data: Json,
 }
 
 impl CompactionRecord {
-    /// Returns the record of an edit that cost nothing.
+    /// Returns the record of a compaction without model calls.
     #[must_use]
     pub fn new(
         id: CompactionId,
@@ -213,7 +212,7 @@ impl CompactionRecord {
 }
 
 impl CompactionFailure {
-    /// Returns the record of a failure that cost nothing.
+    /// Returns the record of a failure without model calls.
     #[must_use]
     pub fn new(
         id: CompactionId,
@@ -233,7 +232,7 @@ impl CompactionFailure {
 }
 
 impl RungReport {
-    /// Returns the report of a rung that was accepted and cost nothing.
+    /// Returns the report of a rung that was accepted without model calls.
     #[must_use]
     pub fn new(strategy: impl Into<Text>) -> Self {
         Self { strategy: strategy.into(), failure: None, usage: Usage::default(), calls: 0 }

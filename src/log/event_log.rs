@@ -1,4 +1,4 @@
-//! The log: everything that happened to a thread, in order, for ever.
+//! The log: every event of a thread, in order. Events are never removed.
 
 use super::{
     error::LogError,
@@ -7,12 +7,12 @@ use super::{
 };
 use crate::message::{CompactionId, Text, ThreadId, Timestamp};
 
-/// Everything that happened to a thread. It only grows, so whatever a compaction took out of the
-/// thread is still here, and a compaction can be [undone](Self::undo).
+/// Every event of a thread, in order. The log only grows, so messages that a compaction removed from
+/// the thread are still here, and the compaction can be [undone](Self::undo).
 ///
-/// The thread that it comes to is kept up to date with every event. Appending takes constant time
-/// whatever the length of the log; a compaction and [`replay`](Self::replay) take the time of the
-/// live thread. Order is the order of the log; times may go backwards as clocks do.
+/// The log tracks the live thread with every event. Appending takes constant time, whatever the length
+/// of the log; a compaction and [`replay`](Self::replay) take time linear in the live thread. The
+/// times of events may go backwards, as clocks do.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -31,8 +31,8 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Returns the log of another thread to which all of this happened, too: to go another way from
-    /// here, or from an earlier point when it is cut. Compactions can be taken back in it.
+    /// Returns a copy of this log for another thread, which continues from here, or from an earlier
+    /// message after a truncation. Compactions can be undone in it.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -55,19 +55,19 @@ impl EventLog {
         Self { thread, events: Vec::new(), state: State::default() }
     }
 
-    /// The thread.
+    /// Returns the id of the thread.
     #[must_use]
     pub fn thread_id(&self) -> &ThreadId {
         &self.thread
     }
 
-    /// How many events there are; the place of the next one.
+    /// Returns the number of events, which is the `seq` of the next one.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.events.len() as u64
     }
 
-    /// Whether nothing happened yet.
+    /// Whether the log has no events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
@@ -94,7 +94,7 @@ impl EventLog {
         self.events.iter()
     }
 
-    /// The events from this place on; none if there are not as many.
+    /// Returns the events from this `seq` on, which are none if the log is shorter.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -110,8 +110,8 @@ impl EventLog {
         usize::try_from(seq).ok().and_then(|seq| self.events.get(seq..)).unwrap_or_default()
     }
 
-    /// Appends what happened and returns it with its place. The time may be before that of the
-    /// event before.
+    /// Appends an event and returns it with its `seq`. Its time may be earlier than the previous
+    /// event's.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
@@ -127,16 +127,16 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] for what would not replay: a cut or a compaction of another thread than the
-    /// present one, a compaction under a number that is in the log already, the undoing of any
-    /// compaction but the latest that stands, an event that was not understood.
+    /// [`LogError`] for an event that would not replay: a truncation or compaction that does not fit
+    /// the live thread, a compaction whose id is in the log already, the undo of a compaction other
+    /// than the latest standing one, or an event that this build could not read.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
 
-    /// Returns whether an event can be appended, and appends nothing: for a caller who has something
-    /// to do in between.
+    /// Checks whether an event can be appended, for a caller that must do something else first. It
+    /// appends nothing.
     ///
     /// ```
     /// use threadfold::{EventLog, log::{Event, Truncated}};
@@ -153,8 +153,8 @@ impl EventLog {
         self.state.check(event)
     }
 
-    /// Appends an event that another writer of the same log has stored already. Whether it fits is
-    /// not asked, as it is not when a log is read.
+    /// Appends an event that another writer of the same log has stored. Like reading a log, this does
+    /// not check whether the event fits the thread.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -171,7 +171,7 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError::Seq`] if it is not the next one.
+    /// [`LogError::Seq`] if the event is not the next one.
     pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, LogError> {
         let (expected, found) = (self.len(), event.seq);
         if found != expected {
@@ -180,8 +180,7 @@ impl EventLog {
         self.push(event).ok_or(LogError::Seq { expected, found })
     }
 
-    /// The number of the next compaction. Failed ones count, so that none lends its number to
-    /// another.
+    /// Returns the id of the next compaction. Failed compactions count too, so ids are never reused.
     ///
     /// ```
     /// use threadfold::{log::{CompactionFailure, Event, EventLog}, message::*};
@@ -198,7 +197,7 @@ impl EventLog {
         self.state.next_compaction()
     }
 
-    /// The compactions that are carried out and not undone, in order.
+    /// Returns the standing compactions, which were applied and not undone, in order.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -219,7 +218,7 @@ impl EventLog {
         self.state.standing.iter().filter_map(|standing| self.record(standing.seq))
     }
 
-    /// A compaction by its number, whether it stands or not; `None` for those that failed too.
+    /// Returns a compaction by its id, also if it was undone. `None` if it is unknown or failed.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -241,7 +240,7 @@ impl EventLog {
         self.record(self.state.compactions.get(&id)?.0)
     }
 
-    /// Whether a compaction of this number came to its end, well or not.
+    /// Whether the log holds the result of this compaction, be it a success or a failure.
     ///
     /// ```
     /// use threadfold::{log::EventLog, message::CompactionId};
@@ -254,7 +253,7 @@ impl EventLog {
         self.state.compactions.contains_key(&id)
     }
 
-    /// The latest system prompt of this author.
+    /// Returns the latest system prompt of this author.
     ///
     /// ```
     /// use threadfold::{log::{Event, EventLog, PromptAuthor, SystemPrompt}, message::Timestamp};
@@ -274,7 +273,7 @@ impl EventLog {
 
     /// Appends the next event and returns it.
     pub(super) fn push(&mut self, event: LoggedEvent) -> Option<&LoggedEvent> {
-        self.state.take(&event);
+        self.state.apply(&event);
         self.events.push(event);
         self.events.last()
     }
@@ -294,7 +293,7 @@ impl EventLog {
 }
 
 impl PartialEq for EventLog {
-    /// Whether the same happened to the same thread.
+    /// Whether thread id and events are equal.
     fn eq(&self, other: &Self) -> bool {
         self.thread == other.thread && self.events == other.events
     }

@@ -1,12 +1,12 @@
 //! The stored form of an event.
 //!
 //! An event is an object with one key, its kind: `{"message_appended":{"role":"user",...}}`. The
-//! kind stands outside, because a tag inside would have serde buffer the fields, and buffered JSON
-//! has lost its key order and the text of its numbers.
+//! kind is outside, because an inner tag makes serde buffer the fields, and buffered JSON loses its
+//! key order and the text of its numbers.
 //!
-//! Reading never refuses an event that is JSON: one of another kind is [`Event::Unknown`], one
-//! whose payload is not as it should be [`Event::Malformed`], and both are written back as they
-//! came. The common case is read straight into its type; only what fails there is looked at again.
+//! Reading accepts every event that is JSON: one of an unknown kind becomes [`Event::Unknown`], one
+//! whose payload does not parse [`Event::Malformed`], and both are written back unchanged. Most
+//! events parse directly into their type; only the others are parsed twice.
 
 use std::{borrow::Cow, fmt};
 
@@ -43,7 +43,7 @@ const KINDS: [&str; 9] = [
 ];
 
 impl Event {
-    /// The kind, as it is stored.
+    /// Returns the kind, as stored.
     ///
     /// ```
     /// use threadfold::{Message, log::Event};
@@ -69,34 +69,34 @@ impl Event {
 
 /// Reads an event from its line.
 pub(super) fn read(line: &str) -> serde_json::Result<LoggedEvent> {
-    if let Ok(Direct { seq, at, event }) = serde_json::from_str(line) {
+    if let Ok(KnownLine { seq, at, event }) = serde_json::from_str(line) {
         return Ok(LoggedEvent { seq, at, event: event.into() });
     }
-    let Unread { seq, at, event } = serde_json::from_str(line)?;
+    let AnyLine { seq, at, event } = serde_json::from_str(line)?;
     Ok(LoggedEvent { seq, at, event: unread(Json::from_raw(event)) })
 }
 
-/// A line whose event is as this build knows it.
+/// A line with an event that this build can read.
 #[derive(Deserialize)]
-struct Direct {
+struct KnownLine {
     seq: u64,
     at: Timestamp,
-    event: Known,
+    event: KnownEvent,
 }
 
-/// A line whose event may be anything.
+/// A line with an event of any shape.
 #[derive(Deserialize)]
-struct Unread<'a> {
+struct AnyLine<'a> {
     seq: u64,
     at: Timestamp,
     #[serde(borrow)]
     event: &'a RawValue,
 }
 
-/// The events that this build reads. The names are those of [`KINDS`].
+/// The events that this build can read, named as in [`KINDS`].
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Known {
+enum KnownEvent {
     MessageAppended(Message),
     SystemPromptSet(SystemPrompt),
     LocalNotice(LocalNotice),
@@ -108,33 +108,33 @@ enum Known {
     Host(HostEvent),
 }
 
-impl From<Known> for Event {
-    fn from(known: Known) -> Self {
+impl From<KnownEvent> for Event {
+    fn from(known: KnownEvent) -> Self {
         match known {
-            Known::MessageAppended(message) => Self::MessageAppended(message),
-            Known::SystemPromptSet(prompt) => Self::SystemPromptSet(prompt),
-            Known::LocalNotice(notice) => Self::LocalNotice(notice),
-            Known::Truncated(truncated) => Self::Truncated(truncated),
-            Known::Compacted(record) => Self::Compacted(record),
-            Known::CompactionFailed(failure) => Self::CompactionFailed(failure),
-            Known::CompactionUndone(undone) => Self::CompactionUndone(undone),
-            Known::RuleChanged(change) => Self::RuleChanged(change),
-            Known::Host(event) => Self::Host(event),
+            KnownEvent::MessageAppended(message) => Self::MessageAppended(message),
+            KnownEvent::SystemPromptSet(prompt) => Self::SystemPromptSet(prompt),
+            KnownEvent::LocalNotice(notice) => Self::LocalNotice(notice),
+            KnownEvent::Truncated(truncated) => Self::Truncated(truncated),
+            KnownEvent::Compacted(record) => Self::Compacted(record),
+            KnownEvent::CompactionFailed(failure) => Self::CompactionFailed(failure),
+            KnownEvent::CompactionUndone(undone) => Self::CompactionUndone(undone),
+            KnownEvent::RuleChanged(change) => Self::RuleChanged(change),
+            KnownEvent::Host(event) => Self::Host(event),
         }
     }
 }
 
-/// Returns the event of a form that was not read directly.
+/// Returns the event of JSON that is no [`KnownEvent`].
 fn unread(data: Json) -> Event {
-    // What cannot even be walked, such as a string with half a surrogate pair, names no kind.
+    // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
     let known = KINDS.contains(&kind.as_str());
     let unread = UnreadEvent { kind: kind.into(), data };
     if known { Event::Malformed(unread) } else { Event::Unknown(unread) }
 }
 
-/// The kind that a form names: the key of an object, a bare string, or nothing. Of several keys it
-/// is the first that this build knows, so that a message with something beside it is missed.
+/// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it is
+/// the first that this build knows, so that a message with an extra key counts as a malformed message.
 #[derive(Default)]
 struct Kind(String);
 
@@ -195,27 +195,35 @@ impl<'de> Deserialize<'de> for LoggedEvent {
 
 impl Serialize for Event {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let kind = KINDS.into_iter().find(|kind| *kind == self.kind()).unwrap_or_default();
-        let (to, name) = (serializer, "Event");
+        let to = serializer;
         match self {
-            Self::MessageAppended(message) => to.serialize_newtype_variant(name, 0, kind, message),
-            Self::SystemPromptSet(prompt) => to.serialize_newtype_variant(name, 1, kind, prompt),
-            Self::LocalNotice(notice) => to.serialize_newtype_variant(name, 2, kind, notice),
-            Self::Truncated(truncated) => to.serialize_newtype_variant(name, 3, kind, truncated),
-            Self::Compacted(record) => to.serialize_newtype_variant(name, 4, kind, record),
-            Self::CompactionFailed(failure) => to.serialize_newtype_variant(name, 5, kind, failure),
-            Self::CompactionUndone(undone) => to.serialize_newtype_variant(name, 6, kind, undone),
-            Self::Host(event) => to.serialize_newtype_variant(name, 7, kind, event),
-            Self::RuleChanged(change) => to.serialize_newtype_variant(name, 8, kind, change),
+            Self::MessageAppended(message) => variant(to, 0, MESSAGE_APPENDED, message),
+            Self::SystemPromptSet(prompt) => variant(to, 1, SYSTEM_PROMPT_SET, prompt),
+            Self::LocalNotice(notice) => variant(to, 2, LOCAL_NOTICE, notice),
+            Self::Truncated(truncated) => variant(to, 3, TRUNCATED, truncated),
+            Self::Compacted(record) => variant(to, 4, COMPACTED, record),
+            Self::CompactionFailed(failure) => variant(to, 5, COMPACTION_FAILED, failure),
+            Self::CompactionUndone(undone) => variant(to, 6, COMPACTION_UNDONE, undone),
+            Self::Host(event) => variant(to, 7, HOST, event),
+            Self::RuleChanged(change) => variant(to, 8, RULE_CHANGED, change),
             Self::Unknown(unread) | Self::Malformed(unread) => unread.data.serialize(to),
         }
     }
 }
 
+fn variant<S: Serializer>(
+    to: S,
+    index: u32,
+    kind: &'static str,
+    payload: &impl Serialize,
+) -> Result<S::Ok, S::Error> {
+    to.serialize_newtype_variant("Event", index, kind, payload)
+}
+
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let known: Result<Known, _> = serde_json::from_str(data.as_str());
+        let known: Result<KnownEvent, _> = serde_json::from_str(data.as_str());
         Ok(known.map_or_else(|_| unread(data), Self::from))
     }
 }

@@ -1,14 +1,14 @@
-//! A log as lines of JSON: a header, then one line an event.
+//! A log as lines of JSON: a header, then one line for each event.
 //!
 //! ```text
 //! {"log":"threadfold","id":"7d20c3b1f0a94e58","major":1,"thread":"main"}
 //! {"seq":0,"at":1709164799042,"event":{"message_appended":{"role":"user","content":[...]}}}
 //! ```
 //!
-//! The id distinguishes the log from an earlier one of the same thread; a log without a name has none.
+//! The optional id distinguishes the log from an earlier one of the same thread.
 //!
-//! A writer that dies leaves a last line that is not complete. Reading drops it and says where it
-//! begins, so that a store can cut it off; a line that is broken anywhere else is an error.
+//! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset, so
+//! that a store can cut it off. A broken line anywhere else is an error.
 
 use super::error::LogError;
 use std::io::{self, BufRead, Read, Write};
@@ -18,16 +18,16 @@ use serde::{Deserialize, Serialize};
 use super::{event::LoggedEvent, event_log::EventLog, form, log_id::LogId};
 use crate::message::{Text, ThreadId};
 
-/// The version of the form that this build writes, and the only one that it reads.
+/// The version of the format that this build writes, and the only one that it reads.
 const MAJOR: u32 = 1;
 
-/// What the header calls the format.
+/// The name of the format in the header.
 const FORMAT: &str = "threadfold";
 
-/// How every header begins, to distinguish a truncated header from another file.
+/// The beginning of every header, to distinguish a truncated header from another file.
 const HEADER_START: &[u8] = br#"{"log":"threadfold","#;
 
-/// How a log is read.
+/// Limits for reading a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogReadOptions {
@@ -36,34 +36,34 @@ pub struct LogReadOptions {
 }
 
 impl Default for LogReadOptions {
-    /// 512 MiB a line.
+    /// Returns a limit of 512 MiB for each line.
     fn default() -> Self {
         Self { max_line_bytes: 512 << 20 }
     }
 }
 
-/// A log that was read.
+/// The result of reading a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogRead {
-    /// The log, as far as its lines are complete.
+    /// The log, up to the last complete line.
     pub log: EventLog,
-    /// What the header calls this log, if anything.
+    /// The id in the header.
     pub id: Option<LogId>,
-    /// Where the last complete line ends, in bytes from the start of the input. A store that goes
-    /// on writing begins here.
+    /// The end of the last complete line, in bytes from the start of the input. A store continues to
+    /// write here.
     pub end: u64,
-    /// What follows it.
+    /// The incomplete line after `end`, if any.
     pub torn: Option<TornTail>,
 }
 
-/// A last line that is not complete.
+/// An incomplete last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TornTail {
-    /// Where it begins, in bytes from the start of the input.
+    /// Its start, in bytes from the start of the input.
     pub offset: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
@@ -92,8 +92,7 @@ pub(crate) fn write_named_header(
     write_line(out, &Header { log: FORMAT.into(), id, major: MAJOR, thread })
 }
 
-/// Writes an event as one line. It writes in small pieces, so give it a `Vec` or a `BufWriter`,
-/// and hand the whole to the disk at once.
+/// Writes an event as one line, in many small writes: pass a `Vec` or a `BufWriter`.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, EventLog, write_event, write_header}, message::Timestamp};
@@ -118,7 +117,7 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The first line. It is read in two steps, because another version may write other fields after
+/// The first line. [`Version`] is read before it, because another version may have other fields after
 /// `major`.
 #[derive(Serialize, Deserialize)]
 struct Header<T> {
@@ -136,8 +135,7 @@ struct Version {
 }
 
 impl EventLog {
-    /// Writes the whole log: its header and every event. As [`write_event`] it writes in small
-    /// pieces.
+    /// Writes the whole log: its header and every event, in many small writes like [`write_event`].
     ///
     /// ```
     /// use threadfold::log::EventLog;
@@ -156,10 +154,10 @@ impl EventLog {
         self.events().iter().try_for_each(|event| write_event(out, event))
     }
 
-    /// Reads a log from its lines. A last line that is not complete is dropped and reported.
+    /// Reads a log from its lines. An incomplete last line is dropped and reported.
     ///
-    /// Whether an event fits those before it is not asked: what does not is left out by
-    /// [`projection`](Self::projection).
+    /// Events that do not fit the events before them are no error here;
+    /// [`projection`](Self::projection) skips them.
     ///
     /// ```
     /// use threadfold::log::{EventLog, LogError};
@@ -174,9 +172,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`]: an input without a complete header, that of another format or version, a
-    /// broken line that is not the last, a line that is no event or too long, an event in the
-    /// wrong place.
+    /// [`LogError`] for an input without a complete header, of another format or version, with a
+    /// broken line before the last, or with a line that is no event, too long or out of order.
     pub fn read(input: impl BufRead) -> Result<LogRead, LogError> {
         Self::read_with(input, &LogReadOptions::default())
     }
@@ -203,7 +200,7 @@ impl EventLog {
         let mut log = Self::new(thread);
         while lines.next(&mut buffer)? {
             match event(&buffer, lines.line) {
-                Ok(event) => log.take(event, lines.line)?,
+                Ok(event) => log.append_line(event, lines.line)?,
                 Err(LogError::Broken { .. }) if lines.is_last()? => {
                     return Ok(lines.torn(log, id));
                 }
@@ -213,7 +210,7 @@ impl EventLog {
         Ok(lines.torn(log, id))
     }
 
-    fn take(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogError> {
+    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogError> {
         let (expected, found) = (self.len(), event.seq);
         match self.append_logged(event) {
             Ok(_) => Ok(()),
@@ -222,7 +219,7 @@ impl EventLog {
     }
 }
 
-/// Returns the first line.
+/// Parses the first line.
 fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogError> {
     if !complete {
         let common = line.len().min(HEADER_START.len());
@@ -255,21 +252,22 @@ fn broken(line: u64, error: &dyn std::error::Error) -> LogError {
     LogError::Broken { line, reason: error.to_string().into() }
 }
 
-/// The lines of an input, with their places.
+/// The lines of an input.
 struct Lines<R> {
     input: R,
+    /// The most bytes of a line.
     limit: u64,
-    /// The number of the line that was read last.
+    /// The number of the last line read, from 1.
     line: u64,
-    /// Where it begins.
+    /// The byte offset at which it begins.
     start: u64,
-    /// Where it ends.
+    /// The byte offset at which it ends.
     end: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line into the buffer and returns whether it is complete. At the end of the
-    /// input there is an incomplete one, which may be empty.
+    /// Reads the next line into the buffer and returns whether it is complete. The line at the end of
+    /// the input is incomplete, and may be empty.
     fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogError> {
         buffer.clear();
         let most = self.limit.saturating_add(1);
@@ -285,7 +283,7 @@ impl<R: BufRead> Lines<R> {
         Ok(self.input.fill_buf()?.is_empty())
     }
 
-    /// Returns the log without the line that was read last.
+    /// Returns the log, and the last line read as the torn one.
     fn torn(self, log: EventLog, id: Option<LogId>) -> LogRead {
         let Self { start, end, .. } = self;
         let torn = (start < end).then_some(TornTail { offset: start, bytes: end - start });

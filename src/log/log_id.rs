@@ -1,4 +1,4 @@
-//! `LogId`: the name of a stored log, which differs from that of other logs of the same thread.
+//! The id of a stored log, which differs from that of other logs of the same thread.
 
 use std::{
     fmt,
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::InvalidValue;
 
-/// Names one stored log. A thread that is deleted and begun again has the same
-/// [`ThreadId`](crate::message::ThreadId), and its new log may hold the same events, at the same
-/// times; its `LogId` is another one.
+/// The id of a stored log. A thread that is deleted and created again has the same
+/// [`ThreadId`](crate::message::ThreadId), and its new log may hold equal events with equal times, but
+/// it has another `LogId`.
 ///
-/// In text and in serde it is 16 digits of `0` to `9` and `a` to `f`.
+/// As text and in serde it is 16 digits of `0` to `9` and `a` to `f`.
 ///
 /// ```
 /// use threadfold::log::LogId;
@@ -27,8 +27,8 @@ use crate::message::InvalidValue;
 pub struct LogId(pub u64);
 
 impl LogId {
-    /// Returns an id by chance, from the keys that the standard library draws for its hashes. No
-    /// result depends on it, but for the question which log it is.
+    /// Returns a random id, from the random keys of the standard library's hash maps. It only serves to
+    /// tell logs apart.
     ///
     /// ```
     /// use threadfold::log::LogId;

@@ -1,14 +1,14 @@
-//! Everything that was said in a thread and was not taken back.
+//! The messages that were appended to a thread and not truncated.
 
 use std::ops::Range;
 
-use super::{event_log::EventLog, state::Entry, taken::joined};
+use super::{event_log::EventLog, state::Entry, taken::to_ranges};
 use crate::message::Message;
 
 impl EventLog {
-    /// Returns the messages that came, in order, each with its number among all that ever came:
-    /// those that stand, and those that compactions took away. What was dropped from the end is
-    /// not among them, nor is what a compaction wrote.
+    /// Returns the appended messages in order, each with its number among all messages ever appended:
+    /// those in the thread, and those that compactions removed. Truncated messages and summaries are
+    /// not among them.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -33,9 +33,9 @@ impl EventLog {
         numbers.filter_map(|number| Some((number, self.arrival(number)?)))
     }
 
-    /// The numbers of these messages, as ascending ranges that do not adjoin.
+    /// Returns the numbers of these messages as ascending ranges with gaps between them.
     pub(crate) fn said(&self) -> Vec<Range<usize>> {
-        let stands = self.state().thread.iter().filter_map(Entry::arrival);
-        joined(stands.chain(self.gone()).collect())
+        let live = self.state().thread.iter().filter_map(Entry::arrival);
+        to_ranges(live.chain(self.removed_numbers()).collect())
     }
 }

@@ -1,51 +1,45 @@
-//! The thread that a log comes to.
-//!
-//! Only what happened counts, in the order of the log; times do not. A compaction that cannot be
-//! read, or does not fit, is left out, and the thread is what it was before: complete, and only
-//! too long. What follows and was meant for the compacted thread does no harm then: plans that
-//! do not fit are left out too, and a cut from the end drops as many messages as it did. A message
-//! that cannot be read is an error: nothing is silently missing.
+//! The thread that results from a log. The [module](super) says how a replay works.
 
 use super::{
     error::{LogError, Skipped},
     event::Event,
     event_log::EventLog,
-    state::Maker,
+    state::EntrySource,
 };
 use crate::message::{CompactionId, Message, Timestamp};
 
-/// The thread that a log comes to, and where its messages come from.
+/// The thread that results from a log, with the sources of its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Projection {
     /// The messages.
     pub messages: Vec<Message>,
-    /// The source of each.
+    /// The source of each message.
     pub sources: Vec<Source>,
-    /// The events that were left out, in order.
+    /// The events that were skipped, in order.
     pub skipped: Vec<Skipped>,
 }
 
-/// Where a message comes from.
+/// The event that a message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// It came as an event of its own; it may be a part of what came then.
+    /// The message was appended. A compaction may have kept only a part of it.
     Message {
-        /// The place of the event.
+        /// The index of the event in the log.
         seq: u64,
     },
-    /// A compaction put it in.
+    /// A compaction inserted the message.
     Compaction {
-        /// The place of the event.
+        /// The index of the event in the log.
         seq: u64,
-        /// The number of the compaction.
+        /// The id of the compaction.
         id: CompactionId,
     },
 }
 
 impl Source {
-    /// The place in the log of the event.
+    /// Returns the index of the event in the log.
     #[must_use]
     pub fn seq(self) -> u64 {
         match self {
@@ -55,8 +49,7 @@ impl Source {
 }
 
 impl Projection {
-    /// When each message came, as [`Snapshot::with_times`] takes it: the time of the event that it
-    /// comes from.
+    /// Returns the time of each message's event, as [`Snapshot::with_times`] takes it.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -76,8 +69,8 @@ impl Projection {
 }
 
 impl EventLog {
-    /// Returns the thread that the log comes to, with the sources of its messages and the events
-    /// that were left out.
+    /// Returns the thread that results from the log, with the sources of its messages and the skipped
+    /// events.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, Source}, message::Timestamp};
@@ -103,7 +96,7 @@ impl EventLog {
         })
     }
 
-    /// Returns the thread that the log comes to. No text is copied.
+    /// Returns the thread that results from the log. It copies handles of messages, no text.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::{Event, Truncated}, message::Timestamp};
@@ -127,16 +120,18 @@ impl EventLog {
         }
     }
 
-    /// A message by its number among all that were ever appended.
+    /// Returns a message by its number among all messages ever appended.
     pub(crate) fn arrival(&self, number: usize) -> Option<&Message> {
         let event = self.event(*self.state().arrivals.get(number)?)?;
         if let Event::MessageAppended(message) = &event.event { Some(message) } else { None }
     }
 
-    fn source(&self, maker: Maker) -> Option<Source> {
-        Some(match maker {
-            Maker::Arrival(number) => Source::Message { seq: *self.state().arrivals.get(number)? },
-            Maker::Compaction { standing, .. } => {
+    fn source(&self, source: EntrySource) -> Option<Source> {
+        Some(match source {
+            EntrySource::Arrival(number) => {
+                Source::Message { seq: *self.state().arrivals.get(number)? }
+            }
+            EntrySource::Compaction { standing, .. } => {
                 let standing = self.state().standing.get(standing)?;
                 Source::Compaction { seq: standing.seq, id: standing.id }
             }

@@ -1,4 +1,4 @@
-//! A plan that was checked against the thread it is for.
+//! A plan that was checked against its thread.
 
 use crate::{
     compact::{CompactError, Plan, Removed},
@@ -6,11 +6,11 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// A thread that is about to be rewritten by a plan that fits it. Made by [`Thread::rewrite`] and
-/// by [`model::rewrite`].
+/// A checked plan and the thread that it will rewrite, from [`Thread::rewrite`] or
+/// [`model::rewrite`].
 ///
-/// It borrows the thread, so nothing can come between the check and `apply`, which therefore cannot
-/// fail. Dropped, it changes nothing.
+/// It borrows the thread, so the thread cannot change between the check and `apply`, which therefore
+/// cannot fail. Dropping it changes nothing.
 ///
 /// [`Thread::rewrite`]: crate::Thread::rewrite
 /// [`model::rewrite`]: crate::model::rewrite
@@ -33,19 +33,19 @@ pub struct Rewrite<'t, T: ?Sized> {
     next: Next,
 }
 
-/// What a plan makes of a thread that it fits.
+/// A thread as a plan will leave it.
 #[derive(Debug)]
 pub(crate) struct Next {
     pub(super) messages: Vec<Message>,
     pub(super) removed: Removed,
-    /// The first message that is another one; `None` if nothing is changed.
+    /// The index of the first message that changes; `None` if the plan changes nothing.
     pub(super) from: Option<usize>,
-    /// The tokens of each message from there on, so that carrying it out calls no counter.
+    /// The tokens of each message from `from` on, so that applying the plan calls no counter.
     pub(super) tokens: Vec<u64>,
 }
 
-/// The tokens of each message. A counter is the host's and may panic, so it is asked before anything
-/// changes.
+/// Returns the tokens of each message. The counter is the host's and may panic, so call this before
+/// any change.
 pub(super) fn counted(messages: &[Message], counter: &dyn TokenCounter) -> Vec<u64> {
     messages.iter().map(|message| counter.message(message)).collect()
 }
@@ -55,19 +55,21 @@ impl<'t, T: ?Sized> Rewrite<'t, T> {
         Self { thread, next }
     }
 
-    /// The messages as they will be.
+    /// Returns the messages as the plan will leave them.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.next.messages
     }
 
-    /// The thread as it is, and what it becomes.
+    /// Returns the thread, still unchanged, and what the plan makes of it.
     pub(crate) fn into_parts(self) -> (&'t mut T, Next) {
         (self.thread, self.next)
     }
 }
 
 impl Next {
+    /// Checks a plan against these messages and applies it to a copy.
+    ///
     /// # Errors
     ///
     /// [`CompactError`] if the plan was not made for these messages.
@@ -80,16 +82,16 @@ impl Next {
         Ok(Self::made(plan, messages, counter))
     }
 
-    /// For messages that the plan was just made of.
+    /// Applies a plan that was just made for these messages to a copy.
     pub(super) fn made(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let from = (!plan.is_empty()).then(|| plan.first_touched());
-        let made = plan.after_unchecked(messages);
-        let changed = made.iter().skip(from.unwrap_or(made.len()));
+        let next = plan.after_unchecked(messages);
+        let changed = next.iter().skip(from.unwrap_or(next.len()));
         let tokens = changed.map(|message| counter.message(message)).collect();
-        Self { messages: made, removed: plan.removed_from(messages), from, tokens }
+        Self { messages: next, removed: plan.removed_from(messages), from, tokens }
     }
 
-    /// Whether the thread is another one afterwards.
+    /// Whether the plan changes the thread.
     pub(crate) fn changes(&self) -> bool {
         self.from.is_some()
     }

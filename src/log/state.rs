@@ -1,8 +1,8 @@
-//! The state of a log after each event: the live thread, and the compactions that stand.
+//! The state of a log after its last event: the live thread, and the standing compactions.
 //!
-//! An event takes constant time, a compaction and its undo the time of the live thread, which the
-//! context window bounds. A stored log may hold anything, so an event that does not fit is skipped
-//! and noted; [`State::check`] is strict, because it judges events before they are appended.
+//! An event takes constant time; a compaction and its undo take time linear in the live thread, which
+//! the context window bounds. A stored log may hold anything, so [`State::apply`] skips an event that
+//! does not fit and records that it did; [`State::check`] refuses such an event before it is appended.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -21,80 +21,83 @@ use crate::{
 /// The state of a log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
-    /// The event of each message that was ever appended.
+    /// The `seq` of the event of each message that was ever appended, by message number.
     pub(super) arrivals: Vec<u64>,
     /// The live thread.
     pub(super) thread: Vec<Entry>,
-    /// The compactions that are carried out and not undone, in order.
+    /// The compactions that were applied and not undone, in order.
     pub(super) standing: Vec<Standing>,
-    /// Every compaction: where it is in the log, and what became of it.
-    pub(super) compactions: HashMap<CompactionId, (u64, Fate)>,
+    /// The `seq` and outcome of every compaction.
+    pub(super) compactions: HashMap<CompactionId, (u64, Outcome)>,
     pub(super) skipped: Vec<Skipped>,
-    /// The first event with a message that cannot be read.
+    /// The `seq` of the first event with a message that cannot be read.
     pub(super) unreadable: Option<u64>,
+    /// The highest compaction id.
     highest: Option<CompactionId>,
+    /// The `seq` of the host's latest system prompt.
     host_prompt: Option<u64>,
+    /// The `seq` of the user's latest system prompt.
     user_prompt: Option<u64>,
 }
 
-/// A message of the thread, by handle.
+/// A message of the live thread and its source.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) message: Message,
-    pub(super) source: Maker,
+    pub(super) source: EntrySource,
 }
 
 impl Entry {
-    /// The number of the appended message that this is the whole or a part of.
+    /// Returns the number of the appended message that this is, or is a part of.
     pub(super) fn arrival(&self) -> Option<usize> {
         match self.source {
-            Maker::Arrival(number) => Some(number),
-            Maker::Compaction { .. } => None,
+            EntrySource::Arrival(number) => Some(number),
+            EntrySource::Compaction { .. } => None,
         }
     }
 }
 
-/// Where a message comes from.
+/// The source of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Maker {
-    /// The whole or a part of an appended message, by its number among all of them.
+pub(super) enum EntrySource {
+    /// An appended message, whole or in part, by its number among all appended messages.
     Arrival(usize),
-    /// A compaction: its index among those that stand, and the index of its splice.
+    /// A compaction: its index in [`State::standing`], and the index of its splice.
     Compaction { standing: usize, splice: usize },
 }
 
-/// Some messages go, others come.
+/// The replacement of a range of the thread.
 #[derive(Clone, Debug)]
 pub(super) struct Swap {
     pub(super) at: Range<usize>,
-    pub(super) comes: Vec<Entry>,
+    pub(super) inserted: Vec<Entry>,
 }
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Outcome {
     Stands,
     Undone,
     Failed,
     Skipped,
 }
 
-/// A compaction that is carried out, with what it takes to carry the thread back.
+/// A standing compaction, with the swaps that undo it.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub(super) id: CompactionId,
     pub(super) seq: u64,
-    /// How many messages it left.
+    /// The number of messages after it.
     pub(super) after: usize,
-    /// What takes it back: what it put in, in positions of the thread that it left, and what had been
-    /// there.
+    /// The swaps that undo it, in positions of the thread after it: they replace the inserted messages
+    /// with the removed ones.
     pub(super) swaps: Vec<Swap>,
-    /// How few of the messages that it left stayed, where some were dropped from the end.
+    /// If a truncation has since removed some of the `after` messages: the least number that stayed.
     pub(super) cut: Option<usize>,
 }
 
 impl State {
-    /// Returns whether an event may be appended.
+    /// Checks whether an event may be appended.
     pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
         match event {
             Event::LocalNotice(_)
@@ -109,8 +112,10 @@ impl State {
             Event::Truncated(truncated) => {
                 self.check_readable()?;
                 let (Truncated { from, len }, found) = (*truncated, self.thread.len());
-                let fits = from == found && len <= from;
-                if fits { Ok(()) } else { Err(LogError::Truncated { from, len, found }) }
+                if from != found || len > from {
+                    return Err(LogError::Truncated { from, len, found });
+                }
+                Ok(())
             }
             Event::Compacted(record) => {
                 self.check_readable()?;
@@ -135,10 +140,10 @@ impl State {
         }
         match self.compactions.get(&id) {
             None => return Err(LogError::UnknownCompaction { id }),
-            Some((_, Fate::Failed)) => return Err(LogError::FailedCompaction { id }),
-            Some((_, Fate::Undone)) => return Err(LogError::UndoneCompaction { id }),
-            Some((_, Fate::Skipped)) => return Err(LogError::SkippedCompaction { id }),
-            Some((_, Fate::Stands)) => {}
+            Some((_, Outcome::Failed)) => return Err(LogError::FailedCompaction { id }),
+            Some((_, Outcome::Undone)) => return Err(LogError::UndoneCompaction { id }),
+            Some((_, Outcome::Skipped)) => return Err(LogError::SkippedCompaction { id }),
+            Some((_, Outcome::Stands)) => {}
         }
         let Some(top) = self.standing.last() else {
             return Err(LogError::UnknownCompaction { id });
@@ -149,15 +154,15 @@ impl State {
         if top.cut.is_some() { Err(LogError::TruncatedCompaction { id }) } else { Ok(top) }
     }
 
-    /// The number that the next compaction has.
+    /// Returns the id of the next compaction.
     pub(super) fn next_compaction(&self) -> CompactionId {
         let next = self.highest.map_or(Some(0), |highest| highest.0.checked_add(1));
-        // Only a log that was not written by us counts so far; then a number between is free.
-        let mut ids = (next.unwrap_or_default()..).map(CompactionId);
+        // Only a foreign log can hold the highest possible id. Then a lower one is free.
+        let mut ids = (next.unwrap_or(0)..).map(CompactionId);
         ids.find(|id| !self.compactions.contains_key(id)).unwrap_or_default()
     }
 
-    /// Where the latest system prompt of this author is in the log.
+    /// Returns the `seq` of the latest system prompt of this author.
     pub(super) fn prompt(&self, by: PromptAuthor) -> Option<u64> {
         match by {
             PromptAuthor::Host => self.host_prompt,
@@ -165,11 +170,11 @@ impl State {
         }
     }
 
-    /// Takes the next event. What does not fit is noted and changes nothing else.
-    pub(super) fn take(&mut self, next: &LoggedEvent) {
+    /// Applies the next event. An event that does not fit is recorded as skipped.
+    pub(super) fn apply(&mut self, next: &LoggedEvent) {
         let seq = next.seq;
         match &next.event {
-            Event::MessageAppended(message) => self.arrive(seq, message),
+            Event::MessageAppended(message) => self.append(seq, message),
             Event::SystemPromptSet(prompt) => match prompt.by {
                 PromptAuthor::Host => self.host_prompt = Some(seq),
                 PromptAuthor::User => self.user_prompt = Some(seq),
@@ -178,14 +183,14 @@ impl State {
             Event::Compacted(record) => self.compact(seq, record),
             Event::CompactionFailed(failure) => {
                 if self.check_new(failure.id).is_ok() {
-                    self.enter(failure.id, seq, Fate::Failed);
+                    self.register(failure.id, seq, Outcome::Failed);
                 }
             }
             Event::CompactionUndone(undone) => match self.check_undo(undone.id) {
                 Ok(_) => self.undo(),
                 Err(error) => self.skip(seq, error),
             },
-            Event::Malformed(unread) => self.take_malformed(seq, unread),
+            Event::Malformed(unread) => self.apply_malformed(seq, unread),
             Event::LocalNotice(_) | Event::RuleChanged(_) | Event::Host(_) | Event::Unknown(_) => {}
         }
     }
@@ -206,16 +211,17 @@ impl State {
         Some(&self.thread.get(at)?.message)
     }
 
-    fn arrive(&mut self, seq: u64, message: &Message) {
-        let source = Maker::Arrival(self.arrivals.len());
+    fn append(&mut self, seq: u64, message: &Message) {
+        let source = EntrySource::Arrival(self.arrivals.len());
         self.arrivals.push(seq);
         self.thread.push(Entry { message: message.clone(), source });
     }
 
-    /// Drops messages from the end: as many as went then, where the thread was another one.
+    /// Drops messages from the end. If the thread is longer than it was, because a compaction was
+    /// skipped, the same number of messages is dropped.
     fn truncate(&mut self, truncated: Truncated) {
-        let gone = truncated.from.saturating_sub(truncated.len);
-        let len = self.thread.len().saturating_sub(gone);
+        let dropped = truncated.from.saturating_sub(truncated.len);
+        let len = self.thread.len().saturating_sub(dropped);
         self.thread.truncate(len);
         if let Some(top) = self.standing.last_mut().filter(|top| len < top.after) {
             top.cut = Some(top.cut.map_or(len, |cut| cut.min(len)));
@@ -227,23 +233,23 @@ impl State {
             return self.skip(seq, LogError::IdUsed { id: record.id });
         }
         if let Err(error) = self.check_plan(record) {
-            self.enter(record.id, seq, Fate::Skipped);
+            self.register(record.id, seq, Outcome::Skipped);
             return self.skip(seq, LogError::Plan(error));
         }
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
         let swaps = splices.map(|(number, splice)| {
-            let source = Maker::Compaction { standing, splice: number };
-            Swap { at: splice.at.clone(), comes: self.made(splice, source) }
+            let source = EntrySource::Compaction { standing, splice: number };
+            Swap { at: splice.at.clone(), inserted: self.entries(splice, source) }
         });
-        let swaps = carry_out(swaps.collect(), &mut self.thread);
-        self.enter(record.id, seq, Fate::Stands);
+        let swaps = apply_swaps(swaps.collect(), &mut self.thread);
+        self.register(record.id, seq, Outcome::Stands);
         let (id, after) = (record.id, self.thread.len());
         self.standing.push(Standing { id, seq, after, swaps, cut: None });
     }
 
-    /// The messages that come in a splice, each with its source.
-    fn made(&self, splice: &Splice, new: Maker) -> Vec<Entry> {
+    /// Returns the messages that a splice inserts. New ones have the source `new`.
+    fn entries(&self, splice: &Splice, new: EntrySource) -> Vec<Entry> {
         let messages = splice.build(|index| self.message(index));
         let sources = splice.insert.iter().map(|insert| match insert {
             Insert::Message { .. } => new,
@@ -252,47 +258,49 @@ impl State {
         messages.zip(sources).map(|(message, source)| Entry { message, source }).collect()
     }
 
-    /// Takes the latest compaction back.
+    /// Undoes the latest standing compaction.
     fn undo(&mut self) {
         let Some(top) = self.standing.pop() else { return };
         let marked = self.marked(&top);
         let swaps = top.swaps.into_iter().chain(marked).collect();
-        carry_out(swaps, &mut self.thread);
-        if let Some((_, fate)) = self.compactions.get_mut(&top.id) {
-            *fate = Fate::Undone;
+        apply_swaps(swaps, &mut self.thread);
+        if let Some((_, outcome)) = self.compactions.get_mut(&top.id) {
+            *outcome = Outcome::Undone;
         }
     }
 
-    /// The swaps that mark the messages appended since a compaction whose reasoning was signed for what
-    /// it left: undoing it rewrites what stands before them. One that changed nothing rewrites nothing.
+    /// Returns the swaps that mark messages with signed reasoning that were appended after a compaction:
+    /// its undo rewrites the messages before them, for which the reasoning was signed. The undo of an
+    /// empty compaction rewrites nothing.
     pub(super) fn marked(&self, top: &Standing) -> Vec<Swap> {
         let since = if top.swaps.is_empty() { self.thread.len() } else { top.after };
         let signed = self.thread.iter().enumerate().skip(since);
         let signed = signed.filter(|(_, entry)| entry.message.is_signed());
         let swaps = signed.map(|(at, entry)| {
             let message = entry.message.clone().rewritten();
-            Swap { at: at..at + 1, comes: vec![Entry { message, ..*entry }] }
+            Swap { at: at..at + 1, inserted: vec![Entry { message, ..*entry }] }
         });
         swaps.collect()
     }
 
-    fn take_malformed(&mut self, seq: u64, unread: &UnreadEvent) {
+    fn apply_malformed(&mut self, seq: u64, unread: &UnreadEvent) {
         match unread.kind.as_str() {
             form::MESSAGE_APPENDED => self.unreadable = self.unreadable.or(Some(seq)),
             kind => {
-                // A number that was lent once is never lent again, if it can be read at all.
+                // Register the id if it can be read, so that it is not used again.
                 let failed = kind == form::COMPACTION_FAILED;
-                let fate = if failed { Fate::Failed } else { Fate::Skipped };
-                let id = unread_id(unread).filter(|id| self.check_new(*id).is_ok());
-                id.into_iter().for_each(|id| self.enter(id, seq, fate));
+                let outcome = if failed { Outcome::Failed } else { Outcome::Skipped };
+                if let Some(id) = unread_id(unread).filter(|id| self.check_new(*id).is_ok()) {
+                    self.register(id, seq, outcome);
+                }
                 self.skip(seq, LogError::Malformed);
             }
         }
     }
 
-    fn enter(&mut self, id: CompactionId, seq: u64, fate: Fate) {
+    fn register(&mut self, id: CompactionId, seq: u64, outcome: Outcome) {
         self.highest = self.highest.max(Some(id));
-        self.compactions.insert(id, (seq, fate));
+        self.compactions.insert(id, (seq, outcome));
     }
 
     fn skip(&mut self, seq: u64, reason: LogError) {
@@ -300,7 +308,7 @@ impl State {
     }
 }
 
-/// Checks the messages that a compaction brings.
+/// Checks the nesting of the messages that a compaction inserts.
 fn check_inserts(record: &CompactionRecord) -> Result<(), InvalidValue> {
     let mut inserts = record.plan.splices().iter().flat_map(|splice| splice.insert.iter());
     inserts.try_for_each(|insert| match insert {
@@ -309,26 +317,26 @@ fn check_inserts(record: &CompactionRecord) -> Result<(), InvalidValue> {
     })
 }
 
-/// Carries swaps out, which are in order and in range. Returns those that take them back.
-fn carry_out(swaps: Vec<Swap>, thread: &mut Vec<Entry>) -> Vec<Swap> {
-    // Taken apart from the back and put together again: splicing in place would move the rest of the
-    // thread once a swap.
+/// Applies swaps, which are in order and in range, and returns the swaps that undo them.
+fn apply_swaps(swaps: Vec<Swap>, thread: &mut Vec<Entry>) -> Vec<Swap> {
+    // Split the thread from its end and join it again: `Vec::splice` would move the rest of the
+    // thread for every swap.
     let mut parts = Vec::with_capacity(swaps.len());
-    for Swap { at, comes } in swaps.into_iter().rev() {
+    for Swap { at, inserted } in swaps.into_iter().rev() {
         let kept = thread.split_off(at.end);
-        parts.push((comes, thread.split_off(at.start), kept));
+        parts.push((inserted, thread.split_off(at.start), kept));
     }
-    let mut back = Vec::with_capacity(parts.len());
-    for (comes, went, mut kept) in parts.into_iter().rev() {
+    let mut inverse = Vec::with_capacity(parts.len());
+    for (inserted, removed, mut kept) in parts.into_iter().rev() {
         let start = thread.len();
-        thread.extend(comes);
-        back.push(Swap { at: start..thread.len(), comes: went });
+        thread.extend(inserted);
+        inverse.push(Swap { at: start..thread.len(), inserted: removed });
         thread.append(&mut kept);
     }
-    back
+    inverse
 }
 
-/// The number in a record that cannot be read.
+/// Returns the id in a record of a compaction that cannot be read as a whole.
 fn unread_id(unread: &UnreadEvent) -> Option<CompactionId> {
     #[derive(Deserialize)]
     struct Form {

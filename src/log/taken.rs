@@ -1,4 +1,4 @@
-//! What compactions took out of the thread, as it came.
+//! The messages that compactions removed from the thread, as they were appended.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -8,31 +8,30 @@ use crate::{
     message::{ContentBlock, Message, Timestamp},
 };
 
-/// A message that compactions took out of the thread.
+/// A message that compactions removed from the thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Taken {
-    /// Its number among all messages that ever came, from 0.
+    /// Its number among all messages ever appended, from 0.
     pub number: u64,
-    /// The place in the log of the event that it came with.
+    /// The index of its event in the log.
     pub seq: u64,
-    /// When it came.
+    /// When it was appended.
     pub at: Timestamp,
-    /// The message as it came, without the blocks that still stand.
+    /// The message as appended, without the blocks that are still in the thread.
     pub message: Message,
 }
 
 impl EventLog {
-    /// Returns the messages that the standing compactions took out of the thread and that do not
-    /// stand in it, as they came and in that order: through any number of summaries of summaries,
-    /// and those too that went with nothing to stand for them.
+    /// Returns the messages that standing compactions removed from the thread, as they were appended
+    /// and in that order: through any number of summaries of summaries, and also messages that no
+    /// summary replaces.
     ///
-    /// Not among them: what a compaction took that was undone, because it is in the thread again, and
-    /// what was dropped from the end, with what summaries there stood for. A message of which a part
-    /// stands comes without that part, and is left out where only checkpoints, reminders and reasoning
-    /// went.
+    /// Messages that an undo restored are not among them, and neither are truncated messages and those
+    /// whose summary was truncated. A message of which a part is still in the thread comes without that
+    /// part, and is left out if only checkpoints, reminders and reasoning were removed.
     ///
-    /// The time is that of the thread and of what went. No text is copied.
+    /// The time is linear in the thread and the removed messages. No text is copied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -60,40 +59,41 @@ impl EventLog {
         if let Some(seq) = self.state().unreadable {
             return Err(LogError::Unreadable { seq });
         }
-        let gone = joined(self.gone()).into_iter().flatten();
-        let parts = self.standing_parts();
-        Ok(gone.filter_map(|number| self.taken_at(number, &parts)).collect())
+        let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
+        let parts = self.kept_parts();
+        Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
     }
 
-    /// The number among all messages that ever came of the one that came with this event.
+    /// Returns the number of the message that was appended with this event.
     pub(crate) fn arrival_number(&self, seq: u64) -> Option<u64> {
         self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)
     }
 
-    /// The numbers of the messages that went, wholly or in part, in no order.
-    pub(super) fn gone(&self) -> Vec<usize> {
-        let mut gone = Vec::new();
-        // The first place of the thread that was dropped from the end since.
+    /// Returns the numbers of the messages that were removed, wholly or in part, in no order.
+    pub(super) fn removed_numbers(&self) -> Vec<usize> {
+        let mut numbers = Vec::new();
+        // The position from which on the thread after this compaction was truncated since.
         let mut limit: Option<usize> = None;
         for standing in self.state().standing.iter().rev() {
             limit = limit.into_iter().chain(standing.cut).min();
             let record = self.record(standing.seq);
             let splices = record.map_or(&[][..], |record| record.plan.splices());
             for (splice, swap) in splices.iter().zip(&standing.swaps) {
-                let places = Places::of(splice, swap.at.start);
-                for (entry, place) in swap.comes.iter().zip(splice.at.start..) {
-                    if limit.is_none_or(|limit| places.after(place) < limit) {
-                        gone.extend(entry.arrival());
+                let positions = SplicePositions::of(splice, swap.at.start);
+                // Undoing a splice inserts the messages that it removed.
+                for (entry, index) in swap.inserted.iter().zip(splice.at.start..) {
+                    if limit.is_none_or(|limit| positions.after(index) < limit) {
+                        numbers.extend(entry.arrival());
                     }
                 }
             }
-            limit = limit.map(|limit| before(splices, limit));
+            limit = limit.map(|limit| position_before(splices, limit));
         }
-        gone
+        numbers
     }
 
-    /// What stands of each appended message, by its number.
-    fn standing_parts(&self) -> HashMap<usize, Vec<&Message>> {
+    /// Returns the parts of each appended message that are in the thread, by message number.
+    fn kept_parts(&self) -> HashMap<usize, Vec<&Message>> {
         let mut parts: HashMap<usize, Vec<&Message>> = HashMap::new();
         for entry in &self.state().thread {
             if let Some(number) = entry.arrival() {
@@ -109,85 +109,88 @@ impl EventLog {
         let Event::MessageAppended(message) = &event.event else { return None };
         let message = match parts.get(&number) {
             None => message.clone(),
-            Some(parts) => without(message, parts)?,
+            Some(parts) => without_kept_blocks(message, parts)?,
         };
         Some(Taken { number: number as u64, seq, at: event.at, message })
     }
 }
 
-/// Numbers as ascending ranges that do not adjoin.
-pub(super) fn joined(mut numbers: Vec<usize>) -> Vec<Range<usize>> {
+/// Returns numbers, which may repeat, as ascending ranges with gaps between them.
+pub(super) fn to_ranges(mut numbers: Vec<usize>) -> Vec<Range<usize>> {
     numbers.sort_unstable();
-    let mut joined: Vec<Range<usize>> = Vec::new();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
     for number in numbers {
-        match joined.last_mut() {
+        match ranges.last_mut() {
             Some(last) if number < last.end => {}
             Some(last) if number == last.end => last.end += 1,
-            Some(_) | None => joined.push(number..number + 1),
+            Some(_) | None => ranges.push(number..number + 1),
         }
     }
-    joined
+    ranges
 }
 
-/// The message without the blocks that stand, if what is left says anything.
-fn without(message: &Message, parts: &[&Message]) -> Option<Message> {
-    let mut standing = parts.iter().flat_map(|part| &part.content).peekable();
-    // Parts keep the order of the blocks.
-    let went = message.content.iter().filter(|block| standing.next_if_eq(block).is_none());
-    let content: Vec<ContentBlock> = went.cloned().collect();
-    content.iter().any(says).then(|| message.with_content(content))
+/// Returns a removed message without the blocks that are still in the thread; `None` if no content is
+/// left.
+fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message> {
+    // One pass is enough, because parts keep the order of the blocks.
+    let mut kept = parts.iter().flat_map(|part| &part.content).peekable();
+    let removed = message.content.iter().filter(|block| kept.next_if_eq(block).is_none());
+    let content: Vec<ContentBlock> = removed.cloned().collect();
+    content.iter().any(has_content).then(|| message.with_content(content))
 }
 
-/// Whether a block says something of its own.
-fn says(block: &ContentBlock) -> bool {
+/// Whether a block is more than a checkpoint, a reminder or reasoning.
+fn has_content(block: &ContentBlock) -> bool {
     let is_mark = matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_));
     !is_mark && !block.is_reasoning()
 }
 
 /// Maps removed messages to positions of the thread after a splice.
 ///
-/// A removed message counts as part of the next message that stayed or came, so truncation drops the
-/// two together.
-struct Places {
+/// A removed message counts as part of the next message that was kept or inserted, so a truncation
+/// drops the two together.
+struct SplicePositions {
     start: usize,
-    /// The parts that stay: of which message, and how many messages come before it.
+    /// The kept parts: the index of the message, and the index among the inserts.
     parts: Vec<(usize, usize)>,
 }
 
-impl Places {
+impl SplicePositions {
     fn of(splice: &Splice, start: usize) -> Self {
         let inserts = splice.insert.iter().enumerate();
         let parts = inserts.filter_map(|(index, insert)| Some((insert.part_of()?, index)));
         Self { start, parts: parts.collect() }
     }
 
-    /// The place of a message that went. It does not fall where places rise: parts are in order.
-    fn after(&self, place: usize) -> usize {
-        let behind = self.parts.partition_point(|(message, _)| *message <= place);
-        let last = behind.checked_sub(1).and_then(|last| self.parts.get(last));
+    /// Returns the position of a removed message. It is monotonic, because parts are in order.
+    fn after(&self, removed: usize) -> usize {
+        let parts = self.parts.partition_point(|(message, _)| *message <= removed);
+        let last = parts.checked_sub(1).and_then(|last| self.parts.get(last));
         self.start
             + match last {
                 None => 0,
-                Some((message, index)) if *message == place => *index,
+                Some((message, index)) if *message == removed => *index,
                 Some((_, index)) => index + 1,
             }
     }
 }
 
-/// Maps a position of the thread after a plan to one before it: the first from which on everything
-/// is at or after that position.
-fn before(splices: &[Splice], limit: usize) -> usize {
-    let (mut went, mut came, mut end) = (0, 0, 0);
+/// Maps a position of the thread after a plan to the thread before it: to the first position from
+/// which on all messages map to `limit` or later ones.
+fn position_before(splices: &[Splice], limit: usize) -> usize {
+    let (mut removed, mut inserted, mut end) = (0, 0, 0);
     for splice in splices {
-        let start = (splice.at.start + came).saturating_sub(went);
+        let start = (splice.at.start + inserted).saturating_sub(removed);
         if limit <= start {
             break;
         }
-        let places = Places::of(splice, start);
-        if let Some(place) = splice.at.clone().find(|place| places.after(*place) >= limit) {
-            return place;
+        let positions = SplicePositions::of(splice, start);
+        if let Some(index) = splice.at.clone().find(|index| positions.after(*index) >= limit) {
+            return index;
         }
-        (went, came, end) = (went + splice.at.len(), came + splice.insert.len(), splice.at.end);
+        removed += splice.at.len();
+        inserted += splice.insert.len();
+        end = splice.at.end;
     }
-    end.max((limit + went).saturating_sub(came))
+    end.max((limit + removed).saturating_sub(inserted))
 }

@@ -1,4 +1,4 @@
-//! The live thread: messages, and what must be known of them on every turn.
+//! The live thread: its messages, and an index for the questions of every turn.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -16,10 +16,9 @@ use crate::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// A thread with its index: the only place where messages, checkpoints, open calls and sizes
-/// change, and only together.
+/// A thread with its index. Messages, checkpoints, open calls and sizes only change here, together.
 ///
-/// Everything that is asked on every turn takes constant time, whatever the length: [`size`],
+/// The queries of every turn take constant time, whatever the length of the thread: [`size`],
 /// [`context_usage`], [`open_calls`], [`checkpoint`], and [`messages`], which is a shared handle.
 ///
 /// [`size`]: Self::size
@@ -43,7 +42,7 @@ use crate::{
 pub struct Thread {
     messages: Messages,
     counter: Arc<dyn TokenCounter>,
-    /// The size of the thread up to and including each message.
+    /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
     checkpoints: CheckpointIndex,
     open_calls: Vec<Text>,
@@ -51,7 +50,7 @@ pub struct Thread {
     epoch: u64,
 }
 
-/// Bytes of text and tokens, together.
+/// The bytes of text and the tokens of a number of messages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     bytes: u64,
@@ -59,7 +58,7 @@ struct Sum {
 }
 
 impl Thread {
-    /// Returns an empty thread whose size is counted so.
+    /// Returns an empty thread whose tokens this counter counts.
     ///
     /// ```
     /// use std::{collections::HashSet, sync::Arc};
@@ -82,9 +81,9 @@ impl Thread {
         }
     }
 
-    /// Returns a thread that goes on where a log ends: `messages` are what its `events` give on
-    /// replay. Messages that are only collected are taken for ones that come now, and what kept ones
-    /// reported before they were compacted would count again.
+    /// Returns the live thread of a log, where `messages` are the replay of its `events`. Do not collect
+    /// the messages instead: the usage that kept answers reported before a compaction would count as
+    /// the current context.
     ///
     /// ```
     /// use std::{collections::HashSet, sync::Arc};
@@ -112,29 +111,29 @@ impl Thread {
         thread
     }
 
-    /// The messages. Cloning the handle costs nothing; an append while a clone is held copies the
-    /// vector of handles once.
+    /// Returns the messages. Cloning the handle is free; the first append while a clone is held copies
+    /// the vector of message handles.
     #[must_use]
     pub fn messages(&self) -> &Messages {
         &self.messages
     }
 
-    /// The size of the thread, tokens as its counter estimates them.
+    /// Returns the size of the thread, with tokens as estimated by its counter.
     #[must_use]
     pub fn size(&self) -> Size {
         let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
         Size { messages: self.sums.len(), bytes, tokens }
     }
 
-    /// How full the context is: what the last call reported and what was pushed since; an estimate
-    /// after [`apply`](Self::apply) and [`truncate`](Self::truncate), until an answer comes that was
-    /// counted.
+    /// Returns how full the context is: the tokens that the last answer reported, and an estimate of
+    /// the messages pushed after it. After [`apply`](Self::apply) and [`truncate`](Self::truncate) all
+    /// of it is an estimate, until an answer reports its usage.
     #[must_use]
     pub fn context_usage(&self) -> ContextUsage {
         self.context
     }
 
-    /// Estimated tokens of the message at this place, as its counter said when it came.
+    /// Returns the tokens of the message at this index, as estimated when it was added.
     pub(crate) fn tokens_of(&self, message: usize) -> u64 {
         self.tokens_until(message.saturating_add(1)).saturating_sub(self.tokens_until(message))
     }
@@ -143,19 +142,20 @@ impl Thread {
         len.checked_sub(1).and_then(|last| self.sums.get(last)).map_or(0, |sum| sum.tokens)
     }
 
-    /// What counts the tokens.
+    /// Returns the counter for tokens.
     #[must_use]
     pub fn counter(&self) -> &Arc<dyn TokenCounter> {
         &self.counter
     }
 
-    /// The ids of the calls at the end that have no result yet, in order.
+    /// Returns the ids of the tool calls at the end that have no result yet, in order.
     #[must_use]
     pub fn open_calls(&self) -> &[Text] {
         &self.open_calls
     }
 
-    /// The position just after the marker of a checkpoint; `None` if it is unknown or ambiguous.
+    /// Returns the position just after a checkpoint; `None` if its id is not in the thread or there
+    /// twice.
     ///
     /// ```
     /// use threadfold::{Message, Thread, compact::Position, message::CheckpointIds};
@@ -176,7 +176,7 @@ impl Thread {
         }
     }
 
-    /// A number that changes with every change but an append. What was prepared for one epoch is
+    /// Returns a number that every change except an append increases. Work prepared in one epoch is
     /// stale in another.
     #[must_use]
     pub fn epoch(&self) -> u64 {
@@ -197,17 +197,17 @@ impl Thread {
     ///
     /// # Panics
     ///
-    /// Only if the counter does. The thread is as before then.
+    /// If the counter does. The thread is then unchanged.
     pub fn push(&mut self, message: Message) {
-        // Counted before anything changes: a counter that panics leaves the thread as it was.
+        // Count before any change, so that a panic of the counter leaves the thread unchanged.
         let tokens = self.counter.message(&message);
-        self.follow(self.messages.len(), &message, tokens);
-        self.open(std::slice::from_ref(&message));
+        self.index_appended(self.messages.len(), &message, tokens);
+        self.update_open_calls(std::slice::from_ref(&message));
         self.messages.make_mut().push(message);
     }
 
     /// Updates the open calls for appended messages.
-    fn open(&mut self, messages: &[Message]) {
+    fn update_open_calls(&mut self, messages: &[Message]) {
         let answer = messages.iter().rposition(|message| message.role != Role::Assistant);
         if answer.is_some() {
             self.open_calls.clear();
@@ -216,9 +216,9 @@ impl Thread {
         self.open_calls.extend(since.flat_map(Message::tool_uses).map(|call| call.id.clone()));
     }
 
-    /// Updates the index for an appended message, except for the open calls.
-    fn follow(&mut self, index: usize, message: &Message, tokens: u64) {
-        self.note(index, message, tokens);
+    /// Updates index and context usage for an appended message, but not the open calls.
+    fn index_appended(&mut self, index: usize, message: &Message, tokens: u64) {
+        self.index_message(index, message, tokens);
         self.context = match usage::reported_tokens(message) {
             Some(tokens) => ContextUsage { counted: ContextCount::Reported(tokens), pending: 0 },
             None => ContextUsage {
@@ -244,7 +244,7 @@ impl Thread {
         id
     }
 
-    /// Drops all messages from this one on.
+    /// Drops the messages from index `len` on.
     ///
     /// ```
     /// use threadfold::{Message, Thread};
@@ -262,7 +262,7 @@ impl Thread {
         }
     }
 
-    /// Returns the plan of replacing ranges with summaries. The checkpoints come from the index.
+    /// Returns the plan that replaces ranges with summaries. It finds checkpoints in the index.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions, message::CheckpointIds};
@@ -291,8 +291,8 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
-    /// Returns the thread as the plan would leave it, for a caller who has something to do before
-    /// it is changed: the plan is checked here, so [`Rewrite::apply`] cannot fail.
+    /// Returns the thread as the plan would leave it, for a caller that must do something else before
+    /// the change. The plan is checked here, so [`Rewrite::apply`] cannot fail.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
@@ -315,7 +315,7 @@ impl Thread {
         Ok(Rewrite::new(self, next))
     }
 
-    /// Returns the plan of replacing ranges, and what it makes of this thread.
+    /// Returns the plan that replaces ranges, and the thread as the plan would leave it.
     pub(crate) fn planned(
         &self,
         replacements: &[Replacement],
@@ -326,7 +326,7 @@ impl Thread {
         Ok((plan, next))
     }
 
-    /// Carries a plan out and returns the messages that it removed: [`rewrite`](Self::rewrite) and
+    /// Applies a plan and returns the messages that it removed: [`rewrite`](Self::rewrite) and
     /// [`Rewrite::apply`] in one call.
     ///
     /// ```
@@ -347,8 +347,7 @@ impl Thread {
         Ok(self.rewrite(plan)?.apply())
     }
 
-    /// Replaces the thread with what a plan makes of it. Only a [`Rewrite`] has that, and it borrows
-    /// the thread.
+    /// Replaces the messages with those of a [`Rewrite`] of this thread.
     pub(crate) fn take_on(&mut self, next: Next) -> Removed {
         if let Some(from) = next.from {
             self.messages = next.messages.into();
@@ -357,7 +356,7 @@ impl Thread {
         next.removed
     }
 
-    /// Updates the index after a change from this message on that is no append.
+    /// Updates the index after a change of the messages from index `from` on that is no append.
     fn reindex(&mut self, from: usize, tokens: &[u64]) {
         self.epoch += 1;
         self.index(from, tokens);
@@ -365,31 +364,31 @@ impl Thread {
         self.context = ContextUsage { counted, pending: 0 };
     }
 
-    /// Indexes the messages from this one on, of so many tokens each.
+    /// Indexes the messages from index `from` on, which have these `tokens`.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
         self.checkpoints = CheckpointIndex::of(self.messages.iter().take(from));
         let messages = self.messages.clone();
         let counted = messages.iter().enumerate().skip(from).zip(tokens);
         for ((index, message), tokens) in counted {
-            self.note(index, message, *tokens);
+            self.index_message(index, message, *tokens);
         }
         self.open_calls = legality::open_calls(&self.messages);
     }
 
-    /// Adds a message of so many tokens to the index. Calls no code of the host.
-    fn note(&mut self, index: usize, message: &Message, own: u64) {
+    /// Adds a message to the index. Calls no code of the host, which could panic.
+    fn index_message(&mut self, index: usize, message: &Message, tokens: u64) {
         self.checkpoints.add(index, message);
-        let Sum { bytes, tokens } = self.sums.last().copied().unwrap_or_default();
+        let before = self.sums.last().copied().unwrap_or_default();
         self.sums.push(Sum {
-            bytes: bytes.saturating_add(message.text_bytes()),
-            tokens: tokens.saturating_add(own),
+            bytes: before.bytes.saturating_add(message.text_bytes()),
+            tokens: before.tokens.saturating_add(tokens),
         });
     }
 }
 
 impl Rewrite<'_, Thread> {
-    /// Rewrites the thread and returns the messages that the plan removed.
+    /// Applies the plan and returns the messages that it removed.
     pub fn apply(self) -> Removed {
         let (thread, next) = self.into_parts();
         thread.take_on(next)
@@ -397,7 +396,7 @@ impl Rewrite<'_, Thread> {
 }
 
 impl Default for Thread {
-    /// An empty thread, counted by [`ByteEstimate::TRIGGER`].
+    /// Returns an empty thread whose tokens [`ByteEstimate::TRIGGER`] counts.
     fn default() -> Self {
         Self::new(Arc::new(ByteEstimate::TRIGGER))
     }
@@ -405,13 +404,13 @@ impl Default for Thread {
 
 impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
-        // Iterator and counter belong to the host and may panic: both are done before the index changes.
+        // The iterator and the counter are the host's and may panic, so both run before any change.
         let messages: Vec<Message> = messages.into_iter().collect();
         let tokens = counted(&messages, self.counter.as_ref());
         for ((message, index), tokens) in messages.iter().zip(self.messages.len()..).zip(tokens) {
-            self.follow(index, message, tokens);
+            self.index_appended(index, message, tokens);
         }
-        self.open(&messages);
+        self.update_open_calls(&messages);
         self.messages.make_mut().extend(messages);
     }
 }
@@ -424,8 +423,8 @@ impl FromIterator<Message> for Thread {
     }
 }
 
-/// Returns the messages with a checkpoint after the last block of every user message that has
-/// none, as a session would have stamped them. The same source gives the same ids.
+/// Returns the messages with a checkpoint at the end of every user message that has none there, as a
+/// session stamps them. The same seed of `ids` gives the same ids.
 ///
 /// ```
 /// use threadfold::{Message, log, message::CheckpointIds};
@@ -437,11 +436,11 @@ impl FromIterator<Message> for Thread {
 #[must_use]
 pub fn stamp(mut messages: Vec<Message>, ids: &mut CheckpointIds) -> Vec<Message> {
     let stamps = messages.iter().flat_map(Message::checkpoints);
-    let mut taken: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
+    let mut used: HashSet<CheckpointId> = stamps.map(|(id, _)| id).collect();
     for message in messages.iter_mut().filter(|message| message.role == Role::User) {
         if !matches!(message.content.last(), Some(ContentBlock::Checkpoint(_))) {
-            let id = ids.draw(|id| taken.contains(&id));
-            taken.insert(id);
+            let id = ids.draw(|id| used.contains(&id));
+            used.insert(id);
             message.make_mut().content.push(ContentBlock::checkpoint(id));
         }
     }
@@ -468,7 +467,7 @@ mod tests {
             .collect()
     }
 
-    /// What the index says must be what a fresh look at the messages says.
+    /// Asserts that the index equals one that is built anew from the messages.
     fn assert_indexed(thread: &Thread) {
         let fresh: Thread = thread.messages().iter().cloned().collect();
         assert_eq!(thread.size(), fresh.size());

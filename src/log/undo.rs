@@ -1,12 +1,11 @@
-//! Taking a compaction back.
+//! Undoing a compaction.
 //!
-//! The log holds everything, so what went can be put back: the thread is then what it was before
-//! the compaction, followed by what came since. Compactions are undone in the reverse of their
-//! order, because a plan holds positions of the thread that it was made for.
+//! The log holds all messages, so removed ones can be restored: the thread is then as before the
+//! compaction, followed by the messages appended since. Compactions are undone in reverse order,
+//! because a plan holds positions of the thread that it was made for.
 //!
-//! Reasoning that a model signed since the compaction was signed for what the compaction left.
-//! Messages with such reasoning are marked ([`prefix_rewritten`]), as they are by any edit of what
-//! stands before them.
+//! Reasoning that a model signed since the compaction was signed for the compacted thread. Messages
+//! with such reasoning are marked ([`prefix_rewritten`]), as by any edit of the messages before them.
 //!
 //! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
@@ -21,8 +20,8 @@ use crate::{
 };
 
 impl EventLog {
-    /// Notes that a compaction is taken back, and returns the plan that takes the live thread
-    /// back. The plan is applied and never stored; a replay of the log comes to the same thread.
+    /// Records the undo of a compaction, and returns the plan that undoes it in the live thread. Apply
+    /// the plan, but do not store it: a replay of the log gives the same thread.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, Thread, compact::CompactOptions};
@@ -47,8 +46,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] for a compaction that is unknown, failed or is undone already, on which another
-    /// stands, or of which messages were dropped from the end since. Nothing is noted then.
+    /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing one
+    /// after it, or some of whose messages were truncated since. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone(CompactionUndone { id });
@@ -56,7 +55,7 @@ impl EventLog {
         Ok(plan)
     }
 
-    /// Returns the plan that would take the live thread back, and notes nothing.
+    /// Returns the plan that would undo a compaction in the live thread, and records nothing.
     ///
     /// ```
     /// use threadfold::{log::{EventLog, LogError}, message::CompactionId};
@@ -73,8 +72,8 @@ impl EventLog {
         let standing = self.state().check_undo(id)?;
         let marked = self.state().marked(standing);
         let splices = standing.swaps.iter().chain(&marked).map(|swap| {
-            let back = swap.comes.iter().map(|entry| entry.message.clone());
-            let insert = back.map(|message| Insert::Message { message }).collect();
+            let restored = swap.inserted.iter().map(|entry| entry.message.clone());
+            let insert = restored.map(|message| Insert::Message { message }).collect();
             Splice { at: swap.at.clone(), insert }
         });
         Ok(Plan::from_splices(self.state().thread.len(), splices.collect()))

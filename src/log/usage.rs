@@ -1,8 +1,8 @@
-//! What was billed, and how full the context is: two questions with two answers.
+//! The tokens that were billed, and how full the context is.
 //!
-//! Every call is billed for the whole conversation again, so the sum of all calls says what was
-//! spent and nothing of the context. How full the context is says the *last* call alone, and only
-//! until something before it is rewritten.
+//! The two differ, because every request is billed for the whole conversation again. The sum of all
+//! answers' usage is what was billed. How full the context is follows from the *last* answer alone,
+//! and only until the messages before it are rewritten.
 
 use std::{cell::LazyCell, collections::HashSet};
 
@@ -14,20 +14,20 @@ use crate::{
     tokens::{Calibrated, TokenCounter},
 };
 
-/// What was billed over the life of a thread. No compaction, undo or truncation takes from it.
+/// The tokens billed over the life of a thread. No compaction, undo or truncation reduces them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TotalUsage {
-    /// The conversation: its answers, and the tools that asked models themselves.
+    /// The tokens of answers, and of tools that called models themselves.
     pub thread: Usage,
-    /// Compactions, those that came to nothing too.
+    /// The tokens of compactions, failed ones included.
     pub compaction: Usage,
-    /// How many events had something to add.
+    /// The number of events with usage.
     pub events: usize,
 }
 
-/// How full the context of a thread is, and how that is known.
+/// How full the context of a thread is, and who counted it.
 ///
 /// ```
 /// use threadfold::{ContextWindow, Message, Thread, Usage, log::{ContextCount, ContextUsage}};
@@ -43,27 +43,27 @@ pub struct TotalUsage {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUsage {
-    /// The context when it was last counted as a whole.
+    /// The tokens when the context was last counted as a whole.
     pub counted: ContextCount,
-    /// The estimated tokens of the messages that came since: results of tools, the next prompt. All
-    /// of the thread, if it was never counted.
+    /// The estimated tokens of the messages appended since, such as tool results and the next prompt;
+    /// of the whole thread if it was never counted.
     pub pending: u64,
 }
 
-/// How many tokens the context had, by who counted them.
+/// The tokens of the context, and who counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCount {
-    /// The provider: prompt and answer of a call, system prompt and tools included.
+    /// The provider reported them for a request and its answer, with system prompt and tools.
     Reported(u64),
-    /// A counter, after the thread was rewritten: its messages, and nothing beside them.
+    /// A counter estimated them after the thread was rewritten: the messages only.
     Estimated(u64),
-    /// Not counted. Providers that do not count report zeros or nothing.
+    /// Nobody counted them. Some providers report zeros or nothing.
     #[default]
     Unknown,
 }
 
-/// Returns what was billed for all that happened.
+/// Returns the tokens that were billed for these events.
 ///
 /// ```
 /// use threadfold::{Message, Usage, log::{self, Event, LoggedEvent}, message::Timestamp};
@@ -81,14 +81,13 @@ pub fn total_usage(events: &[LoggedEvent]) -> TotalUsage {
     total
 }
 
-/// Returns how full the context is, for a log and the messages that it gives on replay.
+/// Returns how full the context is, for a log and its replayed messages.
 ///
-/// That is what the last call reported, if nothing was rewritten since. A compaction, its undo and
-/// a truncation leave an estimate until the next answer that is counted: what kept answers once
-/// reported was of another thread, and what stands in messages that a compaction put in was never
-/// of this one. Linear in the messages at most, and otherwise in what came since.
+/// This is the usage that the last answer reported, if no message was rewritten since. After a
+/// compaction, its undo or a truncation it is an estimate until the next answer reports its usage: the
+/// usage in kept answers is that of another thread. The time is linear in the messages at most.
 ///
-/// A [`Thread`](crate::Thread) that lives along with the log knows the same in constant time.
+/// A live [`Thread`](crate::Thread) knows the same in constant time.
 ///
 /// ```
 /// use threadfold::{Message, log::{self, ContextCount, Event, LoggedEvent, Truncated}};
@@ -110,14 +109,15 @@ pub fn context_usage(
     messages: &[Message],
     counter: &dyn TokenCounter,
 ) -> ContextUsage {
-    let idle = LazyCell::new(|| events.iter().filter_map(idle).collect::<HashSet<_>>());
-    // Behind the last rewrite there are only appends, so what they brought is the end of the thread.
+    let empty =
+        LazyCell::new(|| events.iter().filter_map(empty_compaction).collect::<HashSet<_>>());
+    // After the last rewrite there are only appends, and their messages are the end of the thread.
     let mut since = 0_usize;
     for logged in events.iter().rev() {
         let (before, after) = messages.split_at(messages.len().saturating_sub(since));
         let counted = match effect(&logged.event) {
             Effect::Nothing => continue,
-            Effect::Undone(id) if idle.contains(&id) => continue,
+            Effect::Undone(id) if empty.contains(&id) => continue,
             Effect::Appended(None) => {
                 since += 1;
                 continue;
@@ -133,7 +133,7 @@ pub fn context_usage(
 }
 
 impl TotalUsage {
-    /// Adds what one event cost, for hosts that keep the total as events come.
+    /// Adds the usage of one event, for hosts that keep a running total.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, TotalUsage}};
@@ -162,7 +162,7 @@ impl TotalUsage {
         }
     }
 
-    /// The conversation and its compactions together.
+    /// Returns the tokens of the conversation and its compactions together.
     ///
     /// ```
     /// use threadfold::{Usage, log::TotalUsage};
@@ -178,7 +178,7 @@ impl TotalUsage {
 }
 
 impl ContextUsage {
-    /// The tokens to reckon with: what was counted and what came since. `None` if it was never
+    /// Returns the counted tokens and the pending ones together; `None` if the context was never
     /// counted.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
@@ -190,7 +190,7 @@ impl ContextUsage {
         }
     }
 
-    /// The tokens to assume: counted, or else estimated.
+    /// Returns [`tokens`](Self::tokens), or the estimate if the context was never counted.
     ///
     /// ```
     /// use threadfold::log::{ContextCount, ContextUsage};
@@ -203,8 +203,8 @@ impl ContextUsage {
         self.tokens().unwrap_or(self.pending)
     }
 
-    /// The part of a window that is full: 1 is all of it. 0 where nothing is known, and for a window
-    /// of nothing, so that no threshold is reached.
+    /// Returns the fraction of a window that is full; 1 is all of it. It is 0 if the context was never
+    /// counted, and for a window of 0 tokens, so that no threshold is reached.
     ///
     /// ```
     /// use threadfold::{ContextWindow, log::{ContextCount, ContextUsage}};
@@ -223,8 +223,8 @@ impl ContextUsage {
         }
     }
 
-    /// Returns the same with what stands beside the messages of every request, system prompt and
-    /// tools, in tokens. A reported count holds it already.
+    /// Adds the tokens of system prompt and tools, which are sent with every request. A reported count
+    /// includes them already.
     ///
     /// ```
     /// use threadfold::log::{ContextCount::{Estimated, Reported, Unknown}, ContextUsage};
@@ -243,8 +243,8 @@ impl ContextUsage {
         }
     }
 
-    /// Returns the same with its estimates in the tokens that providers report, for a thread that
-    /// counts with the base of the ratio. What was reported stays.
+    /// Scales the estimates to the tokens that providers report, for a thread whose counter is the base
+    /// of the ratio. Reported tokens stay.
     ///
     /// ```
     /// use threadfold::{log::{ContextCount, ContextUsage}, tokens::Calibrated};
@@ -264,32 +264,31 @@ impl ContextUsage {
     }
 }
 
-/// The size of the context after an answer, where its provider reported it.
+/// Returns the tokens of the context after an answer, if the provider reported them.
 pub(super) fn reported_tokens(message: &Message) -> Option<u64> {
     let usage = message.usage.filter(|usage| message.role == Role::Assistant && !usage.is_zero());
     usage.map(|usage| usage.context_tokens())
 }
 
-/// What a message cost: its call, and those of the tools whose results it brings.
+/// Returns the usage of a message: its own, and that of the tools whose results it holds.
 fn cost(message: &Message) -> Usage {
     let tools = message.tool_results().filter_map(|result| result.usage.as_deref().copied());
     message.usage.into_iter().chain(tools).sum()
 }
 
-/// What an event does to what is known of the context.
+/// How an event changes the usage of the context.
 enum Effect {
-    /// Nothing.
     Nothing,
-    /// A message came, and with it a count where its provider said one.
+    /// A message was appended, with the context's tokens if the provider reported them.
     Appended(Option<u64>),
-    /// What was counted before no longer holds.
+    /// Earlier counts are no longer valid.
     Rewritten,
-    /// Nor does it here, unless this compaction changed nothing.
+    /// Earlier counts are no longer valid, unless this compaction changed nothing.
     Undone(CompactionId),
 }
 
-/// The number of a compaction that changed nothing.
-fn idle(logged: &LoggedEvent) -> Option<CompactionId> {
+/// Returns the id of a compaction that changed nothing.
+fn empty_compaction(logged: &LoggedEvent) -> Option<CompactionId> {
     if let Event::Compacted(record) = &logged.event {
         return record.plan.is_empty().then_some(record.id);
     }
@@ -301,7 +300,7 @@ fn effect(event: &Event) -> Effect {
         Event::MessageAppended(message) => Effect::Appended(reported_tokens(message)),
         Event::Truncated(cut) if cut.len < cut.from => Effect::Rewritten,
         Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
-        // What cannot be read may have been a rewrite, and an estimate is never far off.
+        // An unreadable event may be a rewrite, so fall back to an estimate, which is never far off.
         Event::Malformed(_) => Effect::Rewritten,
         Event::CompactionUndone(undone) => Effect::Undone(undone.id),
         Event::Truncated(_)

@@ -1,4 +1,4 @@
-//! The facts of a logged thread, read as it grows.
+//! The facts of a log, updated as it grows.
 
 use std::{ops::Range, sync::Arc};
 
@@ -8,18 +8,18 @@ use crate::{
     retention::{AuditOptions, Facts},
 };
 
-/// The facts of everything that was said in one log. Every message is read once, unless something
-/// was taken back.
+/// The facts of all messages of one log that were not truncated. Each message is read once; after a
+/// truncation all are read again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedFacts {
     facts: Arc<Facts>,
-    /// What they were looked for with.
     options: AuditOptions,
+    /// The numbers of the messages that were read.
     read: Vec<Range<usize>>,
 }
 
 impl LoggedFacts {
-    /// Reads what came since the last time, without what the redactor takes out of it.
+    /// Reads the messages appended since the last call, redacted, and returns all facts.
     pub(crate) fn of(
         &mut self,
         log: &EventLog,
@@ -27,7 +27,7 @@ impl LoggedFacts {
         redactor: Option<&dyn Redactor>,
     ) -> Arc<Facts> {
         let said = log.said();
-        let from = match goes_on(&self.read, &said) {
+        let from = match read_prefix(&self.read, &said) {
             Some(from) if self.facts.messages() > 0 && self.options == *options => from,
             Some(_) | None => {
                 self.facts = Arc::new(Facts::new(options.clone()));
@@ -48,8 +48,8 @@ impl LoggedFacts {
     }
 }
 
-/// How many messages were read, if `said` begins with them.
-fn goes_on(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
+/// Returns how many messages were read, if `said` begins with exactly these.
+fn read_prefix(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
     let (last, before) = read.split_last()?;
     let same = said.get(..before.len()) == Some(before);
     let longer = said.get(before.len())?;

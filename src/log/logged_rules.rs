@@ -1,4 +1,4 @@
-//! The standing rules of a logged thread: what the user typed and what the host changed, in order.
+//! The standing rules of a log: from the user's messages and the host's changes, in order.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl EventLog {
-    /// Returns the standing rules: what the user typed in every message that was not dropped from
-    /// the end, also where compactions took it away since, and what the host changed. The redactor
-    /// stands before all of it.
+    /// Returns the standing rules: from what the user typed in every message that was not truncated,
+    /// including those that compactions removed, and from the host's changes. All texts are redacted
+    /// before they are read.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, RuleChange}, message::Timestamp};
@@ -35,45 +35,45 @@ impl EventLog {
     }
 }
 
-/// The standing rules of one log, read as it grows. Every event is read once, unless messages were
-/// dropped.
+/// The standing rules of one log, updated as it grows. Each event is read once; after a truncation all
+/// are read again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedRules {
     ledger: Ledger,
-    /// The first event that was not read.
+    /// The `seq` of the first event that was not read.
     next: u64,
-    /// How many messages came before it.
-    arrived: usize,
+    /// The number of messages in the events before `next`.
+    messages: usize,
 }
 
 impl LoggedRules {
-    /// The rules, as far as the log was read.
+    /// Returns the rules of the events read so far.
     pub(crate) fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Whether nothing happened since the last time.
+    /// Whether all events of the log were read.
     pub(crate) fn is_read(&self, log: &EventLog) -> bool {
         self.next == log.len()
     }
 
-    /// Reads what happened since the last time.
+    /// Reads the events appended since the last call.
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
-        let came = log.since(self.next);
-        let cut = came.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
+        let new = log.since(self.next);
+        let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
         let mut said = None;
-        if self.next > log.len() || cut {
-            // What was dropped was never said, so what it took back holds again.
+        if self.next > log.len() || truncated {
+            // Rules that truncated messages took back are active again, so read the log from the start.
             *self = Self::default();
             said = Some(log.said());
         }
         for logged in log.since(self.next) {
-            self.take(&logged.event, said.as_deref(), redactor);
+            self.read_event(&logged.event, said.as_deref(), redactor);
         }
         self.next = log.len();
     }
 
-    fn take(
+    fn read_event(
         &mut self,
         event: &Event,
         said: Option<&[Range<usize>]>,
@@ -81,11 +81,11 @@ impl LoggedRules {
     ) {
         match event {
             Event::MessageAppended(message) => {
-                let number = self.arrived;
-                self.arrived = self.arrived.saturating_add(1);
-                let dropped = said.is_some_and(|said| !is_in(said, number));
-                // Nor is anything redacted that holds no word of the user.
-                if dropped || !message.is_typed() {
+                let number = self.messages;
+                self.messages += 1;
+                let truncated = said.is_some_and(|said| !contains(said, number));
+                // Skip untyped messages here, because redacting them would cost time.
+                if truncated || !message.is_typed() {
                     return;
                 }
                 match redactor {
@@ -95,7 +95,7 @@ impl LoggedRules {
             }
             Event::RuleChanged(RuleChange::Added { text }) => {
                 let text = redactor.map_or_else(|| text.clone(), |one| redacted_text(text, one));
-                // What is no rule by today's bounds is none.
+                // An older build may have allowed a longer text. The ledger counts it as left out.
                 let _ = self.ledger.add(&text);
             }
             Event::RuleChanged(RuleChange::Revoked { id }) => {
@@ -114,8 +114,8 @@ impl LoggedRules {
     }
 }
 
-/// Whether ascending ranges hold a number.
-fn is_in(ranges: &[Range<usize>], number: usize) -> bool {
+/// Whether ascending ranges contain a number.
+fn contains(ranges: &[Range<usize>], number: usize) -> bool {
     let at = ranges.partition_point(|range| range.end <= number);
     ranges.get(at).is_some_and(|range| range.contains(&number))
 }
