@@ -1,4 +1,4 @@
-//! Why folding comes to nothing.
+//! Why a thread is not folded into batches.
 
 use crate::message::{ModelErrorKind, Text};
 
@@ -6,14 +6,14 @@ use crate::message::{ModelErrorKind, Text};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FoldError {
-    /// An option has a value that it cannot have.
+    /// An option has an invalid value.
     #[error("{option} is {found}: {rule}")]
     Option {
         /// The option.
         option: &'static str,
         /// Its value.
         found: Text,
-        /// What it should be.
+        /// Which values are valid.
         rule: &'static str,
     },
     /// The window has no room for a request beside its fixed parts and the answer.
@@ -24,16 +24,16 @@ pub enum FoldError {
         /// Tokens of the prompts and of the answer.
         fixed: u64,
     },
-    /// The model could not be reached, or failed, also when tried again.
-    #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", said(.message))]
+    /// The model call failed, including its retries.
+    #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", appended(.message))]
     Exhausted {
-        /// Which chunk, from 1; the one behind the last where batches are summed up again.
+        /// Which chunk, from 1; one more than the last if older batches were merged.
         chunk: usize,
-        /// How often it was asked about, in whole or in part.
+        /// Number of calls about the chunk or a part of it.
         tries: u32,
-        /// What kind of failure the last one was.
+        /// Kind of the last failure.
         kind: ModelErrorKind,
-        /// In whose words.
+        /// Message of the model or provider.
         message: Text,
     },
     /// Even the smallest piece of a chunk does not fit the model's window.
@@ -41,19 +41,19 @@ pub enum FoldError {
     DoesNotFit {
         /// Which chunk, from 1.
         chunk: usize,
-        /// The size of the piece.
+        /// Tokens of the piece.
         tokens: u64,
     },
-    /// The batches are no smaller than what they stand for.
+    /// The batches are not smaller than the messages that they replace.
     #[error("the batches have about {after} tokens, what they stand for has {before}")]
     NotSmaller {
-        /// Tokens of what would go.
+        /// Tokens of the replaced messages.
         before: u64,
-        /// Tokens of what would come.
+        /// Tokens of the batches' message.
         after: u64,
     },
 }
 
-fn said(message: &Text) -> String {
+fn appended(message: &Text) -> String {
     if message.is_blank() { String::new() } else { format!(": {message}") }
 }
