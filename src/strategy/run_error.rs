@@ -12,65 +12,65 @@ use crate::message::{ModelErrorKind, StopReason, Text};
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunError {
-    /// There is nothing to summarise.
+    /// The thread has no text.
     #[error("the thread renders to nothing")]
     NothingToSummarise,
-    /// There would be more chunks than may be.
+    /// The thread needs more chunks than [`RunOptions::max_chunks`](super::RunOptions::max_chunks).
     #[error("{found} chunks are needed, {limit} are the most")]
     TooManyChunks {
-        /// How many are needed.
+        /// Number of chunks needed.
         found: usize,
-        /// How many there may be.
+        /// Upper limit.
         limit: usize,
     },
-    /// The model changed nothing within the caps on rounds and on the conversation.
+    /// The model changed nothing within the limits on rounds and on the conversation.
     #[error("chunk {chunk} was not done after {rounds} rounds")]
     TooManyRounds {
         /// Which chunk, from 1.
         chunk: usize,
-        /// How many rounds there were.
+        /// Number of rounds.
         rounds: usize,
     },
-    /// The model left the summary blank, also when it was told.
+    /// The model left the summary blank, even after a reminder.
     #[error("the summary was still blank after chunk {chunk}")]
     BlankSummary {
         /// Which chunk, from 1.
         chunk: usize,
     },
-    /// The model left the summary as it was although it had something to add: its edits were
-    /// refused, or it wrote them as chat, also when it was told.
+    /// The model had something to add but did not change the summary, even after a reminder: its
+    /// edits were refused, or it wrote them as chat.
     #[error("chunk {chunk} was not folded into the summary")]
     NotFolded {
         /// Which chunk, from 1.
         chunk: usize,
     },
-    /// The model stopped for a reason that does not let it go on.
+    /// The model stopped for a reason after which it cannot continue.
     #[error("the model stopped with {reason} at chunk {chunk}")]
     Stopped {
         /// Which chunk, from 1.
         chunk: usize,
-        /// Why.
+        /// Why the model stopped.
         reason: StopReason,
     },
-    /// The call of the model failed, also when tried again.
+    /// The model call failed, including its retries.
     #[error("chunk {chunk}: {message}")]
     Model {
         /// Which chunk, from 1.
         chunk: usize,
-        /// What kind of failure.
+        /// Kind of the failure.
         kind: ModelErrorKind,
-        /// In whose words.
+        /// Message of the model or provider.
         message: Text,
     },
-    /// Even the smallest piece of the thread does not fit the summariser's window.
+    /// Even the smallest piece of the thread does not fit the model's window.
     #[error("chunk {chunk} does not fit the model's window even at {bytes} bytes")]
     DoesNotFit {
         /// Which chunk, from 1.
         chunk: usize,
-        /// Its size.
+        /// Size of the piece in bytes.
         bytes: usize,
     },
-    /// Somebody stopped it.
+    /// The host aborted the run.
     #[error("aborted at chunk {chunk}")]
     Aborted {
         /// Which chunk, from 1.

@@ -1,32 +1,31 @@
-//! The caps of a run.
+//! The limits of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::render::{ChunkBudget, RenderOptions};
 
-/// How a thread is summarised chunk by chunk, and how much of everything there may be. Whatever a
-/// model does, a run ends within these.
+/// Options and limits of a run. Every run ends within these limits, whatever the model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// How the thread is rendered for the summariser.
     pub render: RenderOptions,
-    /// How large chunks are, in bytes.
+    /// Size of a chunk in bytes.
     pub chunks: ChunkBudget,
-    /// The most chunks, those that come of halving among them.
+    /// Upper limit for the number of chunks, including those from halving.
     pub max_chunks: usize,
-    /// The most rounds for one chunk: answers of the model, whatever they hold.
+    /// Upper limit for the model's answers about one chunk.
     pub max_rounds: usize,
-    /// The most bytes that the summary may have.
+    /// Upper limit for the bytes of the summary.
     pub summary_bytes: usize,
-    /// The most bytes of the conversation about one chunk after its prompt: answers, and the
-    /// results of their calls. At the cap the chunk ends as at the cap on rounds.
+    /// Upper limit for the bytes of the conversation about one chunk after its prompt: answers and
+    /// results of their calls. Reaching it ends the chunk, as reaching `max_rounds` does.
     pub conversation_bytes: usize,
-    /// The most bytes of each of the texts beside the chunk: the next prompt, the focus, the rules.
+    /// Upper limit for the bytes of each text beside the chunk: next prompt, focus, rules.
     pub aside_bytes: usize,
-    /// The most tokens of one answer.
+    /// Upper limit for the tokens of one answer.
     pub answer_tokens: u64,
-    /// The most times that one call is tried again after a failure that may pass.
+    /// Upper limit for the retries of one call after retryable failures.
     pub max_retries: usize,
 }
 
@@ -34,7 +33,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             render: RenderOptions {
-                // What a tool printed at length is rarely worth its tokens twice.
+                // Long tool output is rarely worth sending a second time.
                 tool_result_cap: Some(12_000),
                 tool_input_cap: Some(6_000),
                 ..RenderOptions::default()

@@ -1,8 +1,7 @@
-//! Taking the facts out of a digest again.
+//! Parses a digest.
 //!
-//! A summary is a digest if it is one to the letter of its first line and its headings; what has
-//! no place in one is left. Everything quoted stands behind a mark, so no quoted line is taken for
-//! a heading.
+//! A summary is a digest if its first line is exactly that of one; lines that do not belong to a
+//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a heading.
 
 use super::{
     facts::{Command, Facts, File, List, Quote},
@@ -10,7 +9,7 @@ use super::{
 };
 use crate::message::steps;
 
-/// Returns what a digest holds, or `None` if the text is no digest.
+/// Returns the contents of a digest, or `None` if the text is no digest.
 pub(super) fn read(text: &str) -> Option<Facts> {
     let (opening, body) = text.split_once('\n').unwrap_or((text, ""));
     let count = opening.strip_prefix("Digest of ")?.split_once(' ')?.0.parse().ok()?;

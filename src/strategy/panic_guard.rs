@@ -1,7 +1,7 @@
-//! A strategy whose panics are failures.
+//! Turns a panic of a strategy into a failure.
 //!
-//! Strategies of hosts run in the middle of a session, which must go on whatever they do. An attempt
-//! that panicked is dropped and not asked again.
+//! A host's strategy runs inside a session, which must survive it. An attempt that panicked is
+//! dropped and never called again.
 
 use std::{
     any::Any,
@@ -25,76 +25,75 @@ pub(super) fn begin(
     brief: &Brief,
 ) -> Box<dyn Attempt> {
     let name = strategy.name().into();
-    Box::new(Contained::after(name, || strategy.begin(thread, brief)))
+    Box::new(Guarded::run(name, || strategy.begin(thread, brief)))
 }
 
 #[derive(Debug)]
-struct Contained {
+struct Guarded {
     strategy: Text,
-    /// `None` once it panicked.
+    /// `None` after a panic.
     attempt: Option<Box<dyn Attempt>>,
-    said: Said,
+    step: StoredStep,
 }
 
-/// What an attempt said last, so that its own code is called nowhere else.
+/// A copy of the attempt's current step, so that [`Attempt::step`] need not call the strategy.
 #[derive(Debug)]
-enum Said {
+enum StoredStep {
     Call { model: ModelRole, request: Request, progress: Progress, after: Duration },
-    Over(Ended),
+    Ended(Ended),
 }
 
-impl Attempt for Contained {
+impl Attempt for Guarded {
     fn step(&self) -> Step<'_> {
-        match &self.said {
-            Said::Call { model, request, progress, after } => {
+        match &self.step {
+            StoredStep::Call { model, request, progress, after } => {
                 Step::Call { model: *model, request, progress: *progress, after: *after }
             }
-            Said::Over(ended) => ended.step(),
+            StoredStep::Ended(ended) => ended.step(),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
         let Some(mut attempt) = self.attempt.take() else { return };
-        *self = Self::after(self.strategy.clone(), || {
+        *self = Self::run(self.strategy.clone(), || {
             attempt.handle(answer);
             attempt
         });
     }
 }
 
-impl Contained {
-    /// Does this, and asks the attempt that comes of it for its step.
-    fn after(strategy: Text, work: impl FnOnce() -> Box<dyn Attempt>) -> Self {
+impl Guarded {
+    /// Runs code of the strategy and stores the next step of the attempt that it returns.
+    fn run(strategy: Text, work: impl FnOnce() -> Box<dyn Attempt>) -> Self {
         let work = || {
             let attempt = work();
-            (Said::of(attempt.step()), attempt)
+            (StoredStep::of(attempt.step()), attempt)
         };
-        // The panic may leave only the attempt half done, which is dropped: snapshot and brief cannot
-        // be changed.
+        // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
         match catch_unwind(AssertUnwindSafe(work)) {
-            Ok((said, attempt)) => Self { strategy, attempt: Some(attempt), said },
+            Ok((step, attempt)) => Self { strategy, attempt: Some(attempt), step },
             Err(payload) => {
-                let message = message(payload.as_ref());
+                let message = panic_message(payload.as_ref());
                 let error = StrategyError::Panicked { strategy: strategy.clone(), message };
-                Self { strategy, attempt: None, said: Said::Over(Ended(Err(error))) }
+                Self { strategy, attempt: None, step: StoredStep::Ended(Ended(Err(error))) }
             }
         }
     }
 }
 
-impl Said {
+impl StoredStep {
     fn of(step: Step<'_>) -> Self {
         match step {
             Step::Call { model, request, progress, after } => {
                 Self::Call { model, request: request.clone(), progress, after }
             }
-            Step::Proposed(proposal) => Self::Over(Ended(Ok(proposal.clone()))),
-            Step::Failed(error) => Self::Over(Ended(Err(error.clone()))),
+            Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
+            Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),
         }
     }
 }
 
-fn message(payload: &(dyn Any + Send)) -> Text {
+fn panic_message(payload: &(dyn Any + Send)) -> Text {
     let literal = payload.downcast_ref::<&str>().copied();
     let message = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     message.unwrap_or("no message").into()

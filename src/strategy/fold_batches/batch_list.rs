@@ -1,21 +1,21 @@
-//! The batches so far, and what goes to the archive.
+//! The batches so far, and the archive entries of the new ones.
 
 use crate::{
     message::{Batch, BatchId, ContentBlock, Timestamp},
     strategy::{brief::Brief, contract::ArchiveEntry, snapshot::Snapshot},
 };
 
-/// The batches so far, in order, and those of them that are new.
+/// The batches so far, in order, and the archive entries of the new ones.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct BatchList {
     next: BatchId,
     batches: Vec<Batch>,
     archive: Vec<ArchiveEntry>,
 }
 
-impl Ledger {
-    /// Returns the ledger of an attempt. Its first id is one that no batch in the thread has: where
-    /// no log numbers compactions, all of them have the same number.
+impl BatchList {
+    /// Returns the empty list of an attempt. Its ids follow those of the batches in the thread:
+    /// without a log, all compactions have the same number.
     pub(super) fn new(thread: &Snapshot, brief: &Brief) -> Self {
         let compaction = brief.compaction.unwrap_or_default();
         let blocks = thread.messages().iter().flat_map(|message| &message.content);
@@ -33,12 +33,12 @@ impl Ledger {
         &self.batches
     }
 
-    /// Takes over a batch that an earlier compaction made.
+    /// Adds a batch of an earlier compaction.
     pub(super) fn keep(&mut self, batch: Batch) {
         self.batches.push(batch);
     }
 
-    /// Returns a new batch without text, under the next id.
+    /// Returns a new batch with the next id and without text.
     pub(super) fn batch(
         &mut self,
         depth: u32,
@@ -50,7 +50,7 @@ impl Ledger {
         Batch { depth, start, end, messages, ..Batch::new(id, "") }
     }
 
-    /// Adds a new batch behind the others, or in the place of the first so many.
+    /// Adds a new batch at the end, or replaces the first `replaces` batches by it.
     pub(super) fn add(&mut self, batch: Batch, replaces: usize) {
         let replaced: Vec<Batch> = self.batches.drain(..replaces.min(self.batches.len())).collect();
         let ids = replaced.iter().map(|source| source.id).collect();
@@ -59,7 +59,7 @@ impl Ledger {
         self.batches.insert(at, batch);
     }
 
-    /// The batches and the archive's.
+    /// Returns the batches and the archive entries.
     pub(super) fn close(self) -> (Vec<Batch>, Vec<ArchiveEntry>) {
         (self.batches, self.archive)
     }

@@ -1,4 +1,4 @@
-//! The plan: what goes is taken out, and the view comes where the first of it stood.
+//! The plan: removes the folded messages and inserts the view in place of the first of them.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use crate::{
     strategy::{brief::Brief, snapshot::Snapshot, tail},
 };
 
-/// What stands behind the view when the agent was in the middle of its work and nothing else does:
-/// a request that ends with a summary alone asks for nothing.
+/// Follows the view if it ends the thread during the agent's work: a request that ends with a
+/// summary asks for nothing.
 const CONTINUE: &str = "Please continue.";
 
 impl Split {
-    /// Returns the plan that puts the view where the first message goes.
+    /// Returns the plan that inserts the view in place of the first removed message.
     ///
     /// # Errors
     ///
-    /// [`CompactError`] if what goes cannot be taken out.
+    /// [`CompactError`] if a removal is illegal.
     pub(super) fn plan(
         &self,
         thread: &Snapshot,
@@ -26,7 +26,7 @@ impl Split {
         view: Summary,
     ) -> Result<Plan, CompactError> {
         let messages = thread.messages();
-        let mut edits = tail::take_all_but(self.kept(messages), self.cut, Vec::new());
+        let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
         let mut content = vec![ContentBlock::from(view)];
         let is_last = edits.len() == 1 && self.cut == messages.len();
         let at_work = legality::open_loop(messages).is_some();
@@ -40,12 +40,12 @@ impl Split {
         Plan::from_edits(messages, edits, &options)
     }
 
-    /// What stays of the thread before the cut, as ranges in order.
+    /// The ranges before the cut that stay, in order.
     fn kept(&self, messages: &[Message]) -> Vec<Range<Position>> {
         let mut kept = Vec::new();
         let mut next = 0;
-        // The end of a message and the start of the next are one place: nothing is between them.
-        let normal = |range: &Range<Position>| {
+        // The end of a message equals the start of the next one; edits use the latter.
+        let normalized = |range: &Range<Position>| {
             let Range { start, end } = *range;
             let blocks = messages.get(end.message).map_or(0, |message| message.content.len());
             let is_end = end.block >= blocks;
@@ -57,7 +57,7 @@ impl Split {
                 kept.push(Position::before(next)..Position::before(start));
             }
             if typed_in.is_some_and(|message| (start..end).contains(&message)) {
-                kept.extend(self.typed.iter().map(normal));
+                kept.extend(self.typed.iter().map(normalized));
             }
             next = end;
         }

@@ -11,25 +11,25 @@ use crate::message::{ContentBlock, Message, Summary};
 
 /// Returns the text of a summary with all of its batches.
 pub(super) fn text(summary: &Summary) -> Cow<'_, str> {
-    let hidden = |text: &str| !summary.text.contains(text.trim());
-    if !summary.batches.iter().any(|batch| hidden(&batch.text)) {
+    if summary.batches.iter().all(|batch| summary.text.contains(batch.text.trim())) {
         return Cow::Borrowed(&summary.text);
     }
     let all = FoldBatches { clip_first: usize::MAX, ..FoldBatches::default() };
     Cow::Owned(all.view(&summary.batches))
 }
 
-/// Returns the messages with these texts. A message whose summaries hide nothing is not copied.
+/// Returns the messages with these texts. A message whose summaries show all their batches is not
+/// copied.
 pub(super) fn messages<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
 ) -> impl Iterator<Item = Message> {
     messages.into_iter().map(|message| {
         let mut message = message.clone();
-        for place in 0..message.content.len() {
-            let Some(ContentBlock::Summary(summary)) = message.content.get(place) else { continue };
+        for index in 0..message.content.len() {
+            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
             let Cow::Owned(text) = text(summary) else { continue };
             let summary = Summary { text: text.into(), ..summary.clone() };
-            if let Some(block) = message.make_mut().content.get_mut(place) {
+            if let Some(block) = message.make_mut().content.get_mut(index) {
                 *block = summary.into();
             }
         }

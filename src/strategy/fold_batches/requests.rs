@@ -1,4 +1,4 @@
-//! The requests: what the summariser is told and shown.
+//! The requests to the summarising model.
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ const SYSTEM: &str = include_str!("../prompts/fold_system.md");
 const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
 const DIRECTIVE: &str = include_str!("../prompts/fold.md");
 
-/// The account so far is held to so many times what one account may have.
-const SO_FAR_ACCOUNTS: u64 = 8;
-/// No piece is made smaller than this.
+/// Upper limit for the summary so far, as a multiple of the limit for one batch.
+const SO_FAR_BATCHES: u64 = 8;
+/// Pieces of at most this many tokens are not made smaller.
 pub(super) const MIN_TOKENS: u64 = 1_000;
 
 /// Writes requests that fit the window.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct RequestWriter {
     options: FoldBatches,
     directive: Message,
-    /// How many tokens the account so far may have.
+    /// Upper limit for the tokens of the summary so far.
     so_far: u64,
-    /// How many tokens of messages one request may show, where the window is known.
+    /// Upper limit for the tokens of a piece, if the window is known.
     pub(super) room: Option<u64>,
 }
 
-impl Desk {
-    /// Returns the desk for one attempt.
+impl RequestWriter {
+    /// Returns the writer for one attempt.
     ///
     /// # Errors
     ///
@@ -48,25 +48,25 @@ impl Desk {
     ) -> Result<Self, RunError> {
         let counter = thread.counter();
         let directive = Message::user(directive(brief, counter));
-        let so_far = options.summary_tokens.saturating_mul(SO_FAR_ACCOUNTS);
-        let mut desk = Self { options, directive, so_far, room: None };
-        let Some(window) = thread.window() else { return Ok(desk) };
+        let so_far = options.summary_tokens.saturating_mul(SO_FAR_BATCHES);
+        let mut writer = Self { options, directive, so_far, room: None };
+        let Some(window) = thread.window() else { return Ok(writer) };
         let window = window.tokens();
-        // The frame of the account so far is a fixed part too.
-        let empty = desk.request(&["."], &Piece::default(), counter);
-        let fixed = counter.request(&empty).saturating_add(desk.options.summary_tokens);
+        // With one character as the summary so far, its frame is counted too.
+        let empty = writer.request(&["."], &Piece::default(), counter);
+        let fixed = counter.request(&empty).saturating_add(writer.options.summary_tokens);
         // A tenth stays free, because counts are estimates.
         let free = (window - window / 10).saturating_sub(fixed);
-        desk.so_far = desk.so_far.min(free / 3);
-        let room = free.saturating_sub(desk.so_far);
+        writer.so_far = writer.so_far.min(free / 3);
+        let room = free.saturating_sub(writer.so_far);
         if room < MIN_TOKENS {
             return Err(RunError::NoRoom { window, fixed });
         }
-        desk.room = Some(room);
-        Ok(desk)
+        writer.room = Some(room);
+        Ok(writer)
     }
 
-    /// Returns the request for an account of a piece, in the light of the accounts so far.
+    /// Returns the request to summarise a piece. `so_far` are the summaries of everything before.
     pub(super) fn request(
         &self,
         so_far: &[&str],
@@ -92,14 +92,14 @@ impl Desk {
     }
 }
 
-/// What is asked of every stretch, with what the user wants attended to and asks next.
+/// The message that asks for the summary, with the user's focus and next prompt.
 fn directive(brief: &Brief, counter: &dyn TokenCounter) -> String {
     let mut text = DIRECTIVE.trim_end().to_owned();
-    let mut aside = |label: &str, said: &str| {
+    let mut aside = |label: &str, aside: &str| {
         text.push_str("\n\n");
         text.push_str(label);
         text.push('\n');
-        text.push_str(&clip(said, ASIDE_TOKENS, counter));
+        text.push_str(&clip(aside, ASIDE_TOKENS, counter));
     };
     if let Some(focus) = brief.reason.focus() {
         aside("The user asks you to pay special attention to this:", focus);
