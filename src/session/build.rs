@@ -14,7 +14,7 @@ use crate::{
     auto::AutoCompactor,
     ledger::Ledger,
     log::{Event, LoggedFacts, RuleChange, Thread},
-    message::{CheckpointIds, CompactionId, InvalidValue, Role, Text, Timestamp, ToolSpec},
+    message::{CheckpointIds, CompactionId, InvalidValue, Text, Timestamp, ToolSpec},
     store::Journal,
     tokens::Calibrated,
 };
@@ -39,12 +39,9 @@ impl SessionBuilder {
         let auto = AutoCompactor::new(self.policy)?;
         let specs = self.specs()?;
         let mut agent = self.agent;
-        let (mut journal, fresh) = match self.journal {
-            Some(journal) => (journal, false),
-            None => (new_journal(), true),
-        };
+        let mut journal = self.journal.unwrap_or_else(new_journal);
         let now = self.settings.clock.now();
-        if fresh || journal.log().is_empty() {
+        if journal.log().is_empty() {
             for message in agent.messages() {
                 // A message always fits.
                 let _ = journal.append(now, Event::MessageAppended(message.clone()));
@@ -62,10 +59,8 @@ impl SessionBuilder {
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
-        let mut messages = agent.messages().iter().rev();
-        let table_window = messages.find(|message| message.role == Role::Assistant);
         Ok(Session {
-            table_window: table_window.and_then(context::table_window),
+            table_window: agent.messages().iter().rev().find_map(context::table_window),
             agent,
             journal,
             settings: self.settings,

@@ -126,26 +126,17 @@ impl Session {
         done
     }
 
-    /// Ends a compaction whose stream was dropped, and reports the end if its start was delivered.
+    /// Ends a compaction whose stream was dropped, and reports the end unless it was delivered. The
+    /// start was: the poll that emits an event delivers it, and deferred events come first.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        let id = compaction.id();
-        match self.shared.last_compaction() {
-            // The end was delivered before the stream was dropped.
-            Some(last) if last == (id, true) => self.compaction = None,
-            Some(last) if last == (id, false) => {
-                let ended = self.interrupt().await;
-                self.emit_end(emit).await;
-                return stored(ended).map(|_| ());
-            }
-            // The start was never delivered, so no end is due.
-            Some(_) | None => {
-                let reason = compaction.reason().clone();
-                self.compaction = None;
-                let _ = self.auto.handle(self.now(), Input::Failed { reason });
-            }
+        if self.shared.last_compaction() == Some((compaction.id(), true)) {
+            self.compaction = None;
+            return Ok(());
         }
-        Ok(())
+        let ended = self.interrupt().await;
+        self.emit_end(emit).await;
+        stored(ended).map(|_| ())
     }
 
     async fn interrupt(&mut self) -> Result<(), CompactionError> {

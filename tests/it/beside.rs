@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Plan, Role,
+    ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
+    auto::{AutoPolicy, Threshold},
     compact::CompactError,
     drive::{CompactionError, Conversation, Driven},
     log::{CompactionRecord, Event, EventLog, LogError},
     message::{
-        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, Thinking, Timestamp,
+        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
+        Timestamp,
     },
     model::ModelError,
     session::{CompactionEvent, CompactionJob, ForkPoint, SessionError, SessionStatus},
@@ -81,6 +83,32 @@ fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
     bench.assert_whole();
     block_on(bench.session.undo_compaction(done.id)).unwrap();
     assert_eq!(bench.session.messages()[..14], unchanged[..]);
+    bench.assert_whole();
+}
+
+#[test]
+fn an_adopted_compaction_begins_when_it_is_adopted() {
+    let script = replies(&["They talked.", "Meanwhile.", "After it."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let prepared = block_on(job(&mut bench).run());
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    let last = bench.session.log().events().last().unwrap().at;
+    block_on(bench.session.adopt(prepared)).unwrap();
+    let told = compactions(&events(&mut bench.session, "And now?"));
+    let Some(CompactionEvent::Started { at, .. }) = told.first() else { panic!("{told:?}") };
+    assert!(*at > last, "{at:?} and {last:?}");
+}
+
+#[test]
+fn a_session_taken_up_again_adopts_what_was_prepared_before() {
+    let mut bench = with_past(6, replies(&["They talked."]), &ScriptedModel::default());
+    let prepared = block_on(job(&mut bench).run());
+    let thread = || bench::THREAD.parse().unwrap();
+    let builder = bench.session.fork(thread(), ForkPoint::End).unwrap();
+    bench.session =
+        block_on(builder.resume(bench.store.clone(), thread())).unwrap().build().unwrap();
+    block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(bench.session.messages()[0].is_summary());
     bench.assert_whole();
 }
 
@@ -218,6 +246,9 @@ fn a_fork_begins_where_it_is_asked_to() {
     let at_marker = bench.session.fork("other".parse().unwrap(), markers[2].unwrap()).unwrap();
     assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
     assert_eq!(fork(0).messages().len(), 0);
+    let at_end = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let at_end = at_end.build().unwrap();
+    assert_eq!(at_end.log().events(), bench.session.log().events(), "nothing is cut");
 
     // Between a call and its result the call is answered first.
     let mut open = fork(6);
@@ -231,6 +262,39 @@ fn a_fork_begins_where_it_is_asked_to() {
     let id = "zzzzzz".parse().unwrap();
     let unknown = bench.session.fork("other".parse().unwrap(), id).unwrap_err();
     assert!(matches!(unknown, SessionError::NoCheckpoint { id: found } if found == id));
+}
+
+#[test]
+fn a_fork_compacts_when_the_other_does() {
+    let policy = AutoPolicy { threshold: Threshold::Tokens(300), ..bench::policy() };
+    let mut bench = bench(replies(&["On.", "And on.", "They talked.", "Fine."]), |builder| {
+        builder
+            .strategy(Arc::new(KeepRecent { messages: 2, ..KeepRecent::default() }))
+            .policy(policy)
+    });
+    say(&mut bench.session, "words ".repeat(150)).unwrap();
+    let fork = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let mut fork = fork.build().unwrap();
+    assert_ne!(compactions(&events(&mut fork, "And now?")), []);
+}
+
+#[test]
+fn an_answer_is_counted_as_its_provider_does_and_estimated_where_it_says_zero() {
+    for (output, text, is_reminded) in [
+        (0, "words ".repeat(600), true),
+        (400, "Yes.".into(), true),
+        (200, "words ".repeat(600), false),
+    ] {
+        let mut message = calls(&[("a", "quick", "{}")]);
+        message.make_mut().content.insert(0, ContentBlock::text(text));
+        let turn = Turn::new(message, StopReason::ToolUse, Some(Usage::new(1_000, output)));
+        let script = [Answer::from(turn), "Done.".into()];
+        let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
+        say(&mut bench.session, "Work.").unwrap();
+        let results = &bench.session.messages()[2];
+        let is_reminder = |block: &ContentBlock| matches!(block, ContentBlock::SystemReminder(_));
+        assert_eq!(results.content.iter().any(is_reminder), is_reminded, "{output} were counted");
+    }
 }
 
 #[test]
