@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     compact::{
-        CompactError, CompactOptions, CheckpointPosition, CheckpointIndex, Plan, Position, Removed, Replacement, Size,
-        StalePlan, legality,
+        CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position, Removed,
+        Replacement, Size, StalePlan, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},

@@ -5,17 +5,18 @@
 //!
 //! 1. a message is added while the chunk stays within `max`;
 //! 2. otherwise, if the message alone fits in `max`, the chunk ends and the message starts the
-//! next;
+//!    next;
 //! 3. otherwise the message fills the open chunk, if that is below the target, and is cut into
-//! pieces of `target..=max` bytes: after the last blank line in that range, else the last line,
-//! else the last space, else at the last character boundary up to the target. The rest of the
-//! message starts the next chunk.
+//!    pieces of `target..=max` bytes: after the last blank line in that range, else the last line,
+//!    else the last space, else at the last character boundary up to the target. The rest of the
+//!    message starts the next chunk.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{marks::boundary_before, rendered::Rendered};
+use super::rendered::Rendered;
+use crate::message::boundary_before;
 
 /// The assumed bytes per token: the rule of thumb for English.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -56,11 +57,11 @@ impl ChunkBudget {
     /// The maximum size of a chunk in bytes. Only a single character may exceed it.
     #[must_use]
     pub const fn max(self) -> usize {
-        self.at_least_one().saturating_add(self.tolerance)
+        self.effective_target().saturating_add(self.tolerance)
     }
 
     /// The target, at least 1, so that every chunk makes progress.
-    const fn at_least_one(self) -> usize {
+    const fn effective_target(self) -> usize {
         if self.target == 0 { 1 } else { self.target }
     }
 }
@@ -198,7 +199,7 @@ fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
     let message_end = starts.get(after).copied().unwrap_or(rendered.len());
     let open = message.saturating_sub(start);
     let is_oversized = message_end - message > budget.max();
-    if open > 0 && (!is_oversized || open >= budget.at_least_one()) {
+    if open > 0 && (!is_oversized || open >= budget.effective_target()) {
         return message;
     }
     cut(rendered, start, budget)
@@ -206,7 +207,7 @@ fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
 
 /// Returns the best offset to cut a text that exceeds the limit of a chunk.
 fn cut(text: &str, start: usize, budget: ChunkBudget) -> usize {
-    let target = start.saturating_add(budget.at_least_one());
+    let target = start.saturating_add(budget.effective_target());
     let limit = start.saturating_add(budget.max());
     if let Some(boundary) = best_boundary(text, target, limit) {
         return boundary;
