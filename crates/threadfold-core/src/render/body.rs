@@ -17,28 +17,14 @@ pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
     /// What each text contains that needs escaping; filled when the texts are written.
     lookalikes: Vec<Lookalikes>,
-    /// An earlier string. Its memory is reused.
-    spare: String,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn clear(&mut self) {
-        for text in self.texts.drain(..) {
-            if let Cow::Owned(text) = text {
-                self.spare = text;
-            }
-        }
+        self.texts.clear();
     }
 
     pub(super) fn push(&mut self, text: impl Into<Cow<'a, str>>) {
-        self.texts.push(text.into());
-    }
-
-    /// Adds a text that `write` produces, in the memory of an earlier one.
-    pub(super) fn push_written(&mut self, write: impl FnOnce(&mut String)) {
-        let mut text = std::mem::take(&mut self.spare);
-        text.clear();
-        write(&mut text);
         self.texts.push(text.into());
     }
 

@@ -41,7 +41,7 @@ pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
         _ if c.is_control() || c.is_whitespace() => ' ',
         _ => c,
     };
-    let short = text.get(..boundary_before(text, INLINE)).unwrap_or_default();
+    let (short, _) = text.split_at(boundary_before(text, INLINE));
     let line: String = short.chars().map(plain).collect();
     let mut lookalikes = Lookalikes::default();
     lookalikes.find(&line);
