@@ -8,7 +8,7 @@ use super::{
     edit::{self, CompactError, Edit},
     edits::{self, CompactOptions, Strip},
     plan::Plan,
-    position::Position,
+    position::{CheckpointIndex, Position},
     replacements::Replacement,
 };
 use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
@@ -27,7 +27,8 @@ impl Plan {
         options: &CompactOptions,
         outcome: &Text,
     ) -> Result<Self, CompactError> {
-        let mut edits = edits::edits_of(messages, replacements, options)?;
+        let checkpoints = CheckpointIndex::of(messages);
+        let mut edits = edits::resolve_all(messages, replacements, options, &checkpoints)?;
         let ([.., answer, results], Some(at)) = (messages, messages.len().checked_sub(2)) else {
             return Self::from_edits(messages, edits, options);
         };

@@ -68,8 +68,7 @@ impl Plan {
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Self, CompactError> {
-        let edits = edits_of(messages, replacements, options)?;
-        plan(messages, edits.into_iter().enumerate().collect(), options)
+        Self::located(messages, replacements, options, &CheckpointIndex::of(messages))
     }
 
     /// Like [`new`](Self::new), with an index of the checkpoints that the caller already has.
@@ -80,7 +79,7 @@ impl Plan {
         options: &CompactOptions,
         checkpoints: &CheckpointIndex,
     ) -> Result<Self, CompactError> {
-        let edits = resolved(messages, replacements, options, checkpoints)?;
+        let edits = resolve_all(messages, replacements, options, checkpoints)?;
         plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
@@ -121,70 +120,41 @@ impl Default for Strip {
 }
 
 /// Returns the edit for each replacement, in their order. None is empty.
-pub(super) fn edits_of(
-    messages: &[Message],
-    replacements: &[Replacement],
-    options: &CompactOptions,
-) -> Result<Vec<Edit>, CompactError> {
-    resolved(messages, replacements, options, &CheckpointIndex::of(messages))
-}
-
-fn resolved(
+pub(super) fn resolve_all(
     messages: &[Message],
     replacements: &[Replacement],
     options: &CompactOptions,
     checkpoints: &CheckpointIndex,
 ) -> Result<Vec<Edit>, CompactError> {
     let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
-        let edit = resolve(messages, index, replacement, options, checkpoints)?;
-        check_extent(messages, index, replacement, &edit)?;
-        Ok(edit)
+        let range = resolve(messages, index, replacement, checkpoints)?;
+        let summary = Summary::new(replacement.summary.clone());
+        let summary = Summary { compaction: options.compaction, ..summary };
+        let is_blank = summary.text.is_blank();
+        let insert = (!is_blank).then(|| Message::summary(Role::Assistant, summary));
+        Ok(Edit { range, insert: insert.into_iter().collect() })
     });
     resolved.collect()
 }
 
+/// Returns the range of a replacement, which is not empty.
 fn resolve(
     messages: &[Message],
     index: usize,
     replacement: &Replacement,
-    options: &CompactOptions,
     checkpoints: &CheckpointIndex,
-) -> Result<Edit, CompactError> {
-    let Replacement { from, to, .. } = replacement;
-    let start = from.map_or(Ok(Position::before(0)), |id| position(index, id, checkpoints))?;
-    let end =
-        to.map_or(Ok(Position::before(messages.len())), |id| position(index, id, checkpoints))?;
-    let summary =
-        Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
-    let blank = summary.text.is_blank();
-    let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
-    Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
-}
-
-fn position(
-    index: usize,
-    id: CheckpointId,
-    checkpoints: &CheckpointIndex,
-) -> Result<Position, CompactError> {
-    match checkpoints.find(id) {
+) -> Result<Range<Position>, CompactError> {
+    let Replacement { from, to, .. } = *replacement;
+    let position = |id: CheckpointId| match checkpoints.find(id) {
         Some(CheckpointPosition::At(position)) => Ok(position),
         Some(CheckpointPosition::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
         None => Err(CompactError::UnknownCheckpoint { index, id }),
-    }
-}
-
-fn check_extent(
-    messages: &[Message],
-    index: usize,
-    replacement: &Replacement,
-    edit: &Edit,
-) -> Result<(), CompactError> {
-    let Replacement { from, to, .. } = *replacement;
+    };
+    let start = from.map_or(Ok(Position::before(0)), position)?;
+    let end = to.map_or(Ok(Position::before(messages.len())), position)?;
     // Normalized, so that a range between the end of a message and the start of the next is empty.
-    let start = edit::normalized(messages, edit.range.start);
-    let end = edit::normalized(messages, edit.range.end);
-    match start.cmp(&end) {
-        std::cmp::Ordering::Less => Ok(()),
+    match edit::normalized(messages, start).cmp(&edit::normalized(messages, end)) {
+        std::cmp::Ordering::Less => Ok(start..end),
         std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
         std::cmp::Ordering::Greater => Err(CompactError::Inverted { index, from, to }),
     }

@@ -34,7 +34,6 @@ mod replacements;
 mod report;
 mod runs;
 mod trim;
-
 mod violations;
 
 pub use apply::Removed;

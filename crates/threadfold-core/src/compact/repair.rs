@@ -478,16 +478,17 @@ mod tests {
             let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
             let result = |id: &&str| ContentBlock::from(ToolResult::text(*id, "done"));
             let message = |role, blocks: Vec<ContentBlock>| Message::new(role, blocks);
-            let said = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
+            let messages = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
                 if apart {
                     blocks.into_iter().map(|block| message(role, vec![block])).collect()
                 } else {
                     vec![message(role, blocks)]
                 }
             };
-            let mut calls = said(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
+            let mut calls =
+                messages(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
             let results = ids.iter().rev().map(result).collect();
-            calls.extend(said(Role::User, results, shape & 2 == 2));
+            calls.extend(messages(Role::User, results, shape & 2 == 2));
             calls.extend((shape & 4 == 4).then(|| Message::assistant("It is done.")));
             calls
         })

@@ -236,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_told_up_to_forty_characters() {
-        let told =
+    fn what_was_found_is_quoted_up_to_forty_characters() {
+        let message =
             |count: usize| CompactInput::parse(&json!("é".repeat(count))).unwrap_err().to_string();
         let head = "input must be an object, found \"";
-        assert_eq!(told(38), format!("{head}{}\"", "é".repeat(38)));
-        assert_eq!(told(39), format!("{head}{}...", "é".repeat(39)));
+        assert_eq!(message(38), format!("{head}{}\"", "é".repeat(38)));
+        assert_eq!(message(39), format!("{head}{}...", "é".repeat(39)));
     }
 }

@@ -13,7 +13,7 @@ use super::{
     apply,
     plan::{Insert, Plan, Splice},
 };
-use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult};
+use crate::message::{ContentBlock, Message, Text, TextBlock, ToolResult, boundary_before};
 
 /// How much of the tool results stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,9 +227,8 @@ fn shortened(text: &str, options: &TrimOptions, buffer: &mut String) -> Option<T
 /// Returns the lines that stay, without the last line break; the whole text if no line is removed.
 /// Bytes after the limit are not read.
 fn head<'t>(text: &'t str, options: &TrimOptions) -> &'t str {
-    let most = options.bytes.map_or(text.len(), |bytes| bytes.min(text.len()));
-    let boundary = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let (within, _) = text.split_at(boundary);
+    let most = options.bytes.unwrap_or(text.len());
+    let (within, _) = text.split_at(boundary_before(text, most));
     let end = match options.lines.checked_sub(1) {
         Some(last) => within.match_indices('\n').nth(last).map(|(end, _)| end),
         None => Some(0),

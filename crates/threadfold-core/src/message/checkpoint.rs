@@ -139,9 +139,8 @@ impl CheckpointIds {
 
     /// Returns the next id for which `in_use` is `false`.
     ///
-    /// There are about two billion ids. After 10,000 ids that are in use the search stops and
-    /// returns the last of them, so that a closure that always returns `true` does not loop for
-    /// ever.
+    /// There are about two billion ids. After 10,000 ids in use the search stops and returns the next
+    /// one unchecked, so that a closure that always returns `true` does not loop for ever.
     ///
     /// ```
     /// use threadfold::message::CheckpointIds;
@@ -182,7 +181,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_ids_for_ever() {
         let mut ids = CheckpointIds::new(0);
-        let drawn: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
-        assert_eq!(drawn, ["9t3fx8", "5wnmjt", "22dxz6"]);
+        let first: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
+        assert_eq!(first, ["9t3fx8", "5wnmjt", "22dxz6"]);
     }
 }

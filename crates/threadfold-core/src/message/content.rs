@@ -308,9 +308,9 @@ impl RedactedThinking {
 }
 
 impl ToolResult {
-    /// Returns the result of a call that succeeded. If the content nests deeper than
-    /// [`MAX_NESTING`](super::MAX_NESTING), it is dropped, and the result is an
-    /// [`error`](Self::error) with the reason.
+    /// Returns the result of a call that succeeded. If it would nest deeper than
+    /// [`MAX_NESTING`](super::MAX_NESTING), the content is dropped and the result is an
+    /// [`error`](Self::error) that states so.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::{Image, MediaSource, ToolResult}};

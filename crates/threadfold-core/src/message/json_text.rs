@@ -1,5 +1,7 @@
 //! JSON text, byte by byte: strings, and white space between tokens.
 
+use std::borrow::Cow;
+
 /// Returns valid JSON text without the white space between its tokens; `None` if it has none.
 pub(super) fn compacted(text: &str) -> Option<String> {
     let mut kept = String::new();
@@ -42,37 +44,63 @@ fn rest_of_string(bytes: &[u8]) -> usize {
 /// Returns the text between the quotes of a valid string with its escapes resolved; `None` if it
 /// contains half of a surrogate pair.
 pub fn unescaped(text: &str) -> Option<String> {
+    unescaped_or(text, None)
+}
+
+/// Returns the text with its JSON escapes resolved. A backslash that starts no valid escape stays.
+pub(super) fn unescaped_lossy(text: &str) -> Cow<'_, str> {
+    let unescaped = text.contains('\\').then(|| unescaped_or(text, Some(('\\', 1)))).flatten();
+    unescaped.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Resolves the escapes of a text. `invalid` is the character and length in bytes that stand for an
+/// invalid escape.
+fn unescaped_or(text: &str, invalid: Option<(char, usize)>) -> Option<String> {
     let mut unescaped = String::with_capacity(text.len());
     let mut rest = text;
     loop {
         let (plain, escape) = rest.split_at_checked(run_before_escape(rest.as_bytes()))?;
         unescaped.push_str(plain);
-        let Some((_, escape)) = escape.split_at_checked(1) else { return Some(unescaped) };
-        let (kind, after) = (*escape.as_bytes().first()?, escape.get(1..)?);
-        rest = after;
-        unescaped.push(match kind {
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'u' => take_hexadecimal(&mut rest)?,
-            other => char::from(other),
-        });
+        if escape.is_empty() {
+            return Some(unescaped);
+        }
+        let (character, length) = escaped_character(escape).or(invalid)?;
+        unescaped.push(character);
+        rest = escape.get(length..)?;
     }
 }
 
-/// Takes the four digits of a `\u` escape from the text, and the second escape of a surrogate pair.
-fn take_hexadecimal(rest: &mut &str) -> Option<char> {
-    let mut unit = |prefix: &str| {
-        let (digits, after) = rest.strip_prefix(prefix)?.split_at_checked(4)?;
-        *rest = after;
-        u16::from_str_radix(digits, 16).ok()
+/// Returns the character that an escape at the start of a text stands for, and the length of the
+/// escape in bytes.
+fn escaped_character(escape: &str) -> Option<(char, usize)> {
+    let character = match escape.as_bytes().get(1)? {
+        b'u' => return escaped_code_point(escape),
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
     };
-    let first = unit("")?;
-    let is_half = (0xd800..0xdc00).contains(&first);
-    let units = [Some(first), if is_half { Some(unit("\\u")?) } else { None }];
-    char::decode_utf16(units.into_iter().flatten()).next()?.ok()
+    Some((character, 2))
+}
+
+/// As [`escaped_character`], for `\u` escapes. A surrogate pair takes two of them.
+fn escaped_code_point(escape: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = escape.get(at..at + 6)?.strip_prefix("\\u")?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+    };
+    let first = unit(0)?;
+    if let Some(character) = char::from_u32(first.into()) {
+        return Some((character, 6));
+    }
+    let pair = char::decode_utf16([first, unit(6)?]).next()?.ok()?;
+    Some((pair, 12))
 }
 
 /// Appends a text as a JSON string.
@@ -183,6 +211,19 @@ mod tests {
             prop_assert_eq!(run_of_text(text.as_bytes()), text.find(ends).unwrap_or(text.len()));
             let escape = text.find('\\').unwrap_or(text.len());
             prop_assert_eq!(run_before_escape(text.as_bytes()), escape);
+        }
+    }
+
+    #[test]
+    fn invalid_escapes_stay() {
+        let rows = [
+            (r"a\u00e9\n", "a\u{e9}\n"),
+            (r"\ud83d\ude00", "\u{1f600}"),
+            (r"\ud83d \u12 \x \", r"\ud83d \u12 \x \"),
+            (r"C:\\new", r"C:\new"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(unescaped_lossy(text), expected);
         }
     }
 

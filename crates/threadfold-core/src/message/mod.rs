@@ -86,6 +86,7 @@ pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;
+pub(crate) use text::boundary_before;
 pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};

@@ -19,6 +19,7 @@ use super::{
     },
     extra::Extra,
     json::Json,
+    json_text::unescaped_lossy,
     media::{Document, Image, MediaSource},
     message::Message,
     parts::StopReason,
@@ -111,7 +112,7 @@ fn redact(text: &str, redactor: &dyn Redactor) -> Option<String> {
         if !unescaped.contains('\\') {
             break;
         }
-        unescaped = redact_json::unescaped(&unescaped).into_owned().into();
+        unescaped = unescaped_lossy(&unescaped).into_owned().into();
         if let Some(changed) = redact_once(&unescaped, redactor) {
             redacted = Some(changed.clone());
             unescaped = changed.into();

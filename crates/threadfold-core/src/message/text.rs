@@ -48,6 +48,15 @@ impl Text {
     }
 }
 
+/// Returns the last character boundary at or before a byte offset.
+pub(crate) fn boundary_before(text: &str, offset: usize) -> usize {
+    let mut boundary = offset.min(text.len());
+    while !text.is_char_boundary(boundary) {
+        boundary -= 1;
+    }
+    boundary
+}
+
 impl Default for Text {
     fn default() -> Self {
         Self(Arc::from(""))

@@ -3,13 +3,13 @@
 use std::{
     borrow::Cow,
     fmt::{self, Write},
-    ops::Range,
 };
 
 use super::{
     lookalikes::Lookalikes,
-    marks::{backticks, boundary_before, end_line, escaped},
+    marks::{backticks, end_line, escaped},
 };
+use crate::message::boundary_before;
 
 /// The texts inside one fence, in order.
 #[derive(Debug, Default)]
@@ -17,28 +17,14 @@ pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
     /// What each text contains that needs escaping; filled when the texts are written.
     lookalikes: Vec<Lookalikes>,
-    /// An earlier string. Its memory is reused.
-    spare: String,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn clear(&mut self) {
-        for text in self.texts.drain(..) {
-            if let Cow::Owned(text) = text {
-                self.spare = text;
-            }
-        }
+        self.texts.clear();
     }
 
     pub(super) fn push(&mut self, text: impl Into<Cow<'a, str>>) {
-        self.texts.push(text.into());
-    }
-
-    /// Adds a text that `write` produces, in the memory of an earlier one.
-    pub(super) fn push_written(&mut self, write: impl FnOnce(&mut String)) {
-        let mut text = std::mem::take(&mut self.spare);
-        text.clear();
-        write(&mut text);
         self.texts.push(text.into());
     }
 
@@ -58,11 +44,10 @@ impl<'a> Body<'a> {
             let (start, end) = (at, at + text.len());
             at = end;
             if start < head_end {
-                head.push(part(&text, 0..end_of_head(&text, head_end - start)));
+                head.push(part(&text, |text| head_of(text, head_end - start)));
             }
             if end > tail_start {
-                let kept = start_of_tail(&text, tail_start.saturating_sub(start));
-                tail.push(part(&text, kept..text.len()));
+                tail.push(part(&text, |text| tail_of(text, tail_start.saturating_sub(start))));
             }
         }
         let kept: usize = head.iter().chain(&tail).map(|text| text.len()).sum();
@@ -94,36 +79,35 @@ impl<'a> Body<'a> {
     }
 }
 
-fn part<'a>(text: &Cow<'a, str>, range: Range<usize>) -> Cow<'a, str> {
+fn part<'a>(text: &Cow<'a, str>, cut: impl Fn(&str) -> &str) -> Cow<'a, str> {
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
-        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(cut(text)),
+        Cow::Owned(text) => Cow::Owned(cut(text).to_owned()),
     }
 }
 
-/// Returns where a head of at most `most` bytes ends: at a line end, unless that loses half of it.
-fn end_of_head(text: &str, most: usize) -> usize {
+/// Returns the first `most` bytes of a text at most: whole lines, unless that loses half of them.
+fn head_of(text: &str, most: usize) -> &str {
     if most >= text.len() {
-        return text.len();
+        return text;
     }
-    let end = boundary_before(text, most);
-    let line_end = text.get(..end).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
-    if line_end > end / 2 { line_end } else { end }
+    let (head, _) = text.split_at(boundary_before(text, most));
+    let line_end = head.rfind('\n').map_or(0, |at| at + 1);
+    if line_end > head.len() / 2 { head.split_at(line_end).0 } else { head }
 }
 
-/// Returns where a tail starts that begins at `least` or later: at a line, unless that loses half
-/// of it.
-fn start_of_tail(text: &str, least: usize) -> usize {
+/// Returns the text from offset `least` or later: whole lines, unless that loses half of it.
+fn tail_of(text: &str, least: usize) -> &str {
     let mut start = least.min(text.len());
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    let (before, tail) = text.split_at_checked(start).unwrap_or((text, ""));
+    let (before, tail) = text.split_at(start);
     if before.is_empty() || before.ends_with('\n') {
-        return start;
+        return tail;
     }
     let skipped = tail.find('\n').map_or(tail.len(), |at| at + 1);
-    if skipped < tail.len() / 2 { start + skipped } else { start }
+    if skipped < tail.len() / 2 { tail.split_at(skipped).1 } else { tail }
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{marks::boundary_before, rendered::Rendered};
+use super::rendered::Rendered;
+use crate::message::boundary_before;
 
 /// The assumed bytes per token: the rule of thumb for English.
 pub const BYTES_PER_TOKEN: usize = 4;
@@ -56,11 +57,11 @@ impl ChunkBudget {
     /// The maximum size of a chunk in bytes. Only a single character may exceed it.
     #[must_use]
     pub const fn max(self) -> usize {
-        self.at_least_one().saturating_add(self.tolerance)
+        self.effective_target().saturating_add(self.tolerance)
     }
 
     /// The target, at least 1, so that every chunk makes progress.
-    const fn at_least_one(self) -> usize {
+    const fn effective_target(self) -> usize {
         if self.target == 0 { 1 } else { self.target }
     }
 }
@@ -198,7 +199,7 @@ fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
     let message_end = starts.get(after).copied().unwrap_or(rendered.len());
     let open = message.saturating_sub(start);
     let is_oversized = message_end - message > budget.max();
-    if open > 0 && (!is_oversized || open >= budget.at_least_one()) {
+    if open > 0 && (!is_oversized || open >= budget.effective_target()) {
         return message;
     }
     cut(rendered, start, budget)
@@ -206,7 +207,7 @@ fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
 
 /// Returns the best offset to cut a text that exceeds the limit of a chunk.
 fn cut(text: &str, start: usize, budget: ChunkBudget) -> usize {
-    let target = start.saturating_add(budget.at_least_one());
+    let target = start.saturating_add(budget.effective_target());
     let limit = start.saturating_add(budget.max());
     if let Some(boundary) = best_boundary(text, target, limit) {
         return boundary;

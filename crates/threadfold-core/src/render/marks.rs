@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::lookalikes::Lookalikes;
+use crate::message::boundary_before;
 
 /// The maximum length in bytes of a name, id, path or title.
 const INLINE: usize = 200;
@@ -40,7 +41,7 @@ pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
         _ if c.is_control() || c.is_whitespace() => ' ',
         _ => c,
     };
-    let short = text.get(..boundary_before(text, INLINE)).unwrap_or_default();
+    let (short, _) = text.split_at(boundary_before(text, INLINE));
     let line: String = short.chars().map(plain).collect();
     let mut lookalikes = Lookalikes::default();
     lookalikes.find(&line);
@@ -62,6 +63,8 @@ pub(super) fn prose(out: &mut impl Write, text: &str, lookalikes: &mut Lookalike
 
 /// Writes a text with a backslash before each hash that would start one of our headings.
 pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes) -> fmt::Result {
+    let is_valid = |hash: &usize| text.is_char_boundary(*hash);
+    debug_assert!(lookalikes.hashes.iter().all(is_valid), "found in another text");
     let mut written = 0;
     for hash in &lookalikes.hashes {
         out.write_str(text.get(written..*hash).unwrap_or_default())?;
@@ -85,15 +88,6 @@ pub(super) fn backticks(out: &mut impl Write, mut count: usize) -> fmt::Result {
         count -= run.len();
     }
     Ok(())
-}
-
-/// Returns the last character boundary at or before an offset.
-pub(super) fn boundary_before(text: &str, offset: usize) -> usize {
-    let mut boundary = offset.min(text.len());
-    while !text.is_char_boundary(boundary) {
-        boundary -= 1;
-    }
-    boundary
 }
 
 /// Returns the line that closes the fence which a text leaves open. It has the indent of the

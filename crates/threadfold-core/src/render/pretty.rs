@@ -6,10 +6,10 @@ use crate::message::run_of_text;
 /// produce a large output.
 const DEPTH: usize = 16;
 
-/// Writes JSON with one line for each value, indented by two spaces. Unlike a detour through a
+/// Returns JSON with one line for each value, indented by two spaces. Unlike a detour through a
 /// tree, this keeps key order, numbers and strings unchanged.
-pub(super) fn pretty(json: &str, out: &mut String) {
-    out.reserve(json.len() * 5 / 4);
+pub(super) fn pretty(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 5 / 4);
     let mut depth: usize = 0;
     let mut rest = json.trim_start();
     while !rest.is_empty() {
@@ -20,25 +20,26 @@ pub(super) fn pretty(json: &str, out: &mut String) {
                 out.push_str(token);
                 depth += 1;
                 if !rest.starts_with(['}', ']']) {
-                    break_line(out, depth, depth);
+                    break_line(&mut out, depth, depth);
                 }
             }
             "}" | "]" => {
                 let outer = depth.saturating_sub(1);
                 if !out.ends_with(['{', '[']) {
-                    break_line(out, depth, outer);
+                    break_line(&mut out, depth, outer);
                 }
                 out.push_str(token);
                 depth = outer;
             }
             "," => {
                 out.push(',');
-                break_line(out, depth, depth);
+                break_line(&mut out, depth, depth);
             }
             ":" => out.push_str(": "),
             _ => out.push_str(token),
         }
     }
+    out
 }
 
 /// Starts a line with this indent, unless it is nested too deep.
@@ -80,11 +81,7 @@ fn token_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    fn pretty(json: &str) -> String {
-        let mut out = String::new();
-        super::pretty(json, &mut out);
-        out
-    }
+    use super::pretty;
 
     #[test]
     fn every_value_has_a_line_and_nothing_else_changes() {

@@ -59,7 +59,7 @@ impl Rendered {
     #[must_use]
     pub fn message_range(&self, message: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(message)?;
-        Some(start..self.starts.get(message + 1).copied().unwrap_or(self.text.len()))
+        Some(start..self.end_of(message))
     }
 
     /// Returns the text of a message; `None` if there is no such message.
@@ -80,7 +80,11 @@ impl Rendered {
     /// The byte ranges of the messages, in order.
     #[must_use]
     pub fn message_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
-        (0..self.starts.len()).map(|message| self.message_range(message).unwrap_or_default())
+        self.starts.iter().enumerate().map(|(message, start)| *start..self.end_of(message))
+    }
+
+    fn end_of(&self, message: usize) -> usize {
+        self.starts.get(message + 1).copied().unwrap_or(self.text.len())
     }
 
     /// The byte offsets at which messages start, ascending.

@@ -25,7 +25,7 @@ pub(super) fn is_object(input: &ToolInput) -> bool {
 pub(super) fn push_input<'a>(body: &mut Body<'a>, json: &'a str, options: &RenderOptions) {
     match json {
         _ if json.trim().is_empty() => body.push("{}"),
-        _ if options.pretty_inputs => body.push_written(|out| pretty(json, out)),
+        _ if options.pretty_inputs => body.push(pretty(json)),
         _ => body.push(json),
     }
     body.cap(options.tool_input_cap);

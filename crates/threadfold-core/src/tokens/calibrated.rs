@@ -103,8 +103,7 @@ impl Calibrated {
     /// assert_eq!(ratio.bytes_per_token(), 2.925);
     /// ```
     pub fn learn(&mut self, estimated: u64, reported: u64) -> bool {
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
-        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
         let Some(observed) = thousandths.checked_div(u128::from(reported)) else { return false };
         let Ok(observed) = u64::try_from(observed) else { return false };
         if !(PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed) {
@@ -129,14 +128,7 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale(&self, estimated: u64) -> u64 {
-        // Called several times per turn, and 128-bit division is slow.
-        let per_token = self.base.bytes_per_token().checked_mul(1_000);
-        let thousandths = per_token.and_then(|per_token| per_token.checked_mul(estimated));
-        if let Some(thousandths) = thousandths {
-            return thousandths.div_ceil(self.ratio);
-        }
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
-        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
         u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
     }
 
@@ -154,10 +146,6 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale_up(&self, estimated: u64) -> u64 {
-        // The common case, without a division: nothing was learned, or the provider counts less.
-        if self.ratio >= self.base.bytes_per_token().saturating_mul(1_000) {
-            return estimated;
-        }
         self.scale(estimated).max(estimated)
     }
 
@@ -173,10 +161,14 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale_down(&self, reported: u64) -> u64 {
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
         let thousandths = u128::from(reported).saturating_mul(u128::from(self.ratio));
-        let estimated = thousandths.checked_div(per_token).unwrap_or(u128::MAX);
+        let estimated = thousandths / self.base_ratio();
         u64::try_from(estimated).unwrap_or(u64::MAX).min(reported)
+    }
+
+    /// The ratio of the base in thousandths of a byte per token; at least 1,000.
+    fn base_ratio(&self) -> u128 {
+        u128::from(self.base.bytes_per_token()) * 1_000
     }
 }
 

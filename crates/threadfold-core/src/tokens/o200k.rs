@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use tiktoken::CoreBpe;
 
 use super::counter::TokenCounter;
+use crate::message::boundary_before;
 
 /// The vocabulary, unpacked on first use.
 static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
@@ -53,10 +54,7 @@ fn end_of_window(text: &str) -> usize {
     if text.len() <= WINDOW {
         return text.len();
     }
-    let mut edge = WINDOW;
-    while !text.is_char_boundary(edge) {
-        edge -= 1;
-    }
+    let edge = boundary_before(text, WINDOW);
     let (window, _) = text.split_at(edge);
     let later = window.char_indices().rev();
     let earlier = later.clone().skip(1).map(|(_, before)| before);
