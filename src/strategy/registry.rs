@@ -179,8 +179,10 @@ impl StrategyRegistry {
         let entry = self.entry(config.name())?;
         let Some(options) = config.options() else { return Ok(Arc::clone(&entry.strategy)) };
         let name = config.name();
-        let no_options = || RegistryError::NoOptions { name: name.to_owned() };
-        entry.build.ok_or_else(no_options)?(self, name, options)
+        let Some(build) = entry.build else {
+            return Err(RegistryError::NoOptions { name: name.to_owned() });
+        };
+        build(self, name, options)
     }
 
     /// The registered names, sorted.
@@ -199,19 +201,22 @@ impl StrategyRegistry {
     fn insert(&mut self, entry: Entry) -> Result<(), RegistryError> {
         let name = entry.strategy.name().to_owned();
         if self.entries.contains_key(&name) {
-            return Err(RegistryError::Duplicate { name, known: self.known() });
+            return Err(RegistryError::Duplicate { name, known: self.all_names() });
         }
         self.entries.insert(name, entry);
         Ok(())
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, RegistryError> {
-        let unknown = || RegistryError::Unknown { name: name.to_owned(), known: self.known() };
         let own = if name == "ai-summarize" { "summarize" } else { name };
-        self.entries.get(name).or_else(|| self.entries.get(own)).ok_or_else(unknown)
+        let entry = self.entries.get(name).or_else(|| self.entries.get(own));
+        entry.ok_or_else(|| RegistryError::Unknown {
+            name: name.to_owned(),
+            known: self.all_names(),
+        })
     }
 
-    fn known(&self) -> Vec<String> {
+    fn all_names(&self) -> Vec<String> {
         self.names().map(str::to_owned).collect()
     }
 }
