@@ -345,9 +345,10 @@ mod tests {
 
     /// A thread that exceeds the window, though a chunk of it fits.
     fn too_long() -> Snapshot {
-        let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
+        let messages =
+            |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
         let window = Some(ContextWindow::new(40_000));
-        Snapshot::new((0..40).map(said).collect::<Vec<_>>()).with_window(window)
+        Snapshot::new((0..40).map(messages).collect::<Vec<_>>()).with_window(window)
     }
 
     fn two() -> Ladder {
@@ -441,10 +442,10 @@ mod tests {
             RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
         let brief = Brief { target: Some(100), retention: Some(keep), ..Brief::default() };
         let ladder = of(vec![Leaves("large", 8, "So."), Leaves("small", 1, "So.")]);
-        let mut said = vec![Message::user("Read src/b.rs.")];
-        said.extend_from_slice(thread().messages());
-        said.push(Message::user("Read src/a.rs."));
-        let thread = Snapshot::new(said);
+        let mut messages = vec![Message::user("Read src/b.rs.")];
+        messages.extend_from_slice(thread().messages());
+        messages.push(Message::user("Read src/a.rs."));
+        let thread = Snapshot::new(messages);
         let attempt = ladder.begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         assert_eq!(names(&proposal.rungs), [("large", false), ("small", true)]);
@@ -455,9 +456,9 @@ mod tests {
         let keep =
             RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
         let brief = Brief { retention: Some(keep), ..Brief::default() };
-        let mut said = vec![Message::user("Read src/b.rs.")];
-        said.extend_from_slice(thread().messages());
-        let thread = Snapshot::new(said);
+        let mut messages = vec![Message::user("Read src/b.rs.")];
+        messages.extend_from_slice(thread().messages());
+        let thread = Snapshot::new(messages);
         let ladder = of(vec![Leaves("first", 2, "So."), Leaves("second", 2, "So.")]);
         let attempt = ladder.begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };

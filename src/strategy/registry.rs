@@ -144,9 +144,11 @@ impl StrategyRegistry {
         let entry = self.entry(config.name())?;
         let Some(options) = config.options() else { return Ok(Arc::clone(&entry.strategy)) };
         let name = config.name();
-        let no_options =
-            || InvalidValue::new("a strategy with options", "it was registered as a value", name);
-        entry.build.ok_or_else(no_options)?(self, name, options)
+        let Some(build) = entry.build else {
+            let rule = "it was registered as a value";
+            return Err(InvalidValue::new("a strategy with options", rule, name));
+        };
+        build(self, name, options)
     }
 
     /// The registered names, sorted.
@@ -165,7 +167,7 @@ impl StrategyRegistry {
     fn insert(&mut self, entry: Entry) -> Result<(), InvalidValue> {
         let name = entry.strategy.name().to_owned();
         if self.entries.contains_key(&name) {
-            let rule = format!("there are {} already", self.known());
+            let rule = format!("there are {} already", self.all_names());
             return Err(InvalidValue::new("a new name of a strategy", rule, &name));
         }
         self.entries.insert(name, entry);
@@ -173,15 +175,15 @@ impl StrategyRegistry {
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, InvalidValue> {
-        let unknown = || {
-            let rule = format!("there are {}", self.known());
-            InvalidValue::new("a registered strategy", rule, name)
-        };
         let own = if name == "ai-summarize" { "summarize" } else { name };
-        self.entries.get(name).or_else(|| self.entries.get(own)).ok_or_else(unknown)
+        let entry = self.entries.get(name).or_else(|| self.entries.get(own));
+        entry.ok_or_else(|| {
+            let rule = format!("there are {}", self.all_names());
+            InvalidValue::new("a registered strategy", rule, name)
+        })
     }
 
-    fn known(&self) -> String {
+    fn all_names(&self) -> String {
         self.names().collect::<Vec<_>>().join(", ")
     }
 }

@@ -206,9 +206,14 @@ mod tests {
 
     #[test]
     fn reasoning_after_the_first_change_is_marked_however_the_plan_was_made() {
-        let said = || Message::user("Something of some length, so that it pays to take it out.");
-        let thread =
-            vec![said(), thoughtful("one"), said(), thoughtful("two"), Message::user("Go on.")];
+        let question = || Message::user("Something of some length, so that removing it pays.");
+        let thread = vec![
+            question(),
+            thoughtful("one"),
+            question(),
+            thoughtful("two"),
+            Message::user("Go on."),
+        ];
         let snapshot = Snapshot::new(thread.clone());
         // A host's own plan that also inserts an old answer as a new message.
         let again = Insert::Message { message: thoughtful("again") };

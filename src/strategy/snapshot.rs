@@ -305,8 +305,10 @@ impl Snapshot {
     /// those extracted from its messages with these options.
     #[must_use]
     pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
-        let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
-        self.facts.clone().unwrap_or_else(of_messages)
+        match &self.facts {
+            Some(facts) => Arc::clone(facts),
+            None => Arc::new(Facts::of(&self.messages, options.clone())),
+        }
     }
 
     /// The standing rules of the thread.
@@ -412,18 +414,18 @@ impl Snapshot {
             return None;
         }
         let before = legality::violations(&self.messages);
-        let mut known: HashMap<_, usize> = HashMap::new();
+        let mut existing: HashMap<_, usize> = HashMap::new();
         for violation in &before {
-            *known.entry(violation.key()).or_default() += 1;
+            *existing.entry(violation.key()).or_default() += 1;
         }
-        let fresh = found.iter().find(|violation| match known.get_mut(&violation.key()) {
+        let is_new = |violation: &&Violation| match existing.get_mut(&violation.key()) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false
             }
             Some(_) | None => true,
-        });
-        fresh.cloned()
+        };
+        found.iter().find(is_new).cloned()
     }
 
     /// The token count of the thread after a plan.

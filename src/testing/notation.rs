@@ -1,4 +1,4 @@
-//! Threads as text: how test cases are written and failures are read.
+//! Threads as text, for test cases and failure messages.
 //!
 //! ```text
 //! # user
@@ -17,11 +17,11 @@
 //! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
 //! `context PATH...`, `summary`, `image`, `document` (both with an address), `opaque CODEC`.
 //!
-//! A line of a text that looks like a head, or begins with a backslash, is written behind a
-//! backslash.
+//! A text line that looks like one of these lines, or begins with a backslash, is written with a
+//! backslash before it.
 //!
-//! Written back, the summary of an assistant message is plain text and that of a user message
-//! stands in its tag, as on the wire.
+//! [`write`] writes summaries as on the wire: in an assistant message as plain text, in a user
+//! message in a tag.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ use crate::message::{
 /// [`InvalidValue`] for a block before any message, an unknown kind, or a malformed one.
 pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
     let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
-    // Not `lines`, which takes a carriage return for part of the line's end.
+    // `lines` would remove carriage returns.
     for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         if let Some(role) = role(line) {
             messages.push((role, Vec::new()));
@@ -88,7 +88,7 @@ pub fn write(messages: &[Message]) -> String {
     for message in messages {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# {}", message.role);
-        // Whether the block before would go on.
+        // Whether the next line would be read as part of the previous block.
         let mut open = false;
         for block in &message.content {
             let (head, body) = block_text(message.role, block);
@@ -104,7 +104,7 @@ pub fn write(messages: &[Message]) -> String {
     text
 }
 
-/// A block whose lines are still coming.
+/// A block that is being read.
 struct Draft {
     line: usize,
     words: Vec<String>,
@@ -121,15 +121,14 @@ impl Draft {
         self.body.push_str(line.strip_prefix('\\').unwrap_or(line));
     }
 
-    /// A marker is one line; what follows is another block.
+    /// A checkpoint is a single line.
     fn is_closed(&self) -> bool {
         self.words.first().is_some_and(|kind| kind == "checkpoint")
     }
 
     fn finish(self) -> Result<ContentBlock, InvalidValue> {
         let Self { line, words, body } = self;
-        let found = || format!("[{}] {body}", words.join(" "));
-        let refuse = |reason| refused(line, reason, &found());
+        let refuse = |reason| refused(line, reason, &format!("[{}] {body}", words.join(" ")));
         let json = || Json::parse(&body).map_err(|_| refuse("not JSON"));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(match words.as_slice() {
@@ -175,7 +174,7 @@ fn role(line: &str) -> Option<Role> {
     }
 }
 
-/// The words of a `[kind ...]` and what follows on the line.
+/// The words of a `[kind ...]` or of a checkpoint, and the rest of the line.
 fn head(line: &str) -> Option<(Vec<String>, &str)> {
     if let Some(id) = markup::read_checkpoint(line) {
         return Some((vec!["checkpoint".to_owned(), id.to_string()], ""));
@@ -186,7 +185,7 @@ fn head(line: &str) -> Option<(Vec<String>, &str)> {
     Some((words.split(' ').map(str::to_owned).collect(), rest))
 }
 
-/// Whether a text cannot stand without its `[text]`: its first line would be something else.
+/// Whether a text needs a `[text]` before it, because its first line would be read differently.
 fn looks_special(text: &str) -> bool {
     text.is_empty() || text.split('\n').next().is_some_and(needs_escape)
 }
@@ -195,15 +194,19 @@ fn needs_escape(line: &str) -> bool {
     line.starts_with('\\') || role(line).is_some() || head(line).is_some()
 }
 
-/// A body whose later lines cannot be taken for heads.
+/// The body with a backslash before all lines but the first that need one.
 fn escaped(body: &str) -> String {
-    let line = |(index, line): (usize, &str)| {
-        let escape = if index > 0 && needs_escape(line) { "\\" } else { "" };
-        format!("{escape}{line}")
-    };
-    body.split('\n').enumerate().map(line).collect::<Vec<_>>().join("\n")
+    let mut escaped = String::with_capacity(body.len());
+    for (index, line) in body.split('\n').enumerate() {
+        if index > 0 {
+            escaped.push_str(if needs_escape(line) { "\n\\" } else { "\n" });
+        }
+        escaped.push_str(line);
+    }
+    escaped
 }
 
+/// The `[kind ...]` of a block (empty for plain text) and its body.
 fn block_text(role: Role, block: &ContentBlock) -> (String, String) {
     let plain = |text: &str| (String::new(), text.to_owned());
     let headed = |head: String, text: &str| (head, text.to_owned());

@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn calls_and_results_are_named_and_keep_their_roles() {
         let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
-        let said =
+        let content =
             vec![Thinking::new("hm", None).into(), ContentBlock::text("Reading."), call.into()];
         let call = "## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
         let expected = (Role::Assistant, vec!["Reading.".to_owned(), call.to_owned()]);
-        assert_eq!(written(&Message::new(Role::Assistant, said)), Some(expected));
+        assert_eq!(written(&Message::new(Role::Assistant, content)), Some(expected));
         let result = Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]);
         let expected = (Role::User, vec!["## tool_result (error)\n\n```\ngone\n```".to_owned()]);
         assert_eq!(written(&result), Some(expected));
