@@ -42,6 +42,7 @@ mod openai_chat;
 mod openai_content;
 mod openai_responses;
 mod overflow;
+mod params;
 mod raw;
 mod retry_after;
 mod rules;
@@ -52,6 +53,7 @@ mod sse;
 mod stream;
 mod texts;
 mod tree;
+mod usage;
 
 pub use anthropic::AnthropicMessages;
 pub use classify::classify_error;

@@ -81,7 +81,7 @@ impl Assembly for Response {
 
     fn usage(&self) -> Option<Usage> {
         let usage = Tree::from(self.usage.object()?).into_json();
-        response::read_usage(Raw::of(&usage))
+        response::USAGE.read(Raw::of(&usage))
     }
 }
 

@@ -96,7 +96,10 @@ const KNOWN: [&str; 5] =
 impl Response {
     fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
-        self.usage = fields.get("usageMetadata").and_then(response::usage).unwrap_or(self.usage);
+        self.usage = fields
+            .get("usageMetadata")
+            .and_then(|raw| response::USAGE.read(raw))
+            .unwrap_or(self.usage);
         self.is_complete |= response::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
         let id = fields.get("responseId").and_then(text);

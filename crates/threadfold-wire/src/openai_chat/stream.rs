@@ -84,7 +84,7 @@ impl Assembly for Response {
 
     fn usage(&self) -> Option<Usage> {
         let usage = Tree::from(self.usage.object()?).into_json();
-        response::usage(Raw::of(&usage))
+        response::USAGE.read(Raw::of(&usage))
     }
 }
 

@@ -192,7 +192,7 @@ impl Response {
 
     fn note_usage(&mut self, response: &Object) {
         if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = response::usage(Raw::of(json)).unwrap_or(self.usage);
+            self.usage = response::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
         }
     }
 }
