@@ -20,7 +20,7 @@ pub(super) type Field = (&'static str, Json);
 #[derive(Debug)]
 pub(super) struct Forms {
     codec: &'static str,
-    notes: Vec<Field>,
+    pub(super) notes: Vec<Field>,
 }
 
 impl Forms {

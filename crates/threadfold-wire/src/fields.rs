@@ -125,14 +125,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes a field out that reads as `T`. Of another shape, or `null`, it stays.
-    pub(super) fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
-        let raw = self.get(key).filter(|raw| raw.get() != "null")?;
-        let value = serde_json::from_str(raw.get()).ok()?;
-        self.take(key);
-        Some(value)
-    }
-
     /// Takes a text out. Of another shape, or `null`, it stays.
     pub(super) fn take_text(&mut self, key: &str) -> Option<Text> {
         let text = text(self.get(key).filter(|raw| is_text(*raw))?)?;

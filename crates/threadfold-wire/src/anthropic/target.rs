@@ -127,20 +127,13 @@ pub(super) fn write_head(
     let mut fields = Object::default();
     notes.turn_to(None);
     fields.set_some("model", target.model.clone());
-    params::write_limit(&mut fields, request);
+    params::MAX_OUTPUT.set(&mut fields, &request.extra, request.max_output.as_ref(), notes);
     let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
     if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
         fields.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
-    params::write(&mut fields, request, tools);
-    let wanted = [
-        ("temperature", request.temperature.is_some()),
-        ("tool_choice", request.tool_choice.is_some()),
-    ];
-    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
-        notes.drop_parameter(name);
-    }
+    params::write(&mut fields, request, tools, notes);
     let left_out = write_thinking(request, thread, &mut fields, notes);
     Head { fields, left_out }
 }

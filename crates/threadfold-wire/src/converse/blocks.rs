@@ -148,7 +148,7 @@ fn read_reasoning(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBloc
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
     // What else is said there stands under the name of the object itself.
-    if parts.rest().next().is_some() {
+    if parts.left() > 0 {
         forms.note("reasoningText", forms::raw_object(&parts));
     }
     Some(Thinking { text, signature, extra: forms.into_extra(&inner) }.into())

@@ -85,7 +85,7 @@ fn read_known(
     let format = block.get("format").map(fields::text);
     let text = source.take_text("text").filter(|_| medium == Medium::Document);
     let data = source.take_text("bytes");
-    if source.rest().next().is_some() {
+    if source.left() > 0 {
         return None;
     }
     let known = match (text, data, format) {

@@ -97,9 +97,7 @@ impl Call {
     pub(super) fn body(&self) -> Object {
         let mut object = Object::default().with("name", self.name.clone());
         object.push(self.input_key(), self.input.clone());
-        for (key, value) in self.body.fields() {
-            object.push(key.to_owned(), value.clone());
-        }
+        self.body.add_to(&mut object);
         object
     }
 
@@ -163,9 +161,7 @@ impl Call {
             }
             object.push(self.form, self.body());
         }
-        for (key, value) in self.rest.fields() {
-            object.push(key.to_owned(), value.clone());
-        }
+        self.rest.add_to(&mut object);
         object
     }
 

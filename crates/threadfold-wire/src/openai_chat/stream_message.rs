@@ -247,5 +247,5 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
-    (plain && fields.rest().next().is_none()).then_some(text)
+    (plain && fields.left() == 0).then_some(text)
 }
