@@ -1,4 +1,4 @@
-//! What the builders of answers share: when they stop, how they fail, how objects come together.
+//! Building answers from streams: what all dialects share.
 
 use std::{collections::HashMap, fmt};
 
@@ -157,7 +157,7 @@ impl Merged {
         counts.read(Raw::of(&usage))
     }
 
-    /// Takes the fields of one more piece that nobody took.
+    /// Takes the fields of one more piece that were not taken.
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
             // Most pieces repeat most fields.

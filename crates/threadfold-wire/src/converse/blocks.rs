@@ -37,7 +37,7 @@ const KEYS: [&str; 14] = [
     "toolRemoval",
 ];
 
-/// The mark that stands behind what is to be cached.
+/// The mark that stands after what is to be cached.
 pub(super) const CACHE_POINT: &str = "cachePoint";
 
 /// The kind of a server result that came without a `type`.

@@ -149,9 +149,9 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
             of_format(format(media_type), "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
-            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let had_none = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
-            of_format((!untold).then_some(format), "text", text.clone().into())
+            of_format((!had_none).then_some(format), "text", text.clone().into())
         }
         MediaSource::Url { url } => {
             let mediums = [Medium::Image, Medium::Document].into_iter();

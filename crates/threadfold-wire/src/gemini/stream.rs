@@ -179,7 +179,7 @@ impl Response {
         Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
     }
 
-    /// Ends the open call, if there is one. Its input is told in one piece, because what comes in
+    /// Ends the open call, if there is one. Its input is reported in one piece, because what comes in
     /// pieces is no text of JSON.
     fn close(&mut self) -> Option<Delta> {
         let Some(Piece::Call(call)) = self.parts.get(self.open.take()?) else { return None };
