@@ -182,7 +182,7 @@ proptest! {
         for message in [Message::user(text.as_str()), Message::assistant(text.as_str())] {
             let summary = Message::summary(Role::User, Summary::new(text.as_str()));
             for after in [Message::assistant(text.as_str()), summary] {
-                let lost = audit(&[message.clone()], &[after], &all()).missing;
+                let lost = audit(std::slice::from_ref(&message), &[after], &all()).missing;
                 prop_assert_eq!(lost, []);
             }
             for fact in audit(&[message], &[], &all()).missing {
