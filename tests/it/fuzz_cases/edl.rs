@@ -68,7 +68,8 @@ fn check_run(script: &Script, before: &Workspace, limits: &Limits) {
     }
     for (path, text) in after.files() {
         let changed = report.changes.iter().any(|change| change.path == path);
-        let unchanged = before.text(path) == Some(text) && before.version(path) == after.version(path);
+        let unchanged =
+            before.text(path) == Some(text) && before.version(path) == after.version(path);
         assert!(changed || unchanged, "{path} changed unsaid");
         let was = before.text(path).map_or(0, str::len);
         assert!(text.len() <= limits.output_bytes.max(was), "{path} is over the limit");
