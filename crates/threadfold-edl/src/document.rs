@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_mean_the_loaded_lines_wherever_they_are_now() {
+    fn line_numbers_refer_to_the_loaded_file() {
         let limits = Limits::default();
         let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 8 };
         let mut document = open("ab\ncd\nef");
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_may_reach_the_limit_and_need_not_shrink_what_is_over_it() {
+    fn an_edit_may_reach_the_limit_and_one_over_it_may_shrink() {
         for (text, edit, expected) in [
             ("abcd", Edit { start: 0, end: 1, text: "xy" }, "xybcd"),
             ("abcdef", Edit { start: 0, end: 1, text: "x" }, "xbcdef"),
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_edit_copies_and_a_column_counts_is_used_up() {
+    fn copied_and_counted_bytes_are_used_up() {
         let limits = Limits { searched_bytes: 7, ..Limits::default() };
         let mut meter = Meter { limits: &limits, searched_bytes: 0, open_bytes: 6 };
         let mut document = open("abcdef");

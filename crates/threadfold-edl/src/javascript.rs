@@ -291,13 +291,13 @@ mod tests {
     }
 
     #[test]
-    fn counts_stay_counts() {
+    fn counts_are_kept() {
         assert_eq!(source("a{2,3}b{4,}c{5}"), "a{2,3}b{4,}c{5}");
         assert_eq!(source("a{,3}"), r"a\x{7b}\x{2c}3\x{7d}");
     }
 
     #[test]
-    fn codes_name_characters() {
+    fn numbers_stand_for_characters() {
         assert_eq!(source(r"\x41\u0042\u{43}\cJ"), "ABC\\x{a}");
         assert_eq!(source(r"\uD83D\uDE00"), "😀");
     }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn every_escape_means_what_javascript_means() {
+    fn every_escape_keeps_its_meaning() {
         assert_eq!(source(r"\n\r\t\v\f\0"), r"\x{a}\x{d}\x{9}\x{b}\x{c}\x{0}");
         assert_eq!(source(r"[\b]\b\B"), r"[\x{8}](?-u:\b)(?-u:\B)");
         assert_eq!(source(r"[\d-x]"), r"[[0-9]\x{2d}x]");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_names_no_character_is_no_escape() {
+    fn a_number_without_a_character_is_an_error() {
         assert_eq!(source(r"\uD800\uDC00\uDBFF\uDFFF"), "\u{10000}\u{10FFFF}");
         assert_eq!(source(r"\u{1F600}\cj\x7f"), "😀\\x{a}\\x{7f}");
         let codes = [
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brace_that_counts_nothing_is_itself() {
+    fn a_brace_without_a_count_is_a_literal() {
         for (pattern, expected) in [
             ("a{2", r"a\x{7b}2"),
             ("a{2,", r"a\x{7b}2\x{2c}"),
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_hold_what_they_hold_in_javascript() {
+    fn classes_match_the_same_as_in_javascript() {
         for (pattern, expected) in [
             ("[]", r"[^\x{0}-\x{10FFFF}]"),
             ("[^]", r"[\x{0}-\x{10FFFF}]"),

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_may_be_as_long_as_its_limits() {
+    fn a_script_may_reach_its_length_limit() {
         let parsed = |script: &str| {
             let limits = Limits { script_bytes: 13, ..Limits::default() };
             parse(script, &limits).map(|commands| commands.len())

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_within_a_replaced_text_are_gone() {
+    fn positions_within_replaced_text_do_not_exist() {
         let mut map = PositionMap::new(5_000);
         map.edit(&[edit(5, 10, "fifteen letters")]);
         let now = [3, 5, 12, 7, 10].map(|position| map.now(position));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_mean_what_javascript_means() {
+    fn flags_have_the_same_meaning_as_in_javascript() {
         assert_eq!(find("B", "gi", "ab"), Some(1..2));
         assert_eq!(find("a.b", "", "a\nb"), None);
         assert_eq!(find("a.b", "s", "a\nb"), Some(0..3));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reach_is_as_short_as_can_be_known() {
+    fn the_lookahead_is_the_shortest_known_bound() {
         assert_eq!(regex("ab{2}", "").lookahead, Lookahead::Bytes(7));
         assert_eq!(regex("ab{2,}", "").lookahead, Lookahead::Bytes(8));
         assert_eq!(regex("^a.*$", "m").lookahead, Lookahead::RestOfLine);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_match_a_line_feed_is_known() {
+    fn patterns_that_cannot_match_a_line_feed_are_recognized() {
         let may = |pattern, flags| may_match_line_feed(&parse(pattern, flags).expect("a pattern"));
         for pattern in [
             r"^# .*$",
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compiled_is_an_error_of_one_line() {
+    fn compile_errors_have_one_line() {
         let error =
             |source, flags| Regex::new(source, flags, 10_000).map(|_| ()).map_err(|it| it.1);
         let message = |message: &str| Err(message.to_owned());

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_so_many_characters_stays_whole() {
+    fn a_text_is_abridged_from_801_characters_on() {
         for character in ["x", "ä", "😀"] {
             let (most, more) = (character.repeat(800), character.repeat(801));
             assert_eq!(abridged(&most), most);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_count_lines_as_long_as_that_is_cheap() {
+    fn large_extents_count_bytes_instead_of_lines() {
         let long = "a\n".repeat(COUNTED_BYTES);
         let document = Document::open("a", Some(&long));
         assert_eq!(extent(&document, &[at(0, 2), at(4, 7)]), "2 ranges, 3 lines");

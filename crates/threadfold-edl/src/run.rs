@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_can_make_grow_has_a_limit() {
+    fn exceeding_a_limit_fails_the_file() {
         let limits = Limits {
             matches: 2,
             searched_bytes: 20,
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_find_no_register_are_counted() {
+    fn texts_that_do_not_fit_into_registers_are_counted() {
         let limits = Limits { registers: 1, ..Limits::default() };
         let script = "file /a replace \"b\" replace \"c\" delete insert_after \"d\"";
         let commands = parse(script, &limits).expect("a script");

@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_crlf_script_ends_its_heredocs_and_keeps_its_returns_to_itself() {
+    fn carriage_returns_of_a_crlf_script_are_not_in_its_heredocs() {
         assert_eq!(heredoc("<<E\r\na\r\nb\r\nE\r\n").as_deref(), Some("a\nb"));
         assert_eq!(heredoc("<<E\na\r\nE\r\n").as_deref(), Some("a\r"));
     }
 
     #[test]
-    fn what_is_not_closed_says_what_would_close_it() {
+    fn an_unclosed_token_names_its_closing_text() {
         let closer = |script| {
             let message = tokens(script).expect_err("an open end");
             let (_, closer) = message.split_once("expected ").expect("what would close it");

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_text_is_shown_as_that() {
+    fn an_empty_file_is_shown_without_lines() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "").expect("a path");
         let mut text = |start: u64| {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_files_are_shown_and_no_more() {
+    fn the_number_of_shown_files_is_limited() {
         let paths = |count| show(json!({ "paths": vec!["/a"; count] }));
         assert_eq!(paths(100).0.matches("=== /a ===\none").count(), 100);
         let refused = "`paths` holds 101 paths, the limit is 100".to_owned();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_are_told_by_their_names_with_the_fields_of_their_inputs() {
+    fn each_schema_has_the_fields_of_its_tool() {
         let told = EdlTool::ALL.map(|tool| {
             let schema = tool.schema();
             let fields = schema["properties"].as_object().into_iter().flatten();

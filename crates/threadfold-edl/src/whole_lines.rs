@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_may_overlap_a_place_that_is_none() {
+    fn a_match_may_overlap_a_rejected_text() {
         assert_eq!(find("a\na", "ba\na\na\n", 0), Some(3..7));
     }
 
@@ -105,13 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_are_no_part_of_the_lines() {
+    fn carriage_returns_of_the_pattern_are_ignored() {
         let lines = LinesPattern::new("a\r\nb\r");
         assert_eq!((lines.plain.as_str(), format!("{lines}").as_str()), ("\na\nb\n", "<<`a⏎b`"));
     }
 
     #[test]
-    fn carriage_returns_are_passed_over_and_belong_to_what_is_found() {
+    fn carriage_returns_of_the_text_are_ignored_but_selected() {
         let text = "a\r\n\r\nb\r\na\r\n\r\nb\r";
         assert_eq!(
             [0, 8, 12].map(|from| find("\nb", text, from)),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_ends_within_the_span_but_for_its_line_end() {
+    fn only_the_line_ending_of_a_match_may_be_outside_the_span() {
         let find = |text: &str, span| PlainLines::new(text).find(&LinesPattern::new("b"), span);
         assert_eq!(find("xa\nb\n", 0..4), Some(3..5));
         assert_eq!(find("xa\nb\r\n", 0..4), Some(3..6));

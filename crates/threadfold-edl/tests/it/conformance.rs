@@ -1,28 +1,27 @@
 //! Runs every case under `testdata/`.
 //!
-//! A case is a text file. Its first lines say what it shows. Sections follow, each under a mark:
+//! A case is a text file. Its first lines describe it. Sections follow, each under a heading:
 //!
-//! | mark | what its lines are |
+//! | heading | lines of the section |
 //! |---|---|
 //! | `--- file PATH` | the text of a file in the workspace |
-//! | `--- script` | a script, run on the workspace as it is by then. A case may have several |
-//! | `--- expect file PATH` | the text of a file after the script before |
-//! | `--- expect no file PATH` | no lines; the file does not exist |
-//! | `--- expect failures` | a line for each failed file, in order: `PATH: part of the message` |
-//! | `--- expect skipped` | a line for each failed file: `PATH: EDITS edits, COMMANDS commands` |
-//! | `--- expect warnings` | a line for each warning, in order: a part of it |
-//! | `--- expect registers` | a line for each register, by name: `NAME = "text"` |
-//! | `--- expect parse error` | lines that are each a part of the message |
-//! | `--- expect report` | lines that are each a line of the report, white space around aside |
-//! | `--- expect whole report` | the report as it stands |
+//! | `--- script` | a script. A case may have several, which run one after the other |
+//! | `--- expect file PATH` | the text of a file after the last script |
+//! | `--- expect no file PATH` | none; the file does not exist |
+//! | `--- expect failures` | one for each failed file, in order: `PATH: part of the message` |
+//! | `--- expect skipped` | one for each failed file: `PATH: EDITS edits, COMMANDS commands` |
+//! | `--- expect warnings` | one for each warning, in order: a part of it |
+//! | `--- expect registers` | one for each register, by name: `NAME = "text"` |
+//! | `--- expect parse error` | parts of the message |
+//! | `--- expect report` | lines of the report, without the white space around them |
+//! | `--- expect whole report` | the report |
 //!
-//! The text of a section is its lines, each with its line feed: a section without lines is the empty
-//! text. Words in brackets at the end of a mark change that: `[no newline]` drops the last line feed,
-//! `[escapes]` replaces `\r`, `\n`, `\t` and `\\`. So line ends are never in doubt.
+//! The text of a section is its lines with their line feeds; a section without lines is the empty
+//! text. Words in brackets at the end of a heading change that: `[no newline]` drops the last line
+//! feed, and `[escapes]` replaces `\r`, `\n`, `\t` and `\\`.
 //!
-//! What a case does not mention must be as before: a file that no `expect file` names is unchanged,
-//! and without `expect failures` and `expect parse error` there are none. Warnings, registers and the
-//! report are compared only where a case asks.
+//! Files that no `expect file` names must be unchanged, and without `expect failures` and `expect
+//! parse error` there must be none. Warnings, registers and the report are compared only on request.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +29,7 @@ use threadfold::testing::cases;
 use threadfold_edl::{ParseError, Report, Script, Workspace};
 
 #[test]
-fn every_case_comes_out_as_it_says() {
+fn every_case_gives_the_expected_result() {
     let cases = cases::read("testdata").expect("the folder with the cases");
     assert!(cases.len() >= 47, "only {} cases", cases.len());
     let mut wrong = Vec::new();
@@ -42,13 +41,13 @@ fn every_case_comes_out_as_it_says() {
     assert!(wrong.is_empty(), "{} wrong:\n\n{}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// A part of a case: what stands after `---`, and the text below it.
+/// A part of a case: the heading after `---`, and the text below it.
 struct Section {
     mark: String,
     text: String,
 }
 
-/// A workspace, what it must hold, and what the last script led to.
+/// A workspace, its expected files, and the result of the last script.
 #[derive(Default)]
 struct Case {
     workspace: Workspace,
@@ -152,7 +151,7 @@ impl Case {
         }
     }
 
-    /// Checks what the sections after a script did not mention.
+    /// Checks the files and failures that the sections after a script did not mention.
     fn close(&self) -> Result<(), String> {
         for (path, text) in &self.expected {
             let found = self.workspace.text(path).unwrap_or("(no file)");
