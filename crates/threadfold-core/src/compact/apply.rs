@@ -128,7 +128,8 @@ impl Insert {
 /// earlier messages before it, so the part is marked. Usage and stop reason stay on the last part
 /// only, so that they count once.
 pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
-    // The indices are ascending and in range, so an equal count means all blocks. Then the message is shared: copying a large one for every plan is expensive.
+    // The indices are ascending and in range, so an equal count means all blocks. Then the message
+    // is shared: copying a large one for every plan is expensive.
     let mut part = if blocks.len() == source.content.len() {
         source.clone()
     } else {

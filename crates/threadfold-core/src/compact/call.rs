@@ -113,7 +113,8 @@ mod tests {
         ToolResult::text(id, "done").into()
     }
 
-    /// A question, a tool call with reasoning and its result, and an answer that calls `c` and these.
+    /// A question, a tool call with reasoning and its result, and an answer that calls `c` and
+    /// these.
     fn thread(beside: &[&str]) -> Vec<Message> {
         let others = |block: fn(&str) -> ContentBlock| beside.iter().map(move |id| block(id));
         let mut answer = assistant([thought()].into_iter().chain(others(call)).collect());

@@ -27,7 +27,8 @@ pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(),
         }
         for (call, answer) in servers.answers(&run) {
             let Some(call) = call else { continue };
-            // The provider does not require its own call and result in adjacent runs, so a message between their runs does not separate them.
+            // The provider does not require its own call and result in adjacent runs, so a message
+            // between their runs does not separate them.
             let separators = if call.at.message < run.start { &[] } else { separators.as_slice() };
             check_pair(edits, separators, call, answer)?;
         }
@@ -99,7 +100,8 @@ fn separators(
 
 /// Refuses edits that remove open calls, or insert a message of another role after them.
 fn check_open(edits: &[(usize, Edit)], last: &RoleRun<'_>) -> Result<(), CompactError> {
-    // A message of another role ends the run for all calls before it, so only the last such edit matters.
+    // A message of another role ends the run for all calls before it, so only the last such edit
+    // matters.
     let mut inserting = edits.iter().rev();
     let inserting =
         inserting.find(|(_, edit)| edit.insert.iter().any(|message| message.role != last.role));

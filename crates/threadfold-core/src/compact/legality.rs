@@ -56,7 +56,8 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
     // The range of messages from each of the provider's own calls to its result.
     let (mut servers, mut spans) = (ServerCalls::default(), Vec::new());
     for run in role_runs(messages) {
-        // Calls of earlier runs are closed after the last result. A run with calls or reasoning must not be cut.
+        // Calls of earlier runs are closed after the last result. A run with calls or reasoning
+        // must not be cut.
         let first = run.results.last().map_or(run.start, |result| result.at.message + 1);
         open = !run.uses.is_empty();
         let calls_server = run.servers.iter().any(|mention| mention.call().is_some());
@@ -117,7 +118,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// `true` if a tool loop starts after the run. Text typed next to results interrupts a loop and starts none.
+    /// `true` if a tool loop starts after the run. Text typed next to results interrupts a loop and
+    /// starts none.
     fn begins_loop(&self) -> bool {
         let typed = self.messages.iter().any(Message::is_typed);
         self.role == Role::User && typed && !self.has_results()

@@ -244,7 +244,8 @@ impl Plan {
 }
 
 impl Insert {
-    /// Checks a part against the removed messages, and against the last block that an earlier part kept: keeping a block twice could duplicate a call or a result.
+    /// Checks a part against the removed messages, and against the last block that an earlier part
+    /// kept: keeping a block twice could duplicate a call or a result.
     fn check<'a>(
         &self,
         splice: usize,

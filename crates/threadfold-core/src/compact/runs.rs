@@ -128,7 +128,8 @@ impl<'t> ById<'t> {
 pub(super) struct ServerCalls<'a>(HashMap<&'a Text, Mention<'a>>);
 
 impl<'a> ServerCalls<'a> {
-    /// Returns every result in the next run, in order, with its call; `None` if the call is missing.
+    /// Returns every result in the next run, in order, with its call; `None` if the call is
+    /// missing.
     pub(super) fn answers(
         &mut self,
         run: &RoleRun<'a>,

@@ -139,7 +139,8 @@ impl CheckpointIds {
 
     /// Returns the next id for which `in_use` is `false`.
     ///
-    /// There are about two billion ids. After 10,000 ids in use the search stops and returns the next
+    /// There are about two billion ids. After 10,000 ids in use the search stops and returns the
+    /// next
     /// one unchecked, so that a closure that always returns `true` does not loop for ever.
     ///
     /// ```

@@ -194,7 +194,8 @@ impl<'r> Redaction<'r> {
         replacement
     }
 
-    /// Redacts the texts and numbers in a JSON value. Texts are unescaped first, so that no escape hides a secret.
+    /// Redacts the texts and numbers in a JSON value. Texts are unescaped first, so that no escape
+    /// hides a secret.
     fn json(&self, json: &Json) -> Json {
         redact_json::redacted(json, &mut |text| redact(text, self.redactor))
     }

@@ -61,12 +61,11 @@ impl<'a> Body<'a> {
         if self.lookalikes.len() < self.texts.len() {
             self.lookalikes.resize_with(self.texts.len(), Lookalikes::default);
         }
-        let lookalikes = self.texts.iter().zip(&mut self.lookalikes).map(|(text, lookalikes)| {
+        let mut fence = 3;
+        for (text, lookalikes) in self.texts.iter().zip(&mut self.lookalikes) {
             lookalikes.find(text);
-            lookalikes.backticks
-        });
-        let longest = lookalikes.max().unwrap_or_default();
-        let fence = (longest + 1).max(3);
+            fence = fence.max(lookalikes.backticks + 1);
+        }
         backticks(out, fence)?;
         out.write_str(info)?;
         out.write_str("\n")?;

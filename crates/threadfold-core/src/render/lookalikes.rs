@@ -42,18 +42,21 @@ impl Lookalikes {
         self.backticks = 0;
         let mut at = 0;
         while let Some(found) = next_special(bytes, at) {
-            let rest = bytes.get(found..).unwrap_or_default();
-            let Some(first) = rest.first() else { return };
-            at = found + 1;
-            if *first != b'#' {
-                let run = rest.iter().take_while(|next| *next == first).count();
-                at = found + run;
-                if run >= 3 {
-                    self.fences.push(found);
-                    self.backticks = self.backticks.max(if *first == b'`' { run } else { 0 });
+            let (_, rest) = text.split_at(found);
+            if let Some(after) = rest.strip_prefix('#') {
+                at = found + 1;
+                if is_heading(after) {
+                    self.hashes.push(found);
                 }
-            } else if is_heading(text.get(at..).unwrap_or_default()) {
-                self.hashes.push(found);
+                continue;
+            }
+            let mark = if rest.starts_with('`') { '`' } else { '~' };
+            let run = rest.len() - rest.trim_start_matches(mark).len();
+            debug_assert!(run > 0, "no mark at {found}");
+            at = found + run;
+            if run >= 3 {
+                self.fences.push(found);
+                self.backticks = self.backticks.max(if mark == '`' { run } else { 0 });
             }
         }
     }
@@ -69,7 +72,7 @@ fn is_heading(rest: &str) -> bool {
     }
     // One byte more than the longest kind, so that a longer word does not match.
     let word = name.bytes().take(20).take_while(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let word = name.get(..word.count()).unwrap_or_default();
+    let (word, _) = name.split_at(word.count());
     KINDS.contains(&word) || ROLES.iter().any(|role| role.as_str().eq_ignore_ascii_case(word))
 }
 
@@ -131,7 +134,8 @@ fn first_special(stride: &Stride) -> Option<usize> {
 }
 
 fn is_special(byte: u8, next: u8) -> bool {
-    // White space is at most an ASCII space, or starts with a byte above ASCII: negative when signed.
+    // White space is at most an ASCII space, or starts with a byte above ASCII: negative when
+    // signed.
     let opens_heading = (byte == b'#') & (next.cast_signed() <= b' '.cast_signed());
     opens_heading | (((byte == b'`') | (byte == b'~')) & (byte == next))
 }

@@ -62,7 +62,8 @@ impl<'a> Markdown<'a> {
         Ok(())
     }
 
-    /// Writes a block under its heading, unless the options hide it. Returns whether it was written.
+    /// Writes a block under its heading, unless the options hide it. Returns whether it was
+    /// written.
     fn write_block(
         &mut self,
         block: &'a ContentBlock,
