@@ -1,4 +1,4 @@
-//! What can be asked for, and what can be wrong with it.
+//! Requests of recall, and their errors.
 
 use serde_json::Value;
 
@@ -7,39 +7,38 @@ use crate::{
     message::{CheckpointId, InvalidValue, Text},
 };
 
-/// The longest query, in bytes.
+/// The most bytes of a query.
 pub const MAX_QUERY_BYTES: usize = 1_000;
 
-/// The fields of an input.
+/// The fields of the tool's input.
 const FIELDS: [&str; 5] = ["from", "to", "message", "query", "offset"];
 
-/// What is asked for of what was compacted away. By default all of it, from its beginning.
+/// A request for messages that compactions removed. The default requests all of them, from the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecallRequest {
-    /// The messages of a range, in the order in which they came. As in the tool `compact` it begins
-    /// right after `from` and ends with `to`. A checkpoint that came more than once stands for the
-    /// widest range.
+    /// The messages of a range, in the order of the log. As in the tool `compact`, the range begins
+    /// after `from` and ends with `to`. A checkpoint that occurs more than once gives the widest range.
     Range {
-        /// The checkpoint that the range opens after; its beginning where absent.
+        /// The checkpoint after which the range begins; `None` for the start of the thread.
         from: Option<CheckpointId>,
-        /// The checkpoint that the range closes with; its end where absent.
+        /// The checkpoint with which the range ends; `None` for the end of the thread.
         to: Option<CheckpointId>,
-        /// The number of the message to begin with: [`Recalled::next`](super::Recalled::next).
+        /// The number of the first message to return, from [`Recalled::next`](super::Recalled::next).
         offset: u64,
     },
     /// One message.
     Message {
-        /// Its number among all that came, from 0.
+        /// Its number among all messages ever appended, from 0.
         number: u64,
-        /// The byte of its text to begin with.
+        /// The offset in its text to begin at, in bytes.
         offset: u64,
     },
-    /// The messages that hold words, best first. It takes the feature `recall`.
+    /// The messages that contain words of a query, best first. It needs the feature `recall`.
     Search {
-        /// The words.
+        /// The query.
         query: Text,
-        /// How many of the messages to pass over.
+        /// The number of matches to skip.
         offset: u64,
     },
 }
@@ -134,9 +133,9 @@ impl Default for RecallRequest {
 }
 
 impl RecallRequest {
-    /// Reads the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
-    /// `{"query", "offset"?}`. A `null` counts as absent, and a marker may be given whole, as
-    /// `<checkpoint:a1b2c3>`.
+    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
+    /// `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written as its
+    /// marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use serde_json::json;
@@ -151,7 +150,7 @@ impl RecallRequest {
     ///
     /// # Errors
     ///
-    /// [`RecallError`], which names the field. Whether what is asked for is there is asked later.
+    /// [`RecallError`], which names the field. Whether message and checkpoints exist is not checked here.
     pub fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
@@ -204,7 +203,7 @@ fn mismatch(field: &'static str, expected: &'static str, found: &Value) -> Recal
     RecallError::Type { field, expected, found: abridged(&found.to_string()) }
 }
 
-/// What was found, where it is long only its beginning.
+/// Returns the first 40 characters of a text.
 fn abridged(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",

@@ -1,4 +1,4 @@
-//! `Archive`: where the batches of summaries are kept, to be listed and searched.
+//! `Archive`: storage for the batches of summaries, to be listed and searched.
 
 use std::{fmt, sync::Arc};
 
@@ -10,17 +10,16 @@ use crate::{
     strategy::ArchiveEntry,
 };
 
-/// Somewhere to keep what compactions archive: memory, files, a database.
+/// Stores what compactions archive: in memory, files or a database.
 ///
-/// Entries are written before their compaction is committed to the log, and are seen only while
-/// the log holds that compaction: [`Visible`] says so. A compaction that never came to be, or was
-/// undone, leaves entries that nobody sees.
+/// Entries are written before their compaction is in the log, and are visible only while that compaction
+/// is standing ([`Visible`]). A compaction that failed or was undone leaves invisible entries.
 ///
-/// Write for every compaction, without entries too: after a crash a number may be given again, and
-/// what the first one left under it must go.
+/// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may be
+/// used again, and the entries of the first compaction with that id must be removed.
 ///
-/// Futures may be dropped at any point. Whether what was asked is done is not known then, and
-/// harmless: what is written under a number that is not in the log is not seen.
+/// Futures may be dropped at any point. Their effect is then unknown but harmless, because entries of a
+/// compaction that is not in the log are invisible.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -42,14 +41,14 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// Puts these entries in the place of all that is there for this compaction of this thread.
-    /// [`check_entries`] is the check that comes first.
+    /// Replaces all entries of this compaction of this thread. Implementations call [`check_entries`]
+    /// first.
     ///
     /// # Errors
     ///
-    /// - [`ArchiveError::OtherCompaction`] if an entry is named for another compaction.
-    /// - [`ArchiveError::Repeated`] if two entries have one name.
-    /// - [`ArchiveError::Medium`] if they could not be kept.
+    /// - [`ArchiveError::OtherCompaction`] if the id of an entry names another compaction.
+    /// - [`ArchiveError::Repeated`] if two entries have the same id.
+    /// - [`ArchiveError::Medium`] if they could not be stored.
     async fn write(
         &self,
         thread: &ThreadId,
@@ -57,9 +56,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
         entries: &[ArchiveEntry],
     ) -> Result<(), ArchiveError>;
 
-    /// Returns the entries of a thread that are visible, without those that a visible one stands
-    /// for, by the time of their start and then by name. What [`Visible::list`] makes of all
-    /// entries of the thread.
+    /// Returns the visible entries of a thread without those that a visible one replaces, ordered by
+    /// start time and then by id: the result of [`Visible::list`] for all entries of the thread.
     ///
     /// # Errors
     ///
@@ -70,10 +68,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
         visible: &Visible,
     ) -> Result<Vec<ArchiveEntry>, ArchiveError>;
 
-    /// Returns at most so many visible entries of a thread in which words of the query are found,
-    /// the best first. Those that another stands for are among them, and marked. What
-    /// [`Visible::search`] makes of all entries of the thread; an archive with a search of its own
-    /// may rank otherwise.
+    /// Returns at most `limit` visible entries of a thread that contain words of the query, best first.
+    /// Replaced entries are included, and marked. It is the result of [`Visible::search`] for all
+    /// entries of the thread; an archive with a search of its own may rank differently.
     ///
     /// # Errors
     ///
@@ -86,7 +83,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
         visible: &Visible,
     ) -> Result<Vec<Hit>, ArchiveError>;
 
-    /// Removes what is there for this compaction of this thread, if anything is.
+    /// Removes all entries of this compaction of this thread.
     ///
     /// # Errors
     ///
@@ -94,7 +91,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId)
     -> Result<(), ArchiveError>;
 
-    /// Removes all that is there of this thread, if anything is.
+    /// Removes all entries of this thread.
     ///
     /// # Errors
     ///
@@ -102,36 +99,36 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError>;
 }
 
-/// Why an archive did not do what it was asked.
+/// Why an operation of an archive failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// An entry is written under another compaction than it is named for.
+    /// The id of an entry names another compaction than the one it is written for.
     #[error("batch {batch} is written under compaction {compaction}")]
     OtherCompaction {
-        /// The name of the entry.
+        /// The id of the entry.
         batch: BatchId,
-        /// The compaction that it was to be written under.
+        /// The compaction that the entries are written for.
         compaction: CompactionId,
     },
-    /// Two entries that are written together have one name.
+    /// Two entries of one write have the same id.
     #[error("two batches are named {batch}")]
     Repeated {
-        /// The name.
+        /// The id.
         batch: BatchId,
     },
-    /// What the archive writes to or reads from failed.
+    /// The storage medium failed.
     #[error("{place}: {source}")]
     Medium {
-        /// What failed: a file, a table, a host.
+        /// The file, table or host that failed.
         place: Text,
-        /// How.
+        /// Its error.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl ArchiveError {
-    /// Returns the error of a medium: what failed, and how.
+    /// Returns a [`Medium`](Self::Medium) error.
     #[must_use]
     pub fn medium(
         place: impl Into<Text>,
@@ -141,8 +138,7 @@ impl ArchiveError {
     }
 }
 
-/// Checks what is to be written before anything is: every entry is named for this compaction, and
-/// no two have one name.
+/// Checks entries before they are written: each id names this compaction, and no two are equal.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -160,12 +156,12 @@ pub fn check_entries(
     compaction: CompactionId,
     entries: &[ArchiveEntry],
 ) -> Result<(), ArchiveError> {
-    let mut names: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
-    if let Some(batch) = names.iter().copied().find(|name| name.compaction != compaction) {
+    let mut ids: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
+    if let Some(batch) = ids.iter().copied().find(|id| id.compaction != compaction) {
         return Err(ArchiveError::OtherCompaction { batch, compaction });
     }
-    names.sort_unstable();
-    let mut neighbours = names.iter().zip(names.iter().skip(1));
+    ids.sort_unstable();
+    let mut neighbours = ids.iter().zip(ids.iter().skip(1));
     match neighbours.find(|(one, next)| one == next) {
         Some((&batch, _)) => Err(ArchiveError::Repeated { batch }),
         None => Ok(()),
