@@ -101,10 +101,9 @@ fn as_json(
     let created = report.changes.iter().filter(|change| change.created);
     let created = created.map(|it| (it.path.as_str(), workspace.text(it.path.as_str())));
     let files: BTreeMap<_, _> = given.chain(created).collect();
-    let warnings: Vec<String> = report.warnings.iter().map(ToString::to_string).collect();
     serde_json::to_string_pretty(&json!({
         "files": files,
         "failures": report.failures,
-        "warnings": warnings,
+        "warnings": report.warnings,
     }))
 }

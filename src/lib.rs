@@ -22,36 +22,47 @@
 //! it changes anything, and every compaction can be undone. The [`guide`] begins with a
 //! [first session](guide::getting_started) and has a chapter for each question after it.
 //!
-//! # The pieces
+//! # Three ways to compact
 //!
-//! | I want to ... | use ... |
+//! | you have | use |
 //! |---|---|
-//! | embed an agent thread that never overflows | [`Session`] |
-//! | hold a thread: messages, blocks, requests, answers | [`message`] |
-//! | replace ranges, plan edits, know what is legal | [`compact`](mod@compact), [`legality`] |
-//! | estimate tokens, or bring my own counter | [`tokens`] |
-//! | read and write a provider's bodies and errors | [`wire`] |
-//! | keep a live thread with its index, its log, what was spent | [`log`] |
-//! | choose or write a way to compact | [`strategy`] |
-//! | know when to compact | [`auto`] |
-//! | run the loop of model and tools | [`turn`] |
-//! | plug in a provider or a tool | [`model`] |
-//! | turn the bytes of a streamed response into an answer | [`model::deltas_of`] |
-//! | keep logs and what compactions archive | [`store`] |
-//! | run a strategy, or a whole compaction | [`mod@drive`]; [`compaction`] is the machine below it |
-//! | keep the user's standing rules word for word | [`ledger`] |
-//! | read what was compacted away | [`recall`] |
-//! | know what a compaction lost, and put the most important back | [`retention`] |
-//! | have a thread as text, in pieces that a model can read | [`render`](mod@render) |
-//! | edit files with scripts, as models do | [`edl`] |
-//! | tell people, web pages, editors and traces of a compaction | [`session::CompactionDisplay`], [`session::api`], [`session::acp`], [`drive::telemetry`] |
-//! | test what I built on it | `testing`, behind the feature of that name |
+//! | nothing yet, or an agent whose loop may be ours | [`Session`]: it compacts on its own, and on `/compact` |
+//! | a loop of your own, with a thread and a log | [`drive::compact`]: one strategy, checked, logged and stored |
+//! | a vector of messages | [`compact()`]: ranges between checkpoints, replaced by summaries that you wrote |
 //!
-//! The modules form floors. [`message`] holds plain values. [`compact`](mod@compact), [`edl`],
-//! [`render`](mod@render), [`retention`], [`ledger`], [`tokens`] and [`wire`] are pure functions over
-//! them. [`log`], [`recall`], [`strategy`], [`compaction`], [`auto`] and [`turn`] are state machines
-//! that take the time as an argument. [`model`] and [`store`] hold the traits that hosts implement.
-//! [`session`], [`mod@drive`] and `testing` are thin async loops. `ARCHITECTURE.md` gives the reasons.
+//! # What a host plugs in
+//!
+//! | you bring | implement or choose |
+//! |---|---|
+//! | a provider, tools | [`model`]; [`wire`] reads and writes the bodies, [`model::deltas_of`] the streams |
+//! | a database | [`store`] |
+//! | another way to compact | [`strategy`] |
+//! | a tokenizer | [`tokens`] |
+//! | another time to compact | [`auto::AutoPolicy`] |
+//! | a user interface | [`session::SessionEvent`], [`session::CompactionDisplay`], [`session::api`] for web pages, [`session::acp`] for editors |
+//! | tracing | [`drive::telemetry`] |
+//!
+//! # What you look up
+//!
+//! | about | in |
+//! |---|---|
+//! | messages, blocks, requests, answers | [`message`] |
+//! | the events of a thread, what was spent | [`log`] |
+//! | what makes a thread legal | [`legality`] |
+//! | the user's standing rules | [`ledger`] |
+//! | what a compaction lost | [`retention`] |
+//! | removed messages | [`recall`] |
+//! | a thread as text | [`render`](mod@render) |
+//! | edit scripts for models | [`edl`] |
+//! | tests of what you built | `testing`, with the feature of that name |
+//!
+//! # For those who build their own
+//!
+//! The machines that a session is made of have neither async nor a clock. [`compaction`] is the life
+//! of one compaction, [`auto`] decides when to compact, [`turn`] runs model and tools, an
+//! [`Attempt`](strategy::Attempt) asks a model for a summary; [`mod@drive`] awaits what they ask for.
+//! A host with a loop or an engine of its own drives them itself. `ARCHITECTURE.md` says how the
+//! modules stand on each other.
 //!
 //! # Features
 //!

@@ -20,7 +20,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::message::{ContentBlock, Message, Role, StopReason, Text, ToolResult, ToolUse, Turn};
+use crate::message::{
+    ContentBlock, Message, Role, StopReason, ToolResult, ToolUse, Turn, UnexpectedInput,
+};
 
 /// The result of a call that is refused because the turn has had its last round.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
@@ -44,7 +46,7 @@ const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not c
 /// let refused = turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
 /// assert!(refused.is_some_and(|message| message.tool_results().all(|result| result.is_error)));
 /// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.capped));
-/// # Ok::<(), threadfold::turn::TurnError>(())
+/// # Ok::<(), threadfold::message::UnexpectedInput>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnMachine {
@@ -95,29 +97,6 @@ pub struct Finished {
     pub capped: bool,
 }
 
-/// An input that the machine does not expect in its state. Its state is unchanged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TurnError {
-    /// An answer of the model arrived while none was expected.
-    #[error("an answer of the model arrived that was not asked for")]
-    UnexpectedAnswer,
-    /// A result arrived while no calls were open.
-    #[error("a result for {id} arrived while no call was open")]
-    UnexpectedResult {
-        /// The id of its call.
-        id: Text,
-    },
-    /// A result arrived for a call that does not exist or already has a result.
-    #[error("a result for {id} arrived at place {call}, where no call of that id is open")]
-    NoSuchCall {
-        /// The index of the call in the step.
-        call: usize,
-        /// The id of its call.
-        id: Text,
-    },
-}
-
 impl TurnMachine {
     /// Returns a turn that begins with a request to the model and has at most `max_rounds` answers. Zero
     /// counts as one.
@@ -136,7 +115,7 @@ impl TurnMachine {
     /// // After a paused answer the model is called again, with no message in between.
     /// turn.handle_turn(&Turn::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
     /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
-    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
     /// ```
     #[must_use]
     pub fn step(&self) -> TurnStep<'_> {
@@ -166,14 +145,16 @@ impl TurnMachine {
     /// let answer = Turn::new(Message::assistant("Four."), StopReason::EndTurn, None);
     /// assert_eq!(turn.handle_turn(&answer)?, None);
     /// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.rounds == 1));
-    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`TurnError::UnexpectedAnswer`].
-    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, TurnError> {
-        let State::Model = self.state else { return Err(TurnError::UnexpectedAnswer) };
+    /// [`UnexpectedInput`] if no request is open.
+    pub fn handle_turn(&mut self, turn: &Turn) -> Result<Option<Message>, UnexpectedInput> {
+        let State::Model = self.state else {
+            return Err(UnexpectedInput::new("an answer of the model", "no request is open"));
+        };
         self.rounds = self.rounds.saturating_add(1);
         let calls: Vec<ToolUse> = turn.message.tool_uses().cloned().collect();
         let stop_reason = turn.stop_reason.clone();
@@ -207,25 +188,25 @@ impl TurnMachine {
     /// assert_eq!(turn.handle_result(1, ToolResult::text("t2", "second"))?, None);
     /// let results = turn.handle_result(0, ToolResult::text("t1", "first"))?.unwrap();
     /// assert_eq!(results.tool_results().next().unwrap().tool_use_id, *"t1");
-    /// # Ok::<(), threadfold::turn::TurnError>(())
+    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`TurnError::UnexpectedResult`], [`TurnError::NoSuchCall`].
+    /// [`UnexpectedInput`] if no call is open, or none of this id at this index.
     pub fn handle_result(
         &mut self,
         call: usize,
         result: ToolResult,
-    ) -> Result<Option<Message>, TurnError> {
+    ) -> Result<Option<Message>, UnexpectedInput> {
         let id = result.tool_use_id.clone();
         let State::Tools { calls, results } = &mut self.state else {
-            return Err(TurnError::UnexpectedResult { id });
+            return Err(UnexpectedInput::new(format!("a result for {id}"), "no call is open"));
         };
         let fits = calls.get(call).is_some_and(|call| call.id == id);
         match results.get_mut(call) {
             Some(slot @ None) if fits => *slot = Some(result),
-            Some(_) | None => return Err(TurnError::NoSuchCall { call, id }),
+            Some(_) | None => return Err(no_such_call(call, &id)),
         }
         if results.iter().any(Option::is_none) {
             return Ok(None);
@@ -297,6 +278,11 @@ pub fn refused(calls: &[ToolUse], words: &str) -> Option<Message> {
     (!results.is_empty()).then(|| Message::new(Role::User, results))
 }
 
+fn no_such_call(call: usize, id: &str) -> UnexpectedInput {
+    let input = format!("a result for {id} at index {call}");
+    UnexpectedInput::new(input, "no call of this id is open there")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -364,19 +350,22 @@ mod tests {
     #[test]
     fn what_was_not_asked_for_is_refused_and_changes_nothing() {
         let mut turn = TurnMachine::new(3);
-        let unexpected = TurnError::UnexpectedResult { id: "a".into() };
+        let unexpected = UnexpectedInput::new("a result for a", "no call is open");
         assert_eq!(turn.handle_result(0, result("a")), Err(unexpected));
         turn.handle_turn(&answer(&["a", "b"], StopReason::ToolUse)).unwrap();
         let before = turn.clone();
         let again = turn.handle_turn(&answer(&[], StopReason::EndTurn));
-        assert_eq!(again, Err(TurnError::UnexpectedAnswer));
+        assert_eq!(
+            again,
+            Err(UnexpectedInput::new("an answer of the model", "no request is open"))
+        );
         for (call, id) in [(0, "b"), (2, "a"), (9, "x")] {
-            let none = TurnError::NoSuchCall { call, id: id.into() };
+            let none = no_such_call(call, id);
             assert_eq!(turn.handle_result(call, result(id)), Err(none));
         }
         assert_eq!(turn, before);
         turn.handle_result(0, result("a")).unwrap();
-        let twice = TurnError::NoSuchCall { call: 0, id: "a".into() };
+        let twice = no_such_call(0, "a");
         assert_eq!(turn.handle_result(0, result("a")), Err(twice));
     }
 

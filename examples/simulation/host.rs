@@ -17,7 +17,7 @@ use threadfold::{
     message::{Timestamp, ToolResult},
     model::Clock,
     retention::RetentionPolicy,
-    session::{Events, UndoCompactionError},
+    session::{Events, SessionError},
     store::{Journal, MemoryArchive, StoreError},
     testing::WakefulSleeper,
 };
@@ -133,9 +133,7 @@ impl Host {
             for _ in 0..polls {
                 match polled(|context| undoing.as_mut().poll(context))? {
                     Poll::Pending => {}
-                    Poll::Ready(
-                        Ok(()) | Err(UndoCompactionError::Store(StoreError::Medium { .. })),
-                    ) => {
+                    Poll::Ready(Ok(()) | Err(SessionError::Store(StoreError::Medium { .. }))) => {
                         break;
                     }
                     Poll::Ready(Err(error)) => {

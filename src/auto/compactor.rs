@@ -275,8 +275,7 @@ impl AutoCompactor {
         // Where nothing comes below a limit that only refusals taught, anything smaller may fit.
         let believed = self.believed(&pressure, thought);
         let smaller = pressure.tokens().saturating_sub(1).min(believed);
-        let is_guess = forced > 0 && limit < believed;
-        let is_doubtful = is_guess || self.is_doubtful(&pressure, limit, thought);
+        let is_doubtful = forced > 0 || self.is_doubtful(&pressure, limit, thought);
         let limit = if is_doubtful { smaller } else { limit };
         Some(self.hard(&pressure, limit, forced, reason(CompactionReason::Overflow)))
     }
@@ -584,8 +583,7 @@ mod tests {
         assert_eq!(send(&mut auto, 3, 180_000), None);
         let manual = CompactionReason::Manual { focus: None };
         auto.handle(Timestamp(4_000), Input::Compacted { reason: manual });
-        assert_eq!(send(&mut auto, 5, 60_000), None);
-        assert_eq!(send(&mut auto, 6, 160_000), compact(THRESHOLD));
+        assert_eq!(send(&mut auto, 5, 160_000), compact(THRESHOLD));
     }
 
     #[test]
@@ -600,6 +598,16 @@ mod tests {
         }
         assert_eq!(send(&mut auto, 61, 170_000), None);
         assert_eq!(send(&mut auto, 62, 170_000), compact(THRESHOLD));
+    }
+
+    #[test]
+    fn failures_of_what_a_person_asked_for_pause_nothing() {
+        let mut auto = machine(AutoPolicy::default());
+        for _ in 0..5 {
+            let reason = CompactionReason::Manual { focus: None };
+            assert_eq!(auto.handle(Timestamp(0), Input::Failed { reason }), None);
+        }
+        assert_eq!(send(&mut auto, 0, 170_000), compact(THRESHOLD));
     }
 
     #[test]
@@ -710,6 +718,43 @@ mod tests {
         auto.handle(Timestamp(1), Input::TurnEnded(small));
         assert_eq!(auto.handle(Timestamp(2), Input::BeforeSend(small)), None);
         assert!(matches!(auto.handle(Timestamp(3), refused), Some(Output::CannotFit { .. })));
+    }
+
+    #[test]
+    fn over_a_limit_that_is_doubted_a_request_goes_out_after_one_compaction_that_failed() {
+        let pressure = Pressure { reported: None, thread: 900, ..reported(0) };
+        let (floor, smaller) = (pressure.floor(), Some(899));
+        let rows = [(floor - 1, [smaller, None]), (floor, [Some(floor), smaller])];
+        for (stated, limits) in rows {
+            let mut auto = machine(AutoPolicy::default());
+            auto.handle(Timestamp(0), refusal(pressure, Some(stated)));
+            auto.handle(Timestamp(1), Input::TurnEnded(pressure));
+            let asked = limits.map(|_| {
+                let output = auto.handle(Timestamp(2), Input::BeforeContinue(pressure));
+                let reason = CompactionReason::Overflow;
+                auto.handle(Timestamp(2), Input::Failed { reason });
+                if let Some(Output::Compact { limit, .. }) = output { limit } else { None }
+            });
+            assert_eq!(asked, limits, "{stated} stated, {floor} is the smallest");
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_tries_after_refusals_leaves_little() {
+        let small = 100 + (74_999 - 100) / LAST_TRY;
+        let rows: [(u32, &[u64]); 3] =
+            [(1, &[74_999]), (2, &[74_999, small]), (3, &[74_999, 74_999, small])];
+        for (max_reactive, expected) in rows {
+            let mut auto = machine(AutoPolicy { max_reactive, ..AutoPolicy::default() });
+            let refused = refusal(reported(150_000), None);
+            let target = |output| match output {
+                Some(Output::Compact { target, .. }) => target,
+                _ => None,
+            };
+            let targets: Vec<u64> =
+                (0..4).map_while(|_| target(auto.handle(Timestamp(0), refused.clone()))).collect();
+            assert_eq!(targets, expected, "{max_reactive} tries");
+        }
     }
 
     #[test]
@@ -832,5 +877,23 @@ mod tests {
         let most = Some(39_999 - 6_000);
         let expected = Output::Compact { reason: THRESHOLD, target: most, limit: most };
         assert_eq!(fresh(policy, pressure), Some(expected));
+    }
+
+    #[test]
+    fn a_count_that_fills_the_window_is_believed_however_small_the_estimate_is() {
+        let window = Some(ContextWindow::new(100));
+        let full = Pressure { window, thread: 10, ..reported(100) };
+        assert!(fires(AutoPolicy::default(), full));
+        assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(101), ..full }));
+    }
+
+    #[test]
+    fn where_the_floor_leaves_no_room_below_the_threshold_a_compaction_has_to_fit() {
+        let threshold = Threshold::Tokens(40_001);
+        let policy = AutoPolicy { threshold, ..AutoPolicy::default() };
+        let pressure = Pressure { overhead: 39_900, ..reported(45_000) };
+        let (target, limit) = (Some(WINDOW / 2 - 39_900), Some(WINDOW - 39_900));
+        let expected = Output::Compact { reason: THRESHOLD, target, limit };
+        assert_eq!((pressure.floor(), fresh(policy, pressure)), (40_000, Some(expected)));
     }
 }

@@ -60,9 +60,7 @@ impl Pressure {
         let off = |reported: u64| estimate > 0 && reported > estimate.saturating_mul(MAX_OFF);
         let window = self.window.map_or(0, ContextWindow::tokens);
         match self.reported {
-            Some(reported) if reported > window && off(reported) => {
-                Self { reported: None, since: 0, ..self }
-            }
+            Some(reported) if reported > window && off(reported) => Self { reported: None, ..self },
             Some(_) | None => self,
         }
     }

@@ -1,5 +1,6 @@
 //! The machine of one compaction.
 
+use crate::message::UnexpectedInput;
 use std::mem;
 
 use super::{
@@ -86,14 +87,6 @@ pub enum CompactionStep<'a> {
     Store,
     /// It is over.
     Ended(&'a CompactionEvent),
-}
-
-/// The machine did not ask for this input. It is as it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a compaction that is {state} does not take this input")]
-pub struct UnexpectedInput {
-    /// The state of the machine.
-    pub state: &'static str,
 }
 
 impl Compaction {
@@ -352,7 +345,7 @@ impl Compaction {
             Stage::Failing(..) => "failing",
             Stage::Ended(..) => "over",
         };
-        UnexpectedInput { state }
+        UnexpectedInput::new("this input", format!("the compaction is {state}"))
     }
 }
 
@@ -415,8 +408,13 @@ mod tests {
             _ => {}
         }
         inputs.into_iter().for_each(|input| input(&mut compaction).unwrap());
-        assert_eq!(compaction.unexpected().state, state);
+        assert_eq!(state_of(&compaction), state);
         compaction
+    }
+
+    fn state_of(compaction: &Compaction) -> String {
+        let state = compaction.unexpected().state;
+        state.strip_prefix("the compaction is ").unwrap().to_owned()
     }
 
     fn refused() -> DriveError {
@@ -444,10 +442,10 @@ mod tests {
                 let taken = take(&mut compaction);
                 let (expected, next) = match state == from {
                     true => (Ok(()), to),
-                    false => (Err(UnexpectedInput { state: compaction.unexpected().state }), state),
+                    false => (Err(compaction.unexpected()), state),
                 };
                 assert_eq!(
-                    (taken, compaction.unexpected().state),
+                    (taken, state_of(&compaction).as_str()),
                     (expected, next),
                     "{from} to {to}"
                 );
@@ -461,7 +459,7 @@ mod tests {
             let mut compaction = at(state);
             compaction.interrupted();
             let cancels = ["proposing", "accepted", "archived"].contains(&state);
-            assert_eq!(compaction.unexpected().state, if cancels { "failing" } else { state });
+            assert_eq!(state_of(&compaction), if cancels { "failing" } else { state });
             if !cancels {
                 continue;
             }

@@ -37,7 +37,8 @@ mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
 pub use event::CompactionEvent;
-pub use machine::{Compaction, CompactionStep, UnexpectedInput};
+pub use machine::{Compaction, CompactionStep};
+pub(crate) use outcome::redacted;
 pub use outcome::{Done, DriveError, Driven};
 pub use tool_specs::{COMPACT, COMPACT_CONTEXT};
 

@@ -46,13 +46,16 @@ pub struct Done {
     pub calls: usize,
 }
 
-impl DriveError {
-    /// Returns the error without what the redactor, if there is one, takes out of its words.
-    pub(crate) fn redacted(self, redactor: Option<&dyn Redactor>) -> Self {
-        match redactor {
-            Some(redactor) => Self { error: self.error.redacted(redactor), ..self },
-            None => self,
-        }
+/// Returns what an attempt came to without what the redactor, if there is one, takes out of the words
+/// of failures: those of the attempt, of its rungs and in its notes.
+pub(crate) fn redacted(
+    outcome: Result<Driven, DriveError>,
+    redactor: Option<&dyn Redactor>,
+) -> Result<Driven, DriveError> {
+    let Some(redactor) = redactor else { return outcome };
+    match outcome {
+        Ok(driven) => Ok(Driven { proposal: driven.proposal.redacted(redactor), ..driven }),
+        Err(failed) => Err(DriveError { error: failed.error.redacted(redactor), ..failed }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Running one attempt: ask, pass on what arrives, sum what was spent.
+//! Runs one attempt: makes its model calls, reports events, and sums token usage.
 
 use std::time::Duration;
 
@@ -17,40 +17,40 @@ use crate::{
     },
 };
 
-/// No attempt asks so often. A strategy that does is broken, and is stopped.
-const MAX_CALLS: usize = 100_000;
+/// Upper limit for the steps of an attempt. A strategy that exceeds it does not terminate.
+const MAX_STEPS: usize = 100_000;
 
-/// The models that a compaction may ask, and how to wait between tries.
+/// The models that a compaction may call, and the sleeper for retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Models<'a> {
-    /// The one that the conversation is held with.
+    /// The model of the conversation.
     pub conversation: Option<&'a dyn Model>,
-    /// A fast and cheap one. Where there is none, the conversation's own is asked.
+    /// A fast and cheap model; `None` uses that of the conversation.
     pub fast: Option<&'a dyn Model>,
-    /// What waits before a call that is tried again; [`StdSleeper`] where there is none.
+    /// Waits before retries; `None` uses [`StdSleeper`].
     pub sleeper: Option<&'a dyn Sleeper>,
 }
 
-/// What happens while a strategy is driven.
+/// An event of a running attempt.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum DriveEvent<'a> {
-    /// A model is asked, or will be after a wait.
+    /// A model is called, after a wait if `after` is not zero.
     Called {
-        /// Which one.
+        /// Which model.
         model: ModelRole,
-        /// How far the attempt is.
+        /// Progress of the attempt.
         progress: Progress,
-        /// How long is waited before: nothing, but for a call that is tried again.
+        /// Time to wait before the call: zero except for a retry.
         after: Duration,
     },
-    /// A piece of the answer arrived.
+    /// A delta of the answer arrived.
     Delta(&'a Delta),
 }
 
-/// Runs a strategy on a thread and returns its proposal, once it passed the acceptance check.
+/// Runs a strategy on a thread and returns its proposal if it passes the acceptance check.
 ///
-/// The thread is not changed; apply the plan of the proposal to do so. The future may be dropped
+/// The thread is not changed; apply the plan of the proposal to change it. The future may be dropped
 /// at any point.
 ///
 /// ```
@@ -68,7 +68,7 @@ pub enum DriveEvent<'a> {
 ///
 /// # Errors
 ///
-/// [`DriveError`], with what was spent: the strategy gave up, or its proposal was rejected.
+/// [`DriveError`], with the token usage: the strategy gave up, or its proposal was rejected.
 pub async fn propose(
     strategy: &dyn CompactionStrategy,
     thread: &Snapshot,
@@ -80,8 +80,8 @@ pub async fn propose(
     drive(attempt.as_mut(), models, observe).await?.accepted(thread, brief)
 }
 
-/// Runs one attempt to its end. The future may be dropped at any point; the attempt can be driven
-/// on from where it was, and asks the same call again.
+/// Runs one attempt to its end and returns its unchecked proposal. The future may be dropped at any
+/// point; driving the attempt again repeats the interrupted call.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -92,7 +92,7 @@ pub async fn propose(
 /// let keep = KeepRecent { messages: 1, ..KeepRecent::default() };
 /// let mut attempt = keep.begin(&thread, &Brief::default());
 /// let driven = block_on(drive(attempt.as_mut(), Models::default(), &mut |_| {}))?;
-/// // Judged is not yet carried out.
+/// // Check the proposal. The thread is still unchanged.
 /// let driven = driven.accepted(&thread, &Brief::default())?;
 /// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (0, 1));
 /// # Ok::<(), threadfold::drive::DriveError>(())
@@ -100,7 +100,7 @@ pub async fn propose(
 ///
 /// # Errors
 ///
-/// [`DriveError`], with what was spent, if the attempt gave up.
+/// [`DriveError`], with the token usage, if the attempt gave up.
 pub async fn drive(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
@@ -109,7 +109,7 @@ pub async fn drive(
     drive_with(attempt, models, &mut Observer(observe)).await
 }
 
-/// As [`drive`], for a listener that the attempt waits for.
+/// Like [`drive`], for an async listener.
 pub(crate) async fn drive_with(
     attempt: &mut dyn Attempt,
     models: Models<'_>,
@@ -122,8 +122,8 @@ pub(crate) async fn drive_with(
                 return Ok(Driven { proposal: proposal.clone(), usage, calls });
             }
             Step::Failed(error) => return Err(DriveError { error: error.clone(), usage, calls }),
-            // Steps and not calls: without a model nothing is called, and nothing awaited.
-            Step::Call { .. } if steps == MAX_CALLS => {
+            // Counts steps, because without a model there are no calls.
+            Step::Call { .. } if steps == MAX_STEPS => {
                 let error = StrategyError::TooManyCalls { calls };
                 return Err(DriveError { error, usage, calls });
             }
@@ -143,12 +143,12 @@ pub(crate) async fn drive_with(
     }
 }
 
-/// Hears what happens while an attempt is driven. The attempt waits until it has.
+/// Receives the events of an attempt. The attempt continues when the future is ready.
 pub(crate) trait Listener: Send {
     fn on_event(&mut self, event: DriveEvent<'_>) -> BoxFuture<'_, ()>;
 }
 
-/// A listener that keeps nobody waiting.
+/// A synchronous listener.
 struct Observer<'o>(&'o mut (dyn FnMut(DriveEvent<'_>) + Send));
 
 impl Listener for Observer<'_> {
@@ -158,10 +158,10 @@ impl Listener for Observer<'_> {
     }
 }
 
-/// Takes a run by one step: waits as it asks, calls the fast model, and hands over what came of it.
-/// Returns whether the run goes on. Between two steps a host may store it.
+/// Advances a run by one step: waits if requested, calls the fast model, and passes the outcome to
+/// the run. Returns whether the run needs another step. The host may store the run between steps.
 ///
-/// The future may be dropped at any point; the run asks the same again then.
+/// The future may be dropped at any point; the next call then repeats the step.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -186,7 +186,7 @@ pub async fn advance(
     let progress = Progress { done: chunk, total };
     observe(DriveEvent::Called { model: ModelRole::Fast, progress, after });
     let answer = models.answer(ModelRole::Fast, request, after, &mut Observer(observe)).await;
-    // The run has just asked, so it takes the answer.
+    // The run requested a call, so it cannot refuse the answer.
     let handled = match answer {
         Ok(turn) => run.handle_turn(turn),
         Err(error) => run.handle_error(error),
@@ -211,7 +211,7 @@ async fn ask(
 }
 
 impl<'a> Models<'a> {
-    /// Returns the models of a host that has only one.
+    /// Returns the models of a host that has only one model.
     ///
     /// ```
     /// use threadfold::{drive::Models, testing::ExtractiveModel};
@@ -224,7 +224,8 @@ impl<'a> Models<'a> {
         Self { conversation: Some(model), ..Self::default() }
     }
 
-    /// Waits, asks, and gives the answer; an error where no model is configured for the role.
+    /// Waits and calls the model. Without a model for the role, returns
+    /// [`ModelErrorKind::NoModel`] at once.
     async fn answer(
         &self,
         role: ModelRole,

@@ -1,4 +1,4 @@
-//! A whole compaction: propose, archive, commit, store.
+//! A complete compaction: propose, archive, commit, store.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     compact::{CompactReport, Size},
-    compaction::{Compaction, CompactionStep, Done, DriveError, Driven},
-    log::{AppendError, Event, EventLog, LoggedFacts, ReplayError, Thread},
+    compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
+    log::{Event, EventLog, LogError, LoggedFacts, Thread},
     message::{
         CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
         redact::redacted_text,
@@ -20,7 +20,7 @@ use crate::{
     strategy::{Attempt, Brief, CompactionStrategy, Snapshot, Step},
 };
 
-/// What a compaction changes, together: a thread, its journal, and its archive.
+/// A thread, its journal and its archive, which a compaction changes together.
 #[derive(Debug)]
 pub struct Conversation<'a> {
     thread: &'a mut dyn ProviderThread,
@@ -30,12 +30,12 @@ pub struct Conversation<'a> {
     tools: SharedVec<ToolSpec>,
     window: Option<ContextWindow>,
     redactor: Option<&'a dyn Redactor>,
-    /// What comes into the thread in the moment of the commit.
+    /// A message that is appended together with the commit.
     arriving: Option<Message>,
 }
 
 impl<'a> Conversation<'a> {
-    /// Returns the conversation of a thread and its journal, which tell of the same messages.
+    /// Returns the conversation of a thread and its journal, which must hold the same messages.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::testing::ScriptedModel};
@@ -48,7 +48,7 @@ impl<'a> Conversation<'a> {
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// agent.push(Message::user("hi"));
     ///
-    /// // Whoever changes the thread changes the log with it.
+    /// // The message was not appended to the journal.
     /// let mut conversation = Conversation::new(&mut agent, &mut journal);
     /// let (keep, brief) = (KeepRecent::default(), Brief::default());
     /// let models = Models::default();
@@ -71,7 +71,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Returns the conversation with an archive. Without one, batches are kept in the log alone.
+    /// Returns the conversation with an archive. Without one, batches are only in the log.
     #[must_use]
     pub fn with_archive(self, archive: &'a dyn Archive) -> Self {
         Self { archive: Some(archive), ..self }
@@ -83,13 +83,14 @@ impl<'a> Conversation<'a> {
         Self { system, tools, ..self }
     }
 
-    /// Returns the conversation with this window.
+    /// Returns the conversation with this context window.
     #[must_use]
     pub fn with_window(self, window: Option<ContextWindow>) -> Self {
         Self { window, ..self }
     }
 
-    /// Returns the conversation with what takes out of its texts what must not leave it.
+    /// Returns the conversation with a redactor. Strategies, archive and reports get redacted texts;
+    /// the thread keeps the originals.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -119,13 +120,13 @@ impl<'a> Conversation<'a> {
         Self { redactor: Some(redactor), ..self }
     }
 
-    /// Returns the conversation with a message that comes into thread and log together with the next
-    /// compaction, or not at all.
+    /// Returns the conversation with a message that is appended to thread and log together with the
+    /// next compaction, or not at all.
     pub(crate) fn with_arriving(self, message: Message) -> Self {
         Self { arriving: Some(message), ..self }
     }
 
-    /// What a strategy sees of it now.
+    /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -151,12 +152,12 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Compacts a conversation: runs the strategy, writes what goes to the archive, commits plan and
-/// record to thread and log at once, and stores the record.
+/// Compacts a conversation: runs the strategy, writes its batches to the archive, applies the plan
+/// to the thread and appends the record to the log in one step, and stores the record.
 ///
-/// `brief.now` is the time of the record, and `brief.compaction` is set to the number that the log
-/// gives. The future may be dropped at any point: before the commit nothing has changed, and after
-/// it the next write of the journal stores what is missing.
+/// `brief.now` is the time of the record; `brief.compaction` is replaced by the next id of the log.
+/// The future may be dropped at any point: before the commit nothing has changed, and after it the
+/// next write of the journal stores the record.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -186,7 +187,7 @@ impl<'a> Conversation<'a> {
 ///
 /// # Errors
 ///
-/// [`CompactionError`]. Each says what is left as it was.
+/// [`CompactionError`]; each variant documents what is unchanged.
 pub async fn compact(
     conversation: &mut Conversation<'_>,
     strategy: &dyn CompactionStrategy,
@@ -215,8 +216,8 @@ pub async fn compact(
     span.run(work).await
 }
 
-/// Why an attempt does nothing at all: it asks nobody and finds nothing. That is no compaction: it
-/// has no number, no events, and is not logged.
+/// Returns the error of an attempt that found nothing to compact without a model call. This is no
+/// compaction: it gets no id and no events.
 pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
     if let Step::Failed(error) = attempt.step()
         && error.is_nothing_to_compact()
@@ -227,10 +228,10 @@ pub(crate) fn nothing_to_do(attempt: &dyn Attempt) -> Option<DriveError> {
 }
 
 impl Conversation<'_> {
-    /// The snapshot with the standing rules, and with the facts of everything that was said if the
-    /// brief asks for retention.
+    /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
+    /// the facts of the whole log.
     fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
-        // Behind a redactor nothing is kept for the next time, which may come with another one.
+        // Redacted results are not cached: the next call may use another redactor.
         let rules = match self.redactor {
             None => self.journal.rules().clone(),
             redactor => self.journal.log().rules(redactor),
@@ -243,18 +244,18 @@ impl Conversation<'_> {
         })
     }
 
-    /// The number that the next compaction has.
+    /// The id of the next compaction.
     #[must_use]
     pub fn next_compaction(&self) -> CompactionId {
         self.journal.log().next_compaction()
     }
 
-    /// Ends a compaction that was proposed with this brief for the [`snapshot`](Self::snapshot) of
-    /// this conversation: archives, commits and stores, or notes why it came to nothing.
-    /// [`compact`] is this behind [`propose`](super::propose), for hosts that do something of their own
-    /// in between.
+    /// Finishes a compaction whose proposal was made with this brief for the
+    /// [`snapshot`](Self::snapshot) of this conversation: archives, commits and stores it, or logs
+    /// the failure. [`compact`] is [`propose`](super::propose) followed by this; call them separately
+    /// to do something in between.
     ///
-    /// The future may be dropped at any point, as that of [`compact`].
+    /// The future may be dropped at any point, like that of [`compact`].
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -274,7 +275,7 @@ impl Conversation<'_> {
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
     /// let thread = conversation.snapshot();
     /// let driven = block_on(drive::propose(&keep, &thread, &brief, Models::default(), &mut |_| {}));
-    /// // Here a host may ask whether it should be.
+    /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, driven))?;
     /// assert_eq!(done.report.after.messages, 1);
     /// assert_eq!(journal.log().standing().count(), 1);
@@ -283,7 +284,7 @@ impl Conversation<'_> {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]. Each says what is left as it was.
+    /// [`CompactionError`]; each variant documents what is unchanged.
     pub async fn finish(
         &mut self,
         strategy: &str,
@@ -291,23 +292,23 @@ impl Conversation<'_> {
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
         let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
-        // What another compaction archived under the number must not be written over.
+        // Archiving under a used id would overwrite the entries of another compaction.
         if self.journal.log().is_ended(id) {
-            return Err(AppendError::IdUsed { id }.into());
+            return Err(LogError::IdUsed { id }.into());
         }
         let thread = self.journal.log().thread_id().clone();
         let mut compaction = Compaction::begin(id, thread, strategy, brief);
         self.conclude(&mut compaction, &CompactionSpan::none(), outcome).await
     }
 
-    /// Takes what the strategy came to and carries the compaction to its end.
+    /// Takes the outcome of the strategy and runs the compaction to its end.
     pub(crate) async fn conclude(
         &mut self,
         compaction: &mut Compaction,
         span: &CompactionSpan,
         outcome: Result<Driven, DriveError>,
     ) -> Result<Done, CompactionError> {
-        let outcome = outcome.map_err(|failed| failed.redacted(self.redactor));
+        let outcome = redacted(outcome, self.redactor);
         let failed = outcome.as_ref().err().cloned();
         compaction.proposed(outcome, self.redactor)?;
         if let Some(failed) = &failed {
@@ -320,7 +321,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// Carries a compaction on from where it stands, until it needs a proposal or is over.
+    /// Runs a compaction from its current step until it needs a proposal or has ended. Returns the
+    /// first error.
     pub(crate) async fn end(
         &mut self,
         compaction: &mut Compaction,
@@ -335,17 +337,16 @@ impl Conversation<'_> {
                 CompactionStep::Note(_) => self.note(compaction).await,
                 CompactionStep::Propose | CompactionStep::Ended(_) => return first,
             };
-            // What follows from an error is not why.
+            // Later errors follow from the first one.
             first = first.and(done);
         }
     }
 
-    /// Returns whether thread and log tell of the same messages. They share them, so this compares
-    /// handles; what is asked of a model for another thread would be paid for nothing.
+    /// Checks that thread and log hold the same messages before a model call is paid for. This is
+    /// cheap: they share their messages, so equal handles are enough.
     fn check(&self) -> Result<(), CompactionError> {
         let replayed = self.journal.log().replay();
-        let log =
-            replayed.map_err(|ReplayError::Unreadable { seq }| AppendError::Unreadable { seq })?;
+        let log = replayed?;
         let thread = self.thread.messages();
         let same = log.iter().zip(thread.iter()).take_while(|(one, other)| one == other).count();
         if same == log.len().max(thread.len()) {
@@ -376,7 +377,7 @@ impl Conversation<'_> {
         written.map(|_| ()).map_err(CompactionError::Archive)
     }
 
-    /// Carries the plan out, in thread and log or in neither, and stores nothing yet.
+    /// Applies the plan to thread and log, or to neither. Stores nothing yet.
     fn commit(
         &mut self,
         compaction: &mut Compaction,
@@ -410,7 +411,8 @@ impl Conversation<'_> {
         if let Some(message) = self.arriving.take() {
             let event = Event::MessageAppended(message.clone());
             self.journal.log().check(&event)?;
-            // First into the thread, because that counts: a counter that panics leaves both as before.
+            // The thread goes first: it counts tokens, and a counter that panics must leave both
+            // unchanged.
             self.thread.push(message);
             self.journal.append(at, event)?;
         }
@@ -420,7 +422,7 @@ impl Conversation<'_> {
         Ok(report)
     }
 
-    /// Stores what the log holds. A store that fails does not undo the compaction.
+    /// Writes the log to the store. A failure does not undo the compaction.
     async fn store(
         &mut self,
         compaction: &mut Compaction,
@@ -431,20 +433,20 @@ impl Conversation<'_> {
         Ok(stored?)
     }
 
-    /// Notes that a compaction came to nothing.
+    /// Appends the failure of the compaction to the log and stores it.
     async fn note(&mut self, compaction: &mut Compaction) -> Result<(), CompactionError> {
         let CompactionStep::Note(failure) = compaction.step() else { return Ok(()) };
         let event = Event::CompactionFailed(Box::new(failure.clone()));
         let noted = self.journal.append(compaction.now(), event).map(|_| ());
         compaction.noted()?;
         noted?;
-        // Why nothing was compacted matters more than a store that fails: the log keeps the note,
-        // and the next flush tries again and reports what is wrong.
+        // The caller gets the failure of the compaction instead of one of the store: the log keeps
+        // the event, and the next flush retries and reports the error.
         let _ = self.journal.flush().await;
         Ok(())
     }
 
-    /// A line that may be shown and stored.
+    /// Returns the line, redacted if there is a redactor.
     fn redacted(&self, line: &str) -> Text {
         match self.redactor {
             Some(redactor) => redacted_text(&line.into(), redactor),
@@ -453,7 +455,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Returns a snapshot of a thread, with the times at which its messages came as its log has them.
+/// Returns a snapshot of a thread, with the times of its messages from the log.
 pub(crate) fn logged_snapshot(thread: &Thread, log: &EventLog) -> Snapshot {
     let snapshot = Snapshot::of(thread);
     match log.projection() {

@@ -1,48 +1,46 @@
-//! Why a compaction came to nothing, or could not be kept.
+//! Why a compaction failed, or could not be stored.
 
 use crate::{
-    compact::StalePlan,
-    compaction::{DriveError, UnexpectedInput},
-    log::AppendError,
-    store::{ArchiveError, StoreError},
+    compact::CompactError, compaction::DriveError, log::LogError, message::UnexpectedInput,
+    store::StoreError,
 };
 
-/// Why a compaction came to nothing, or could not be kept.
+/// Why a compaction failed, or could not be stored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactionError {
-    /// The strategy gave up, or its proposal was refused. The log has one event more, which says
-    /// so; everything else is as it was. Where there was nothing to compact the log is, too.
+    /// The strategy gave up, or its proposal was rejected. Nothing changed except for one event in
+    /// the log that reports it; if there was nothing to compact, the log is unchanged too.
     #[error(transparent)]
     Strategy(#[from] DriveError),
-    /// The archive could not be written. The log has one event more, which says so; everything else
-    /// is as it was, and what the archive may have got is invisible.
+    /// The archive could not be written. Nothing changed except for one event in the log that
+    /// reports it. Entries that the archive may have stored are not visible.
     #[error("nothing was compacted, because the archive could not be written: {0}")]
-    Archive(#[source] ArchiveError),
-    /// The thread is not the one that the log tells of: it was changed beside it. Both are as they
-    /// were, and no model was asked.
+    Archive(#[source] StoreError),
+    /// Thread and log hold different messages: one was changed without the other. Both are
+    /// unchanged, and no model was called.
     #[error("thread and log differ from message {message} on")]
     Diverged {
-        /// The first message that differs, or that only one of the two has.
+        /// Index of the first message that differs, or that only one of the two has.
         message: usize,
     },
-    /// The plan does not fit the thread. Thread and log are as they were.
+    /// The plan was made for another thread. Thread and log are unchanged.
     #[error("the plan does not fit the thread: {0}")]
-    Stale(#[from] StalePlan),
-    /// The log refused the event, because a message in it cannot be read or another event has the
-    /// number of the compaction. Thread and log are as they were.
+    Stale(#[from] CompactError),
+    /// The log rejected the event: it cannot be replayed, or another compaction has the same id.
+    /// Thread and log are unchanged.
     #[error(transparent)]
-    Log(#[from] AppendError),
-    /// The driver gave the compaction what it had not asked for. This is a defect of the driver.
+    Log(#[from] LogError),
+    /// The driver passed an input that the compaction did not ask for. This is a bug of the driver.
     #[error(transparent)]
     Unexpected(#[from] UnexpectedInput),
-    /// What happened is in thread and log, but not yet in the store; the next write brings it there.
+    /// The compaction is in thread and log but not in the store yet. The next write stores it.
     #[error("what happened could not be stored yet: {0}")]
     Store(#[from] StoreError),
 }
 
 impl CompactionError {
-    /// Whether there was nothing to do, and nothing was asked: the thread is fine as it is.
+    /// Whether the thread needed no compaction and no model was called.
     ///
     /// ```
     /// use threadfold::drive::{CompactionError, DriveError};

@@ -1,10 +1,10 @@
-//! The drivers: thin loops that await, so that strategies need not.
+//! The drivers: async loops that run strategies, which are state machines without I/O.
 //!
-//! [`propose`] runs a strategy on a snapshot and changes nothing: a proposal is carried out by
-//! whoever asked for it, and dropping the future cancels without a trace. [`compact`] goes all the
-//! way, over thread, log, store and archive of a [`Conversation`]: it proposes, archives, commits
-//! and stores, in this order, so that whatever fails leaves everything as it was and one event that
-//! says so. With the feature `tracing` it is one span, whose names [`telemetry`] has.
+//! [`propose`] runs a strategy on a snapshot and changes nothing: the caller applies the proposal,
+//! and dropping the future cancels the attempt. [`compact`] also changes thread, log, store and
+//! archive of a [`Conversation`]. It proposes, archives, commits and stores, in this order, so that
+//! a failure before the commit leaves everything unchanged, except for one event in the log that
+//! reports it. With the feature `tracing` a compaction is one span; [`telemetry`] documents it.
 
 mod attempt;
 mod compact;

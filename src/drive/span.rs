@@ -1,5 +1,4 @@
-//! The span of a compaction: one, whatever becomes of it. Without the feature `tracing` all of this
-//! does nothing.
+//! The tracing span of a compaction. Without the feature `tracing` it does nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,20 +13,21 @@ use crate::{
     strategy::{Brief, StrategyError},
 };
 
-/// A compaction, as traces show it. Dropped before its end was told, it was cancelled.
+/// The span of a compaction. If it is dropped before `complete` or `fail`, the outcome is
+/// `cancelled`.
 #[derive(Debug)]
 pub(crate) struct CompactionSpan {
     span: Span,
     ended: AtomicBool,
 }
 
-/// What stands for a span where there are none.
+/// Replaces `tracing::Span` without the feature.
 #[cfg(not(feature = "tracing"))]
 #[derive(Debug)]
 struct Span;
 
 impl CompactionSpan {
-    /// The span of what is no compaction.
+    /// A disabled span.
     pub(crate) fn none() -> Self {
         Self::of(Span::none())
     }
@@ -37,27 +37,27 @@ impl CompactionSpan {
         Self::of(open(thread.size(), id, strategy, brief))
     }
 
-    /// Does something inside the span. Between two polls nobody is in it.
+    /// Runs a future inside the span, which is entered only while the future is polled.
     pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
         #[cfg(feature = "tracing")]
         let work = work.instrument(self.span.clone());
         work.await
     }
 
-    /// The compaction was carried out.
+    /// Records that the compaction was committed.
     pub(crate) fn complete(&self, report: &CompactReport, usage: Usage, calls: usize) {
         self.span.record(telemetry::MESSAGES_AFTER, report.after.messages);
         self.span.record(telemetry::TOKENS_AFTER, report.after.tokens);
         self.end("completed", usage, calls);
     }
 
-    /// The compaction came to nothing, for this kind of error.
+    /// Records that the compaction failed with this kind of error.
     pub(crate) fn fail(&self, kind: &str, usage: Usage, calls: usize) {
         self.error(kind);
         self.end("failed", usage, calls);
     }
 
-    /// There was this kind of error, whatever the compaction came to.
+    /// Records an error without ending the compaction.
     pub(crate) fn error(&self, kind: &str) {
         self.span.record(telemetry::ERROR_TYPE, kind);
     }
@@ -83,7 +83,7 @@ impl Drop for CompactionSpan {
     }
 }
 
-/// What is known from the beginning stands in the span from its beginning: samplers see no more.
+/// Opens the span with all attributes known at the start, because samplers see only these.
 #[cfg(feature = "tracing")]
 fn open(size: Size, id: &ThreadId, strategy: &str, brief: &Brief) -> Span {
     tracing::info_span!(
@@ -120,7 +120,7 @@ impl Span {
     fn record<V>(&self, _name: &str, _value: V) {}
 }
 
-/// The kind of an error, in a word that holds none of its text.
+/// The kind of an error as a constant, without any text of the error.
 pub(crate) fn kind(error: &StrategyError) -> &'static str {
     match error {
         StrategyError::NeedsModel => "needs_model",
@@ -141,7 +141,6 @@ pub(crate) fn kind(error: &StrategyError) -> &'static str {
         StrategyError::Rejected(_) => "rejected",
         StrategyError::KeepsTooLittle(_) => "keeps_too_little",
         StrategyError::Run(_) => "run",
-        StrategyError::Fold(_) => "fold",
         StrategyError::NoRung { .. } => "no_rung",
         StrategyError::TooManyCalls { .. } => "too_many_calls",
         StrategyError::Panicked { .. } => "panicked",

@@ -1,8 +1,8 @@
 //! The log: every event of a thread, in order. Events are never removed.
 
 use super::{
+    error::LogError,
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor},
-    refusal::AppendError,
     state::State,
 };
 use crate::message::{CompactionId, Text, ThreadId, Timestamp};
@@ -127,10 +127,10 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`AppendError`] for an event that would not replay: a truncation or compaction that does not fit
+    /// [`LogError`] for an event that would not replay: a truncation or compaction that does not fit
     /// the live thread, a compaction whose id is in the log already, the undo of a compaction other
     /// than the latest standing one, or an event that this build could not read.
-    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
     }
@@ -149,7 +149,7 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`append`](Self::append).
-    pub fn check(&self, event: &Event) -> Result<(), AppendError> {
+    pub fn check(&self, event: &Event) -> Result<(), LogError> {
         self.state.check(event)
     }
 
@@ -171,13 +171,13 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`AppendError::Seq`] if the event is not the next one.
-    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, AppendError> {
+    /// [`LogError::Seq`] if the event is not the next one.
+    pub fn append_logged(&mut self, event: LoggedEvent) -> Result<&LoggedEvent, LogError> {
         let (expected, found) = (self.len(), event.seq);
         if found != expected {
-            return Err(AppendError::Seq { expected, found });
+            return Err(LogError::Seq { expected, found });
         }
-        self.push(event).ok_or(AppendError::Seq { expected, found })
+        self.push(event).ok_or(LogError::Seq { expected, found })
     }
 
     /// Returns the id of the next compaction. Failed compactions count too, so ids are never reused.

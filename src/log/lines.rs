@@ -10,6 +10,7 @@
 //! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset, so
 //! that a store can cut it off. A broken line anywhere else is an error.
 
+use super::error::LogError;
 use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
@@ -64,64 +65,6 @@ pub struct TornTail {
     pub offset: u64,
     /// Its length in bytes.
     pub bytes: u64,
-}
-
-/// Why a log cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LogReadError {
-    /// The reader of the input failed.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The input is empty or ends within its header, so it holds no event.
-    #[error("the log has no complete header, only {bytes} bytes of one")]
-    NoHeader {
-        /// The length of the input in bytes.
-        bytes: u64,
-    },
-    /// The first line is not the header of a log.
-    #[error("not a log of threadfold: the first line is no header")]
-    NotALog,
-    /// The log was written in another version of the format.
-    #[error("the log has version {found}, this build reads {MAJOR}")]
-    Version {
-        /// The version of the log.
-        found: u32,
-    },
-    /// A line before the last is no JSON.
-    #[error("line {line} of the log is broken: {reason}")]
-    Broken {
-        /// The number of the line. The header is line 1.
-        line: u64,
-        /// The error of the parser.
-        reason: Text,
-    },
-    /// A line is JSON, but no event with `seq` and time.
-    #[error("line {line} of the log is no event: {reason}")]
-    NotAnEvent {
-        /// The number of the line. The header is line 1.
-        line: u64,
-        /// The error of the parser.
-        reason: Text,
-    },
-    /// A line is longer than the options allow.
-    #[error("line {line} of the log has more than {limit} bytes")]
-    LineTooLong {
-        /// The number of the line. The header is line 1.
-        line: u64,
-        /// The most bytes that it may have.
-        limit: u64,
-    },
-    /// An event is missing, duplicated or out of order.
-    #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
-    Seq {
-        /// The number of the line. The header is line 1.
-        line: u64,
-        /// The `seq` of the next event.
-        expected: u64,
-        /// The `seq` in the line.
-        found: u64,
-    },
 }
 
 /// Writes the first line of a log.
@@ -217,42 +160,39 @@ impl EventLog {
     /// [`projection`](Self::projection) skips them.
     ///
     /// ```
-    /// use threadfold::log::{EventLog, LogReadError};
+    /// use threadfold::log::{EventLog, LogError};
     ///
     /// let stored = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\"}\n{\"seq\":0,\"at";
     /// let read = EventLog::read(stored.as_bytes())?;
     /// assert_eq!(read.log.len(), 0);
     /// assert_eq!((read.end, read.torn.map(|torn| torn.bytes)), (47, Some(12)));
-    /// assert!(matches!(EventLog::read(&b""[..]), Err(LogReadError::NoHeader { bytes: 0 })));
-    /// # Ok::<(), LogReadError>(())
+    /// assert!(matches!(EventLog::read(&b""[..]), Err(LogError::NoHeader { bytes: 0 })));
+    /// # Ok::<(), LogError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`LogReadError`] for an input without a complete header, of another format or version, with a
+    /// [`LogError`] for an input without a complete header, of another format or version, with a
     /// broken line before the last, or with a line that is no event, too long or out of order.
-    pub fn read(input: impl BufRead) -> Result<LogRead, LogReadError> {
+    pub fn read(input: impl BufRead) -> Result<LogRead, LogError> {
         Self::read_with(input, &LogReadOptions::default())
     }
 
     /// As [`read`](Self::read), with these options.
     ///
     /// ```
-    /// use threadfold::log::{EventLog, LogReadError, LogReadOptions};
+    /// use threadfold::log::{EventLog, LogError, LogReadOptions};
     ///
     /// let options = LogReadOptions { max_line_bytes: 1 << 20 };
     /// let endless = std::io::BufReader::new(std::io::repeat(b'{'));
     /// let error = EventLog::read_with(endless, &options);
-    /// assert!(matches!(error, Err(LogReadError::LineTooLong { line: 1, .. })));
+    /// assert!(matches!(error, Err(LogError::LineTooLong { line: 1, .. })));
     /// ```
     ///
     /// # Errors
     ///
     /// As [`read`](Self::read).
-    pub fn read_with(
-        input: impl BufRead,
-        options: &LogReadOptions,
-    ) -> Result<LogRead, LogReadError> {
+    pub fn read_with(input: impl BufRead, options: &LogReadOptions) -> Result<LogRead, LogError> {
         let mut lines = Lines { input, limit: options.max_line_bytes, line: 0, start: 0, end: 0 };
         let mut buffer = Vec::new();
         let complete = lines.next(&mut buffer)?;
@@ -261,7 +201,7 @@ impl EventLog {
         while lines.next(&mut buffer)? {
             match event(&buffer, lines.line) {
                 Ok(event) => log.append_line(event, lines.line)?,
-                Err(LogReadError::Broken { .. }) if lines.is_last()? => {
+                Err(LogError::Broken { .. }) if lines.is_last()? => {
                     return Ok(lines.torn(log, id));
                 }
                 Err(error) => return Err(error),
@@ -270,46 +210,46 @@ impl EventLog {
         Ok(lines.torn(log, id))
     }
 
-    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogReadError> {
+    fn append_line(&mut self, event: LoggedEvent, line: u64) -> Result<(), LogError> {
         let (expected, found) = (self.len(), event.seq);
         match self.append_logged(event) {
             Ok(_) => Ok(()),
-            Err(_) => Err(LogReadError::Seq { line, expected, found }),
+            Err(_) => Err(LogError::Misplaced { line, expected, found }),
         }
     }
 }
 
 /// Parses the first line.
-fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogReadError> {
+fn header(line: &[u8], complete: bool) -> Result<Header<ThreadId>, LogError> {
     if !complete {
         let common = line.len().min(HEADER_START.len());
         let begun = line.get(..common) == HEADER_START.get(..common);
         let bytes = line.len() as u64;
-        return Err(if begun { LogReadError::NoHeader { bytes } } else { LogReadError::NotALog });
+        return Err(if begun { LogError::NoHeader { bytes } } else { LogError::NotALog });
     }
-    let version: Version = serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)?;
+    let version: Version = serde_json::from_slice(line).map_err(|_| LogError::NotALog)?;
     if version.log != FORMAT {
-        return Err(LogReadError::NotALog);
+        return Err(LogError::NotALog);
     }
     if version.major != MAJOR {
-        return Err(LogReadError::Version { found: version.major });
+        return Err(LogError::Version { found: version.major, expected: MAJOR });
     }
-    serde_json::from_slice(line).map_err(|_| LogReadError::NotALog)
+    serde_json::from_slice(line).map_err(|_| LogError::NotALog)
 }
 
-fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogReadError> {
+fn event(bytes: &[u8], line: u64) -> Result<LoggedEvent, LogError> {
     let text = std::str::from_utf8(bytes).map_err(|error| broken(line, &error))?;
     form::read(text).map_err(|error| {
         // Serde reports a wrong field before it reaches broken JSON after it.
         match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-            Ok(_) => LogReadError::NotAnEvent { line, reason: error.to_string().into() },
+            Ok(_) => LogError::NotAnEvent { line, reason: error.to_string().into() },
             Err(error) => broken(line, &error),
         }
     })
 }
 
-fn broken(line: u64, error: &dyn std::error::Error) -> LogReadError {
-    LogReadError::Broken { line, reason: error.to_string().into() }
+fn broken(line: u64, error: &dyn std::error::Error) -> LogError {
+    LogError::Broken { line, reason: error.to_string().into() }
 }
 
 /// The lines of an input.
@@ -328,18 +268,18 @@ struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// Reads the next line into the buffer and returns whether it is complete. The line at the end of
     /// the input is incomplete, and may be empty.
-    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogReadError> {
+    fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogError> {
         buffer.clear();
         let most = self.limit.saturating_add(1);
         let bytes = self.input.by_ref().take(most).read_until(b'\n', buffer)? as u64;
         (self.line, self.start, self.end) = (self.line + 1, self.end, self.end + bytes);
         if bytes > self.limit {
-            return Err(LogReadError::LineTooLong { line: self.line, limit: self.limit });
+            return Err(LogError::LineTooLong { line: self.line, limit: self.limit });
         }
         Ok(buffer.last() == Some(&b'\n'))
     }
 
-    fn is_last(&mut self) -> Result<bool, LogReadError> {
+    fn is_last(&mut self) -> Result<bool, LogError> {
         Ok(self.input.fill_buf()?.is_empty())
     }
 

@@ -46,7 +46,7 @@
 //! - A compaction that cannot be read or does not fit is skipped. The thread then keeps all messages,
 //!   and is only longer. Later events that were meant for the compacted thread do no harm.
 //!   [`Projection::skipped`] lists the skipped events.
-//! - A message that cannot be read is an error ([`ReplayError`]), so no message is silently missing.
+//! - A message that cannot be read is an error ([`LogError`]), so no message is silently missing.
 //! - Tool results that are duplicates, have no id or answer no call are kept.
 //!   [`legality::repair`](crate::legality::repair) removes them from a replayed thread. It keeps the
 //!   first result of a call, so one that a compaction inserted wins over a late duplicate.
@@ -78,6 +78,7 @@
 
 mod budget;
 mod covered;
+mod error;
 mod event;
 mod event_log;
 
@@ -88,7 +89,6 @@ mod logged_facts;
 mod logged_rules;
 mod originals;
 mod projection;
-mod refusal;
 mod rewrite;
 
 mod state;
@@ -98,18 +98,18 @@ mod undo;
 mod usage;
 
 pub use budget::{BudgetStatus, Recommendations, TokenBudget};
+pub use error::{LogError, Skipped};
 pub use event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, PromptAuthor, RuleChange, RungReport, SystemPrompt, Truncated, UnreadEvent,
 };
 pub use event_log::EventLog;
 pub(crate) use lines::write_named_header;
-pub use lines::{LogRead, LogReadError, LogReadOptions, TornTail, write_event, write_header};
+pub use lines::{LogRead, LogReadOptions, TornTail, write_event, write_header};
 pub use log_id::LogId;
 pub(crate) use logged_facts::LoggedFacts;
 pub(crate) use logged_rules::LoggedRules;
 pub use projection::{Projection, Source};
-pub use refusal::{AppendError, ReplayError, SkipReason, Skipped, UndoError};
 pub(crate) use rewrite::Next;
 pub use rewrite::Rewrite;
 pub use taken::Taken;

@@ -1,9 +1,9 @@
 //! The thread that results from a log. The [module](super) says how a replay works.
 
 use super::{
+    error::{LogError, Skipped},
     event::Event,
     event_log::EventLog,
-    refusal::{ReplayError, Skipped},
     state::EntrySource,
 };
 use crate::message::{CompactionId, Message, Timestamp};
@@ -85,8 +85,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`ReplayError::Unreadable`] for a message that cannot be read.
-    pub fn projection(&self) -> Result<Projection, ReplayError> {
+    /// [`LogError::Unreadable`] for a message that cannot be read.
+    pub fn projection(&self) -> Result<Projection, LogError> {
         let messages = self.replay()?;
         let sources = self.state().thread.iter().filter_map(|entry| self.source(entry.source));
         Ok(Projection {
@@ -113,9 +113,9 @@ impl EventLog {
     /// # Errors
     ///
     /// As [`projection`](Self::projection).
-    pub fn replay(&self) -> Result<Vec<Message>, ReplayError> {
+    pub fn replay(&self) -> Result<Vec<Message>, LogError> {
         match self.state().unreadable {
-            Some(seq) => Err(ReplayError::Unreadable { seq }),
+            Some(seq) => Err(LogError::Unreadable { seq }),
             None => Ok(self.state().thread.iter().map(|entry| entry.message.clone()).collect()),
         }
     }

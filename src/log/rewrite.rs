@@ -1,7 +1,7 @@
 //! A plan that was checked against its thread.
 
 use crate::{
-    compact::{Plan, Removed, StalePlan},
+    compact::{CompactError, Plan, Removed},
     message::Message,
     tokens::TokenCounter,
 };
@@ -24,7 +24,7 @@ use crate::{
 /// assert_eq!(thread.size().messages, 2);
 /// let _ = thread.rewrite(&plan)?.apply();
 /// assert_eq!(thread.size().messages, 1);
-/// # Ok::<(), threadfold::compact::StalePlan>(())
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 #[derive(Debug)]
 #[must_use = "the thread is unchanged until the rewrite is applied"]
@@ -72,12 +72,12 @@ impl Next {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for these messages.
+    /// [`CompactError`] if the plan was not made for these messages.
     pub(crate) fn checked(
         plan: &Plan,
         messages: &[Message],
         counter: &dyn TokenCounter,
-    ) -> Result<Self, StalePlan> {
+    ) -> Result<Self, CompactError> {
         plan.check(messages)?;
         Ok(Self::unchecked(plan, messages, counter))
     }
@@ -85,10 +85,10 @@ impl Next {
     /// Applies a plan that was just made for these messages to a copy.
     pub(super) fn unchecked(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let from = (!plan.is_empty()).then(|| plan.first_touched());
-        let next = plan.made_of(messages);
+        let next = plan.after_unchecked(messages);
         let changed = next.iter().skip(from.unwrap_or(next.len()));
         let tokens = changed.map(|message| counter.message(message)).collect();
-        Self { messages: next, removed: plan.taken_from(messages), from, tokens }
+        Self { messages: next, removed: plan.removed_from(messages), from, tokens }
     }
 
     /// Whether the plan changes the thread.

@@ -9,13 +9,13 @@ use std::{collections::HashMap, ops::Range};
 use serde::Deserialize;
 
 use super::{
+    error::{LogError, Skipped},
     event::{CompactionRecord, Event, LoggedEvent, PromptAuthor, Truncated, UnreadEvent},
     form,
-    refusal::{AppendError, SkipReason, Skipped, UndoError},
 };
 use crate::{
-    compact::{Insert, Splice, StalePlan},
-    message::{CompactionId, Message, NestingError, check_nesting},
+    compact::{CompactError, Insert, Splice},
+    message::{CompactionId, InvalidValue, Message, check_nesting},
 };
 
 /// The state of a log.
@@ -98,7 +98,7 @@ pub(super) struct Standing {
 
 impl State {
     /// Checks whether an event may be appended.
-    pub(super) fn check(&self, event: &Event) -> Result<(), AppendError> {
+    pub(super) fn check(&self, event: &Event) -> Result<(), LogError> {
         match event {
             Event::LocalNotice(_)
             | Event::RuleChanged(_)
@@ -113,7 +113,7 @@ impl State {
                 self.check_readable()?;
                 let (Truncated { from, len }, found) = (*truncated, self.thread.len());
                 if from != found || len > from {
-                    return Err(AppendError::Truncated { from, len, found });
+                    return Err(LogError::Truncated { from, len, found });
                 }
                 Ok(())
             }
@@ -128,28 +128,30 @@ impl State {
                 Ok(())
             }
             Event::Unknown(unread) | Event::Malformed(unread) => {
-                Err(AppendError::Unread { kind: unread.kind.clone() })
+                Err(LogError::Unread { kind: unread.kind.clone() })
             }
         }
     }
 
     /// Returns the compaction if it can be undone.
-    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, UndoError> {
+    pub(super) fn check_undo(&self, id: CompactionId) -> Result<&Standing, LogError> {
         if let Some(seq) = self.unreadable {
-            return Err(UndoError::Unreadable { seq });
+            return Err(LogError::Unreadable { seq });
         }
         match self.compactions.get(&id) {
-            None => return Err(UndoError::Unknown { id }),
-            Some((_, Outcome::Failed)) => return Err(UndoError::Failed { id }),
-            Some((_, Outcome::Undone)) => return Err(UndoError::Undone { id }),
-            Some((_, Outcome::Skipped)) => return Err(UndoError::Skipped { id }),
+            None => return Err(LogError::UnknownCompaction { id }),
+            Some((_, Outcome::Failed)) => return Err(LogError::FailedCompaction { id }),
+            Some((_, Outcome::Undone)) => return Err(LogError::UndoneCompaction { id }),
+            Some((_, Outcome::Skipped)) => return Err(LogError::SkippedCompaction { id }),
             Some((_, Outcome::Stands)) => {}
         }
-        let Some(top) = self.standing.last() else { return Err(UndoError::Unknown { id }) };
+        let Some(top) = self.standing.last() else {
+            return Err(LogError::UnknownCompaction { id });
+        };
         if top.id != id {
-            return Err(UndoError::Covered { id, by: top.id });
+            return Err(LogError::CoveredCompaction { id, by: top.id });
         }
-        if top.cut.is_some() { Err(UndoError::Truncated { id }) } else { Ok(top) }
+        if top.cut.is_some() { Err(LogError::TruncatedCompaction { id }) } else { Ok(top) }
     }
 
     /// Returns the id of the next compaction.
@@ -186,22 +188,22 @@ impl State {
             }
             Event::CompactionUndone(undone) => match self.check_undo(undone.id) {
                 Ok(_) => self.undo(),
-                Err(error) => self.skip(seq, SkipReason::Undo(error)),
+                Err(error) => self.skip(seq, error),
             },
             Event::Malformed(unread) => self.apply_malformed(seq, unread),
             Event::LocalNotice(_) | Event::RuleChanged(_) | Event::Host(_) | Event::Unknown(_) => {}
         }
     }
 
-    fn check_readable(&self) -> Result<(), AppendError> {
-        self.unreadable.map_or(Ok(()), |seq| Err(AppendError::Unreadable { seq }))
+    fn check_readable(&self) -> Result<(), LogError> {
+        self.unreadable.map_or(Ok(()), |seq| Err(LogError::Unreadable { seq }))
     }
 
-    fn check_new(&self, id: CompactionId) -> Result<(), AppendError> {
-        if self.compactions.contains_key(&id) { Err(AppendError::IdUsed { id }) } else { Ok(()) }
+    fn check_new(&self, id: CompactionId) -> Result<(), LogError> {
+        if self.compactions.contains_key(&id) { Err(LogError::IdUsed { id }) } else { Ok(()) }
     }
 
-    fn check_plan(&self, record: &CompactionRecord) -> Result<(), StalePlan> {
+    fn check_plan(&self, record: &CompactionRecord) -> Result<(), CompactError> {
         record.plan.check_with(self.thread.len(), |index| self.message(index))
     }
 
@@ -228,11 +230,11 @@ impl State {
 
     fn compact(&mut self, seq: u64, record: &CompactionRecord) {
         if self.check_new(record.id).is_err() {
-            return self.skip(seq, SkipReason::IdUsed { id: record.id });
+            return self.skip(seq, LogError::IdUsed { id: record.id });
         }
         if let Err(error) = self.check_plan(record) {
             self.register(record.id, seq, Outcome::Skipped);
-            return self.skip(seq, SkipReason::Plan(error));
+            return self.skip(seq, LogError::Plan(error));
         }
         let standing = self.standing.len();
         let splices = record.plan.splices().iter().enumerate();
@@ -291,7 +293,7 @@ impl State {
                 if let Some(id) = unread_id(unread).filter(|id| self.check_new(*id).is_ok()) {
                     self.register(id, seq, outcome);
                 }
-                self.skip(seq, SkipReason::Malformed);
+                self.skip(seq, LogError::Malformed);
             }
         }
     }
@@ -301,13 +303,13 @@ impl State {
         self.compactions.insert(id, (seq, outcome));
     }
 
-    fn skip(&mut self, seq: u64, reason: SkipReason) {
+    fn skip(&mut self, seq: u64, reason: LogError) {
         self.skipped.push(Skipped { seq, reason });
     }
 }
 
 /// Checks the nesting of the messages that a compaction inserts.
-fn check_inserts(record: &CompactionRecord) -> Result<(), NestingError> {
+fn check_inserts(record: &CompactionRecord) -> Result<(), InvalidValue> {
     let mut inserts = record.plan.splices().iter().flat_map(|splice| splice.insert.iter());
     inserts.try_for_each(|insert| match insert {
         Insert::Message { message } => check_nesting(&message.content),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{event::Event, event_log::EventLog, refusal::ReplayError};
+use super::{error::LogError, event::Event, event_log::EventLog};
 use crate::{
     compact::Splice,
     message::{ContentBlock, Message, Timestamp},
@@ -54,10 +54,10 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`ReplayError::Unreadable`] for a message that cannot be read.
-    pub fn taken(&self) -> Result<Vec<Taken>, ReplayError> {
+    /// [`LogError::Unreadable`] for a message that cannot be read.
+    pub fn taken(&self) -> Result<Vec<Taken>, LogError> {
         if let Some(seq) = self.state().unreadable {
-            return Err(ReplayError::Unreadable { seq });
+            return Err(LogError::Unreadable { seq });
         }
         let numbers = to_ranges(self.removed_numbers()).into_iter().flatten();
         let parts = self.kept_parts();

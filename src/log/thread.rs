@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     compact::{
-        CompactError, CompactOptions, Place, Places, Plan, Position, Removed, Replacement, Size,
-        StalePlan, legality,
+        CheckpointIndex, CheckpointPosition, CompactError, CompactOptions, Plan, Position, Removed,
+        Replacement, Size, legality,
     },
     message::{CheckpointId, CheckpointIds, ContentBlock, Message, Messages, Role, Text},
     tokens::{ByteEstimate, TokenCounter},
@@ -44,7 +44,7 @@ pub struct Thread {
     counter: Arc<dyn TokenCounter>,
     /// For each message, the size of the thread up to and including it.
     sums: Vec<Sum>,
-    checkpoints: Places,
+    checkpoints: CheckpointIndex,
     open_calls: Vec<Text>,
     context: ContextUsage,
     epoch: u64,
@@ -74,7 +74,7 @@ impl Thread {
             messages: Messages::default(),
             counter,
             sums: Vec::new(),
-            checkpoints: Places::default(),
+            checkpoints: CheckpointIndex::default(),
             open_calls: Vec::new(),
             context: ContextUsage::default(),
             epoch: 0,
@@ -169,7 +169,7 @@ impl Thread {
     /// ```
     #[must_use]
     pub fn checkpoint(&self, id: CheckpointId) -> Option<Position> {
-        if let Some(Place::At(position)) = self.checkpoints.place(id) {
+        if let Some(CheckpointPosition::At(position)) = self.checkpoints.find(id) {
             Some(position)
         } else {
             None
@@ -238,7 +238,7 @@ impl Thread {
     /// assert_eq!(thread.checkpoint(id).map(|at| at.block), Some(2));
     /// ```
     pub fn push_stamped(&mut self, mut message: Message, ids: &mut CheckpointIds) -> CheckpointId {
-        let id = ids.draw(|id| self.checkpoints.place(id).is_some());
+        let id = ids.draw(|id| self.checkpoints.find(id).is_some());
         message.make_mut().content.push(ContentBlock::checkpoint(id));
         self.push(message);
         id
@@ -309,8 +309,8 @@ impl Thread {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for this thread.
-    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, StalePlan> {
+    /// [`CompactError`] if the plan was not made for this thread.
+    pub fn rewrite(&mut self, plan: &Plan) -> Result<Rewrite<'_, Self>, CompactError> {
         let next = Next::checked(plan, &self.messages, self.counter.as_ref())?;
         Ok(Rewrite::new(self, next))
     }
@@ -330,20 +330,20 @@ impl Thread {
     /// [`Rewrite::apply`] in one call.
     ///
     /// ```
-    /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, StalePlan}};
+    /// use threadfold::{Message, Replacement, Thread, compact::{CompactOptions, CompactError}};
     ///
     /// let mut thread: Thread = [Message::user("hi"), Message::assistant("hello")].into_iter().collect();
     /// let plan = thread.plan(&[Replacement::new("We said hello.")], &CompactOptions::default())?;
     /// thread.truncate(1);
-    /// assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 2, found: 1 }));
+    /// assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 2, found: 1 }));
     /// assert_eq!(thread.size().messages, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan was not made for this thread; it is untouched then.
-    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+    /// [`CompactError`] if the plan was not made for this thread; it is untouched then.
+    pub fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
         Ok(self.rewrite(plan)?.apply())
     }
 
@@ -367,7 +367,7 @@ impl Thread {
     /// Indexes the messages from index `from` on, which have these `tokens`.
     fn index(&mut self, from: usize, tokens: &[u64]) {
         self.sums.truncate(from);
-        self.checkpoints = Places::of(self.messages.iter().take(from));
+        self.checkpoints = CheckpointIndex::of(self.messages.iter().take(from));
         let messages = self.messages.clone();
         let counted = messages.iter().enumerate().skip(from).zip(tokens);
         for ((index, message), tokens) in counted {
@@ -517,7 +517,7 @@ mod tests {
         let plan = thread.plan(&[Replacement::new("all")], &CompactOptions::default()).unwrap();
         thread.push(Message::assistant("four"));
         let before = thread.messages().clone();
-        assert_eq!(thread.apply(&plan), Err(StalePlan::Length { planned: 3, found: 4 }));
+        assert_eq!(thread.apply(&plan), Err(CompactError::Length { planned: 3, found: 4 }));
         assert!(thread.messages().ptr_eq(&before));
     }
 

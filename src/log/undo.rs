@@ -10,9 +10,9 @@
 //! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
 use super::{
+    error::LogError,
     event::{CompactionUndone, Event, LoggedEvent},
     event_log::EventLog,
-    refusal::UndoError,
 };
 use crate::{
     compact::{Insert, Plan, Splice},
@@ -46,9 +46,9 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`UndoError`] for a compaction that is unknown, failed or already undone, that has a standing one
+    /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing one
     /// after it, or some of whose messages were truncated since. The log is then unchanged.
-    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, UndoError> {
+    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone(CompactionUndone { id });
         self.push(LoggedEvent { seq: self.len(), at, event });
@@ -58,17 +58,17 @@ impl EventLog {
     /// Returns the plan that would undo a compaction in the live thread, and records nothing.
     ///
     /// ```
-    /// use threadfold::{log::{EventLog, UndoError}, message::CompactionId};
+    /// use threadfold::{log::{EventLog, LogError}, message::CompactionId};
     ///
     /// let (log, id) = (EventLog::new("main".parse()?), CompactionId(7));
-    /// assert_eq!(log.undo_plan(id), Err(UndoError::Unknown { id }));
+    /// assert_eq!(log.undo_plan(id), Err(LogError::UnknownCompaction { id }));
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
     /// As [`undo`](Self::undo).
-    pub fn undo_plan(&self, id: CompactionId) -> Result<Plan, UndoError> {
+    pub fn undo_plan(&self, id: CompactionId) -> Result<Plan, LogError> {
         let standing = self.state().check_undo(id)?;
         let marked = self.state().marked(standing);
         let splices = standing.swaps.iter().chain(&marked).map(|swap| {

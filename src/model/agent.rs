@@ -7,7 +7,7 @@ use futures::stream::BoxStream;
 
 use super::model::{self, Model};
 use crate::{
-    compact::{CompactError, CompactOptions, CompactReport, Plan, Removed, Replacement, StalePlan},
+    compact::{CompactError, CompactOptions, CompactReport, Plan, Removed, Replacement},
     log::{Next, Rewrite, Thread},
     message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
 };
@@ -97,8 +97,8 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if it was made for another thread. The thread is untouched then.
-    fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+    /// [`CompactError`] if it was made for another thread. The thread is untouched then.
+    fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
         let thread = self.thread();
         let next = Next::checked(plan, thread.messages(), thread.counter().as_ref())?;
         Ok(take_on(self, next))
@@ -121,16 +121,16 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
 /// assert_eq!(rewrite.messages().len(), 1);
 /// let removed = rewrite.apply();
 /// assert_eq!((removed.messages.len(), agent.messages().len()), (1, 1));
-/// # Ok::<(), threadfold::compact::StalePlan>(())
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`StalePlan`] if the plan was made for another thread.
+/// [`CompactError`] if the plan was made for another thread.
 pub fn rewrite<'t>(
     thread: &'t mut (dyn ProviderThread + 't),
     plan: &Plan,
-) -> Result<Rewrite<'t, dyn ProviderThread + 't>, StalePlan> {
+) -> Result<Rewrite<'t, dyn ProviderThread + 't>, CompactError> {
     let held = thread.thread();
     let next = Next::checked(plan, held.messages(), held.counter().as_ref())?;
     Ok(Rewrite::new(thread, next))

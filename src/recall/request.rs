@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    log::ReplayError,
+    log::LogError,
     message::{CheckpointId, InvalidValue, Text},
 };
 
@@ -47,83 +47,83 @@ pub enum RecallRequest {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecallError {
-    /// A field of another type.
+    /// A field has the wrong type.
     #[error("{field} must be {expected}, found {found}")]
     Type {
         /// The field.
         field: &'static str,
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
-        /// What is there, abridged.
+        /// The value, abridged.
         found: String,
     },
-    /// A field that does not exist.
+    /// The input has an unknown field.
     #[error("{field:?} is not a field of recall; from, to, message, query and offset are")]
     Unknown {
         /// The field, abridged.
         field: String,
     },
-    /// A text that is not a checkpoint id.
+    /// A text is no checkpoint id.
     #[error("{field}: {error}")]
     Checkpoint {
         /// The field.
         field: &'static str,
-        /// What is wrong with the id.
+        /// The error of parsing the id.
         error: InvalidValue,
     },
-    /// Two fields that ask for different things.
+    /// Two fields belong to different requests.
     #[error("{one} and {other} do not go together: name a range, a message or a query")]
     Mixed {
-        /// The one.
+        /// The first field.
         one: &'static str,
-        /// The other.
+        /// The second field.
         other: &'static str,
     },
-    /// A checkpoint that neither the thread has nor what was compacted away.
+    /// A checkpoint is neither in the thread nor in the removed messages.
     #[error("checkpoint {id} is neither in the thread nor in what was compacted away")]
     UnknownCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
     },
-    /// A range that ends where it begins, or before.
+    /// A range is empty or inverted.
     #[error("the range is empty: {to} does not come after {from}")]
     Inverted {
-        /// Where it begins.
+        /// The checkpoint after which it begins.
         from: CheckpointId,
-        /// Where it ends.
+        /// The checkpoint with which it ends.
         to: CheckpointId,
     },
-    /// A message that is not among those that were compacted away.
+    /// A message was not removed by a compaction, or does not exist.
     #[error("message {number} is not among those that were compacted away")]
     NotTaken {
-        /// The number.
+        /// The number of the message.
         number: u64,
     },
-    /// A place behind the end of a message.
+    /// An offset is at or after the end of a message.
     #[error("message {number} has {len} bytes, so it cannot be told from byte {offset} on")]
     Beyond {
-        /// The number.
+        /// The number of the message.
         number: u64,
-        /// The place.
+        /// The offset in bytes.
         offset: u64,
-        /// How many bytes it has.
+        /// The length of the message in bytes.
         len: usize,
     },
-    /// A query without a word.
+    /// The query contains no word.
     #[error("the query has no word to look for: letters and digits are")]
     NoWords,
-    /// A query that is too long.
+    /// The query is too long.
     #[error("the query has {found} bytes, {MAX_QUERY_BYTES} are the most: name a few words")]
     QueryLength {
-        /// How many bytes it has.
+        /// The length of the query in bytes.
         found: usize,
     },
-    /// A query to a build without the feature `recall`.
+    /// The request is a query, and this build lacks the feature `recall`.
     #[error("recall by query is not available here: name a range or a message")]
     NoSearch,
     /// The log cannot be read.
     #[error(transparent)]
-    Replay(#[from] ReplayError),
+    Replay(#[from] LogError),
 }
 
 impl Default for RecallRequest {
@@ -157,14 +157,14 @@ impl RecallRequest {
             return Err(RecallError::Unknown { field: abridged(key) });
         }
         let field = |name: &str| object.get(name).filter(|value| !value.is_null());
-        let there = |name: &&&'static str| field(name).is_some();
-        let mixed = |one: &'static str, others: &[&'static str]| match others.iter().find(there) {
-            Some(other) => Err(RecallError::Mixed { one, other }),
-            None => Ok(()),
+        let is_present = |name: &&&'static str| field(name).is_some();
+        let alone = |one: &'static str, others: &[&'static str]| {
+            let other = others.iter().find(is_present);
+            other.map_or(Ok(()), |other| Err(RecallError::Mixed { one, other }))
         };
         let offset = number("offset", field("offset"))?.unwrap_or_default();
         if let Some(query) = field("query") {
-            mixed("query", &["from", "to", "message"])?;
+            alone("query", &["from", "to", "message"])?;
             let query = query.as_str().ok_or_else(|| mismatch("query", "a string", query))?;
             let found = query.len();
             return match found > MAX_QUERY_BYTES {
@@ -173,7 +173,7 @@ impl RecallRequest {
             };
         }
         if let Some(number) = number("message", field("message"))? {
-            mixed("message", &["from", "to"])?;
+            alone("message", &["from", "to"])?;
             return Ok(Self::Message { number, offset });
         }
         let (from, to) = (checkpoint("from", field("from"))?, checkpoint("to", field("to"))?);

@@ -1,5 +1,6 @@
 //! Building a session from the settings of its builder.
 
+use super::error::SessionError;
 use std::sync::Arc;
 
 use super::{
@@ -11,33 +12,12 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    ledger::{Ledger, RuleError},
-    log::{Event, LoggedFacts, ReplayError, RuleChange, Thread},
-    message::{CheckpointIds, CompactionId, InvalidValue, Role, Text, Timestamp, ToolSpec},
+    ledger::Ledger,
+    log::{Event, LoggedFacts, RuleChange, Thread},
+    message::{CheckpointIds, CompactionId, InvalidValue, Text, Timestamp, ToolSpec},
     store::Journal,
     tokens::Calibrated,
 };
-
-/// Why a session cannot be built.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A share in the policy is not between 0 and 1.
-    #[error(transparent)]
-    Policy(#[from] InvalidValue),
-    /// The log cannot be replayed.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// A rule of the host is not valid.
-    #[error(transparent)]
-    Rule(#[from] RuleError),
-    /// Two tools have the same name.
-    #[error("two tools are called {name}")]
-    DoubleTool {
-        /// The name.
-        name: Text,
-    },
-}
 
 impl SessionBuilder {
     /// Builds the session. A log with messages replaces the agent's thread; if there is no log, or
@@ -52,20 +32,16 @@ impl SessionBuilder {
     ///
     /// # Errors
     ///
-    /// - [`BuildError::Policy`] if a share in the policy is not between 0 and 1.
-    /// - [`BuildError::Replay`] if the log cannot be replayed.
-    /// - [`BuildError::DoubleTool`] if two tools have the same name.
-    /// - [`BuildError::Rule`] if a rule is not valid.
-    pub fn build(self) -> Result<Session, BuildError> {
+    /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is not valid.
+    /// - [`SessionError::Log`] if the log cannot be replayed.
+    /// - [`SessionError::DoubleTool`] if two tools have the same name.
+    pub fn build(self) -> Result<Session, SessionError> {
         let auto = AutoCompactor::new(self.policy)?;
         let specs = self.specs()?;
         let mut agent = self.agent;
-        let (mut journal, fresh) = match self.journal {
-            Some(journal) => (journal, false),
-            None => (new_journal(), true),
-        };
+        let mut journal = self.journal.unwrap_or_else(new_journal);
         let now = self.settings.clock.now();
-        if fresh || journal.log().is_empty() {
+        if journal.log().is_empty() {
             for message in agent.messages() {
                 // A message always fits.
                 let _ = journal.append(now, Event::MessageAppended(message.clone()));
@@ -83,10 +59,8 @@ impl SessionBuilder {
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
-        let mut messages = agent.messages().iter().rev();
-        let table_window = messages.find(|message| message.role == Role::Assistant);
         Ok(Session {
-            table_window: table_window.and_then(context::table_window),
+            table_window: agent.messages().iter().rev().find_map(context::table_window),
             agent,
             journal,
             settings: self.settings,
@@ -107,7 +81,7 @@ impl SessionBuilder {
         })
     }
 
-    fn specs(&self) -> Result<Vec<ToolSpec>, BuildError> {
+    fn specs(&self) -> Result<Vec<ToolSpec>, SessionError> {
         let own = self.own_tools.iter().cloned();
         let specs: Vec<ToolSpec> =
             self.settings.tools.iter().map(|tool| tool.spec()).chain(own).collect();
@@ -115,14 +89,14 @@ impl SessionBuilder {
         names.sort_unstable();
         let mut pairs = names.iter().zip(names.iter().skip(1));
         match pairs.find(|(one, other)| one == other) {
-            Some((name, _)) => Err(BuildError::DoubleTool { name: (*name).clone() }),
+            Some((name, _)) => Err(SessionError::DoubleTool { name: (*name).clone() }),
             None => Ok(specs),
         }
     }
 }
 
 /// Logs the rules that the log does not have yet.
-fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), RuleError> {
+fn add_rules(journal: &mut Journal, rules: &[Text], now: Timestamp) -> Result<(), InvalidValue> {
     if rules.is_empty() {
         return Ok(());
     }

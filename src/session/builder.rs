@@ -297,7 +297,7 @@ impl SessionBuilder {
     /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
     /// let session = Session::builder(agent).window(ContextWindow::new(32_768)).build()?;
     /// assert_eq!(session.window(), Some(ContextWindow::new(32_768)));
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     pub fn window(mut self, window: ContextWindow) -> Self {
         self.settings.window = Some(window);

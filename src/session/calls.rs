@@ -76,7 +76,7 @@ impl Session {
         let mut appended = false;
         if let Some((index, call)) = compact {
             // Boxed for the same reason.
-            let done = self.compact_ranges(call, index, &results, emit).boxed().await?;
+            let done = self.compact_ranges(call, &results, emit).boxed().await?;
             appended = !done.is_error;
             finish(&mut results, index, call, done, emit).await;
         }

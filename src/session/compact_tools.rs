@@ -76,11 +76,10 @@ impl Session {
     pub(super) async fn compact_ranges(
         &mut self,
         call: &ToolUse,
-        index: usize,
         results: &[Option<ToolResult>],
         emit: &mut Emit,
     ) -> Result<ToolOutput, SessionError> {
-        let checked = match self.check_ranges(call, index, results) {
+        let checked = match self.check_ranges(call, results) {
             Ok(checked) => checked,
             Err(words) => return Ok(ToolOutput::error(words)),
         };
@@ -93,16 +92,14 @@ impl Session {
     fn check_ranges(
         &mut self,
         call: &ToolUse,
-        index: usize,
         results: &[Option<ToolResult>],
     ) -> Result<Checked, String> {
         let input = call.input.json().map_err(|error| not_read(&error))?;
         let input = input.to_value().map_err(|error| not_read(&error))?;
         let ranges = CompactInput::parse(&input).map_err(|error| not_read(&error))?.replacements;
-        let blocks = results.iter().enumerate().filter_map(|(at, result)| match result {
-            None if at == index => Some(ToolResult::text(call.id.clone(), COMPACTED).into()),
-            result => result.clone().map(ContentBlock::from),
-        });
+        // Only this call has no result yet.
+        let own = || ToolResult::text(call.id.clone(), COMPACTED);
+        let blocks = results.iter().map(|result| result.clone().unwrap_or_else(own).into());
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
         let id = self.next_compaction();
         let options = CompactOptions { compaction: Some(id), ..CompactOptions::default() };

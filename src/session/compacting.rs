@@ -9,6 +9,7 @@
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
 //! the stream leaves it in flight, and the next turn ends it.
 
+use crate::message::UnexpectedInput;
 use std::sync::Arc;
 
 use futures::{
@@ -19,7 +20,7 @@ use futures::{
 use super::{error::SessionError, event::SessionEvent, events::Emit, session::Session};
 use crate::{
     auto::Input,
-    compaction::{Compaction, CompactionEvent, Done, DriveError, Driven, UnexpectedInput},
+    compaction::{Compaction, CompactionEvent, Done, DriveError, Driven},
     drive::{
         CompactionError, CompactionSpan, Conversation, DriveEvent, Listener, Models, drive_with,
         logged_snapshot, nothing_to_do,
@@ -125,26 +126,17 @@ impl Session {
         done
     }
 
-    /// Ends a compaction whose stream was dropped, and reports the end if its start was delivered.
+    /// Ends a compaction whose stream was dropped, and reports the end unless it was delivered. The
+    /// start was: the poll that emits an event delivers it, and deferred events come first.
     pub(super) async fn end_interrupted(&mut self, emit: &mut Emit) -> Result<(), SessionError> {
         let Some(compaction) = &self.compaction else { return Ok(()) };
-        let id = compaction.id();
-        match self.shared.last_compaction() {
-            // The end was delivered before the stream was dropped.
-            Some(last) if last == (id, true) => self.compaction = None,
-            Some(last) if last == (id, false) => {
-                let ended = self.interrupt().await;
-                self.emit_end(emit).await;
-                return stored(ended).map(|_| ());
-            }
-            // The start was never delivered, so no end is due.
-            Some(_) | None => {
-                let reason = compaction.reason().clone();
-                self.compaction = None;
-                let _ = self.auto.handle(self.now(), Input::Failed { reason });
-            }
+        if self.shared.last_compaction() == Some((compaction.id(), true)) {
+            self.compaction = None;
+            return Ok(());
         }
-        Ok(())
+        let ended = self.interrupt().await;
+        self.emit_end(emit).await;
+        stored(ended).map(|_| ())
     }
 
     async fn interrupt(&mut self) -> Result<(), CompactionError> {
@@ -195,7 +187,7 @@ impl Session {
 
     /// The compaction in flight and the conversation that it changes.
     fn in_flight(&mut self) -> Result<(&mut Compaction, Conversation<'_>), UnexpectedInput> {
-        let none = UnexpectedInput { state: "not begun" };
+        let none = UnexpectedInput::new("this input", "no compaction has begun");
         let compaction = self.compaction.as_mut().ok_or(none)?;
         let mut conversation = Conversation::new(self.agent.as_mut(), &mut self.journal);
         if let Some(archive) = &self.settings.archive {

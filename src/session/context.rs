@@ -55,7 +55,7 @@ impl Session {
     /// let session = Session::builder(agent.with_window(ContextWindow::new(1_000))).build()?;
     /// let usage = session.token_usage();
     /// assert_eq!((usage.total_tokens, usage.context_limit), (0, Some(1_000)));
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {

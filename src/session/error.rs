@@ -1,15 +1,15 @@
-//! Errors of a turn.
+//! The error of a session.
 
 use crate::{
+    compact::CompactError,
     drive::CompactionError,
-    ledger::RuleError,
-    log::AppendError,
-    message::{ModelError, Text},
+    log::LogError,
+    message::{CheckpointId, InvalidValue, ModelError, Text, UnexpectedInput},
     store::StoreError,
-    turn::TurnError,
 };
 
-/// Why a turn failed. The session stays usable: messages appended before the failure stay, and the
+/// Why a session could not be built, a turn failed, or a fork or an undo was refused. After a turn
+/// that failed the session stays usable: messages appended before the failure stay, and the
 /// next turn first answers calls without a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,15 +47,38 @@ pub enum SessionError {
     /// The store could not be written. The log holds the events, and the next turn writes them.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The log refused an event, as the [`AppendError`] says. Thread and log are as before it.
+    /// The log refused an event, as the [`LogError`] says. Thread and log are as before it.
     #[error(transparent)]
-    Log(#[from] AppendError),
-    /// The text is not a valid rule. Nothing has changed.
+    Log(#[from] LogError),
+    /// A rule or a share of the policy is not valid. Nothing has changed.
     #[error(transparent)]
-    Rule(#[from] RuleError),
+    Invalid(#[from] InvalidValue),
+    /// Two tools have the same name.
+    #[error("two tools are called {name}")]
+    DoubleTool {
+        /// The name.
+        name: Text,
+    },
+    /// The thread has fewer messages than the fork asks for.
+    #[error("the thread has {found} messages, so it cannot fork before message {message}")]
+    NoMessage {
+        /// The message before which it should fork.
+        message: usize,
+        /// How many messages the thread has.
+        found: usize,
+    },
+    /// The thread does not hold the checkpoint at which it should fork, or holds it twice.
+    #[error("checkpoint {id} is not in the thread, or is there more than once")]
+    NoCheckpoint {
+        /// The checkpoint.
+        id: CheckpointId,
+    },
+    /// The thread is not the one that the log describes. Both are as before.
+    #[error(transparent)]
+    Stale(#[from] CompactError),
     /// The turn machine refused an input. This is a defect of the session.
     #[error(transparent)]
-    Turn(#[from] TurnError),
+    Turn(#[from] UnexpectedInput),
 }
 
 fn after(tried: &Option<Text>) -> String {

@@ -154,7 +154,7 @@ impl Stream for Events<'_> {
     type Item = Result<SessionEvent, SessionError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.work.is_some() && self.shared.take_abort(context) {
+        if self.work.is_some() && self.shared.is_aborted(context) {
             // Dropping the work cancels it.
             self.work = None;
             self.shared.end();

@@ -1,8 +1,8 @@
 //! Forking a conversation.
 
-use super::{builder::SessionBuilder, session::Session};
+use super::{builder::SessionBuilder, error::SessionError, session::Session};
 use crate::{
-    log::{AppendError, Event, Truncated},
+    log::{Event, Truncated},
     message::{CheckpointId, ThreadId},
     store::Journal,
 };
@@ -17,29 +17,6 @@ pub enum ForkPoint {
     Message(usize),
     /// After the message that holds this checkpoint.
     Checkpoint(CheckpointId),
-}
-
-/// Why a conversation cannot fork at a point.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForkError {
-    /// The thread has fewer messages.
-    #[error("the thread has {found} messages, so it cannot fork before message {message}")]
-    NoMessage {
-        /// The requested index.
-        message: usize,
-        /// Messages in the thread.
-        found: usize,
-    },
-    /// The thread has no such checkpoint, or has it more than once.
-    #[error("checkpoint {id} is not in the thread, or is there more than once")]
-    NoCheckpoint {
-        /// The checkpoint.
-        id: CheckpointId,
-    },
-    /// The log cannot be cut there.
-    #[error(transparent)]
-    Log(#[from] AppendError),
 }
 
 impl From<usize> for ForkPoint {
@@ -79,15 +56,15 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// - [`ForkError::NoMessage`] if the thread has fewer messages.
-    /// - [`ForkError::NoCheckpoint`] if the checkpoint is not in the thread, or there more than
+    /// - [`SessionError::NoMessage`] if the thread has fewer messages.
+    /// - [`SessionError::NoCheckpoint`] if the checkpoint is not in the thread, or there more than
     ///   once.
-    /// - [`ForkError::Log`] if the log cannot be cut there.
+    /// - [`SessionError::Log`] if the log cannot be cut there.
     pub fn fork(
         &self,
         thread: ThreadId,
         at: impl Into<ForkPoint>,
-    ) -> Result<SessionBuilder, ForkError> {
+    ) -> Result<SessionBuilder, SessionError> {
         let from = self.messages().len();
         let len = self.fork_point(at.into())?;
         let mut journal = Journal::new(self.log().forked(thread));
@@ -104,15 +81,15 @@ impl Session {
         })
     }
 
-    fn fork_point(&self, at: ForkPoint) -> Result<usize, ForkError> {
+    fn fork_point(&self, at: ForkPoint) -> Result<usize, SessionError> {
         let found = self.messages().len();
         match at {
             ForkPoint::End => Ok(found),
             ForkPoint::Message(message) if message <= found => Ok(message),
-            ForkPoint::Message(message) => Err(ForkError::NoMessage { message, found }),
+            ForkPoint::Message(message) => Err(SessionError::NoMessage { message, found }),
             ForkPoint::Checkpoint(id) => {
                 let place = self.agent.thread().checkpoint(id);
-                place.map(|place| place.message + 1).ok_or(ForkError::NoCheckpoint { id })
+                place.map(|place| place.message + 1).ok_or(SessionError::NoCheckpoint { id })
             }
         }
     }

@@ -109,7 +109,7 @@ impl SessionHandle {
     /// let model = Arc::new(ScriptedModel::new(["Hello!"]));
     /// let session = Session::builder(ModelAgent::new(model)).build()?;
     /// assert_eq!(session.handle().status(), SessionStatus::Idle);
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
     pub fn status(&self) -> SessionStatus {
@@ -135,7 +135,7 @@ impl SessionHandle {
     /// handle.queue("How are you?");
     /// assert_eq!(handle.take_queued(), ["How are you?"]);
     /// assert_eq!(handle.queued(), 0);
-    /// # Ok::<(), threadfold::session::BuildError>(())
+    /// # Ok::<(), threadfold::session::SessionError>(())
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
@@ -198,11 +198,10 @@ impl Shared {
         locked(&self.deferred).pop_front()
     }
 
-    /// Takes a pending abort, and registers the task to be woken by a later one.
-    pub(super) fn take_abort(&self, context: &Context<'_>) -> bool {
+    /// Whether the turn is to be aborted. Registers the task to be woken by a later abort.
+    pub(super) fn is_aborted(&self, context: &Context<'_>) -> bool {
         self.waker.register(context.waker());
-        // Aborts are rare, and a load is cheaper than a swap.
-        self.abort.load(Ordering::Acquire) && self.abort.swap(false, Ordering::AcqRel)
+        self.abort.load(Ordering::Acquire)
     }
 
     /// Records a delivered event.

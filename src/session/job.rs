@@ -9,10 +9,10 @@ use std::sync::Arc;
 use super::session::Session;
 use crate::{
     auto::{Input, Output},
-    compact::{CompactReport, Size, StalePlan},
-    compaction::{Done, DriveError, Driven},
+    compact::{CompactError, CompactReport, Size},
+    compaction::{Done, DriveError, Driven, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
-    message::{CompactionReason, Messages, Text, ThreadId},
+    message::{CompactionReason, Messages, Redactor, Text, ThreadId},
     model::{Agent, AgentModel, Model, Sleeper},
     strategy::{Brief, CompactionStrategy, Net, Rejection, Snapshot},
 };
@@ -32,6 +32,7 @@ pub struct CompactionJob {
     brief: Brief,
     /// The brief as the strategy sees it.
     redacted_brief: Brief,
+    redactor: Option<Arc<dyn Redactor>>,
 }
 
 /// A prepared compaction, or the error that ended its preparation. The thread has not changed.
@@ -127,6 +128,7 @@ impl CompactionJob {
             }
         };
         let driven = span.run(drive::drive(attempt.as_mut(), models, observe)).await;
+        let driven = redacted(driven, self.redactor.as_deref());
         PreparedCompaction {
             messages: self.messages,
             strategy: self.strategy.name().into(),
@@ -245,7 +247,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`StalePlan::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
+    /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`CompactError::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
         let PreparedCompaction { messages, strategy, brief, span, outcome } = prepared;
         if let Err(error) = &outcome
@@ -284,6 +286,7 @@ impl Session {
             messages: self.messages().clone(),
             snapshot: self.snapshot_for(&brief),
             redacted_brief: self.redacted_brief(&brief),
+            redactor: self.settings.redactor.clone(),
             brief,
         }
     }
@@ -305,7 +308,7 @@ impl Session {
         let pairs = messages.iter().zip(self.messages().iter());
         let same = pairs.take_while(|(one, other)| one.ptr_eq(other) || one == other).count();
         if same < messages.len() {
-            return Err(refused(&driven, StalePlan::Rewritten { message: same }.into()));
+            return Err(refused(&driven, CompactError::Rewritten { message: same }.into()));
         }
         driven.proposal.plan = driven.proposal.plan.extended(self.messages());
         driven.accepted(&self.snapshot_for(brief), brief)

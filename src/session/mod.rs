@@ -82,14 +82,12 @@ mod work;
 pub use crate::compaction::{
     COMPACT, COMPACT_CONTEXT, CompactionDisplay, CompactionEvent, ConsoleDisplay, acp, api,
 };
-pub use build::BuildError;
 pub use builder::SessionBuilder;
 pub use command::Command;
 pub use error::SessionError;
 pub use event::SessionEvent;
 pub use events::{Events, Reply, ReplyFuture};
-pub use fork::{ForkError, ForkPoint};
+pub use fork::ForkPoint;
 pub use handle::{SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};
 pub use session::Session;
-pub use undo::UndoCompactionError;

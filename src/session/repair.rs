@@ -112,6 +112,16 @@ mod tests {
     }
 
     #[test]
+    fn an_id_may_come_again_in_a_later_round() {
+        let results = || Message::new(Role::User, vec![result("a")]);
+        let round = || [answer(vec![call("a")]), results()];
+        let rounds = [[Message::user("Read.")].as_slice(), &round(), &round(), &round()].concat();
+        let thread = Thread::from_iter(rounds[..6].iter().cloned());
+        let message = results();
+        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+    }
+
+    #[test]
     fn a_look_at_the_message_alone_says_what_a_look_at_the_round_says() {
         let server = |id: &str| ServerToolResult::new(id, "x", Json::default()).into();
         let said = |text: &str| ContentBlock::text(text);
@@ -148,13 +158,16 @@ mod tests {
     #[test]
     fn what_a_provider_answers_in_a_later_turn_stays() {
         let call = ServerToolUse::new("s1", "search", Json::default());
-        let thread = Thread::from_iter([
+        let round = [answer(vec![self::call("a")]), Message::new(Role::User, vec![result("a")])];
+        let before = [[Message::user("Read.")].as_slice(), &round, &round].concat();
+        let thread = Thread::from_iter(before.into_iter().chain([
+            Message::assistant("I read it."),
             Message::user("Search."),
             answer(vec![call.into()]),
             Message::user("You may."),
             answer(vec![ContentBlock::text("I search.")]),
             Message::user("Go on."),
-        ]);
+        ]));
         let found = ServerToolResult::new("s1", "found", Json::default());
         let message = answer(vec![found.into(), ContentBlock::text("Found.")]);
         assert!(repaired(&thread, message.clone()).ptr_eq(&message));

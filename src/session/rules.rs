@@ -47,7 +47,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`SessionError::Rule`] if the text is blank or too long, or there are too many rules.
+    /// [`SessionError::Invalid`] if the text is blank or too long, or there are too many rules.
     pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, SessionError> {
         let text: Text = text.into();
         let told = match &self.settings.redactor {

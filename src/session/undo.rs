@@ -1,22 +1,7 @@
 //! Undoing a compaction.
 
-use super::session::Session;
-use crate::{compact::StalePlan, log::UndoError, message::CompactionId, model, store::StoreError};
-
-/// Why a compaction cannot be undone. Nothing has changed, except with `Store`.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum UndoCompactionError {
-    /// The log has no such compaction to undo, or another one builds on it.
-    #[error(transparent)]
-    Log(#[from] UndoError),
-    /// The plan of the undo does not fit the thread.
-    #[error(transparent)]
-    Stale(#[from] StalePlan),
-    /// The undo is in thread and log but not in the store yet; the next turn writes it.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
+use super::{error::SessionError, session::Session};
+use crate::{message::CompactionId, model};
 
 impl Session {
     /// Undoes the latest compaction: the messages that it removed return, followed by those
@@ -48,12 +33,12 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// - [`UndoCompactionError::Log`] if another compaction builds on this one, or none has this
+    /// - [`SessionError::Log`] if another compaction builds on this one, or none has this
     ///   id.
-    /// - [`UndoCompactionError::Stale`] if the thread does not match the log.
-    /// - [`UndoCompactionError::Store`] if the store could not be written; the compaction is
+    /// - [`SessionError::Stale`] if the thread does not match the log.
+    /// - [`SessionError::Store`] if the store could not be written; the compaction is
     ///   undone.
-    pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<(), UndoCompactionError> {
+    pub async fn undo_compaction(&mut self, id: CompactionId) -> Result<(), SessionError> {
         let plan = self.journal.log().undo_plan(id)?;
         let now = self.now();
         let rewrite = model::rewrite(self.agent.as_mut(), &plan)?;

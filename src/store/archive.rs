@@ -4,9 +4,12 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::visible::{Hit, Visible};
+use super::{
+    thread_store::StoreError,
+    visible::{Hit, Visible},
+};
 use crate::{
-    message::{BatchId, CompactionId, Text, ThreadId},
+    message::{BatchId, CompactionId, ThreadId},
     strategy::ArchiveEntry,
 };
 
@@ -46,27 +49,27 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// - [`ArchiveError::OtherCompaction`] if the id of an entry names another compaction.
-    /// - [`ArchiveError::Repeated`] if two entries have the same id.
-    /// - [`ArchiveError::Medium`] if they could not be stored.
+    /// - [`StoreError::OtherCompaction`] if the id of an entry names another compaction.
+    /// - [`StoreError::Repeated`] if two entries have the same id.
+    /// - [`StoreError::Medium`] if they could not be stored.
     async fn write(
         &self,
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError>;
+    ) -> Result<(), StoreError>;
 
     /// Returns the visible entries of a thread without those that a visible one replaces, ordered by
     /// start time and then by id: the result of [`Visible::list`] for all entries of the thread.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if they could not be read.
+    /// [`StoreError::Medium`] if they could not be read.
     async fn list(
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError>;
+    ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
     /// Returns at most `limit` visible entries of a thread that contain words of the query, best first.
     /// Replaced entries are included, and marked. It is the result of [`Visible::search`] for all
@@ -74,68 +77,28 @@ pub trait Archive: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if they could not be read.
+    /// [`StoreError::Medium`] if they could not be read.
     async fn search(
         &self,
         thread: &ThreadId,
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError>;
+    ) -> Result<Vec<Hit>, StoreError>;
 
     /// Removes all entries of this compaction of this thread.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if it could not be removed.
-    async fn delete(&self, thread: &ThreadId, compaction: CompactionId)
-    -> Result<(), ArchiveError>;
+    /// [`StoreError::Medium`] if it could not be removed.
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
 
     /// Removes all entries of this thread.
     ///
     /// # Errors
     ///
-    /// [`ArchiveError::Medium`] if it could not be removed.
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError>;
-}
-
-/// Why an operation of an archive failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArchiveError {
-    /// The id of an entry names another compaction than the one it is written for.
-    #[error("batch {batch} is written under compaction {compaction}")]
-    OtherCompaction {
-        /// The id of the entry.
-        batch: BatchId,
-        /// The compaction that the entries are written for.
-        compaction: CompactionId,
-    },
-    /// Two entries of one write have the same id.
-    #[error("two batches are named {batch}")]
-    Repeated {
-        /// The id.
-        batch: BatchId,
-    },
-    /// The storage medium failed.
-    #[error("{place}: {source}")]
-    Medium {
-        /// The file, table or host that failed.
-        place: Text,
-        /// Its error.
-        source: Arc<dyn std::error::Error + Send + Sync>,
-    },
-}
-
-impl ArchiveError {
-    /// Returns a [`Medium`](Self::Medium) error.
-    #[must_use]
-    pub fn medium(
-        place: impl Into<Text>,
-        source: impl std::error::Error + Send + Sync + 'static,
-    ) -> Self {
-        Self::Medium { place: place.into(), source: Arc::new(source) }
-    }
+    /// [`StoreError::Medium`] if it could not be removed.
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
 /// Checks entries before they are written: each id names this compaction, and no two are equal.
@@ -151,19 +114,16 @@ impl ArchiveError {
 ///
 /// # Errors
 ///
-/// [`ArchiveError::OtherCompaction`] and [`ArchiveError::Repeated`].
-pub fn check_entries(
-    compaction: CompactionId,
-    entries: &[ArchiveEntry],
-) -> Result<(), ArchiveError> {
+/// [`StoreError::OtherCompaction`] and [`StoreError::Repeated`].
+pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Result<(), StoreError> {
     let mut ids: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
     if let Some(batch) = ids.iter().copied().find(|id| id.compaction != compaction) {
-        return Err(ArchiveError::OtherCompaction { batch, compaction });
+        return Err(StoreError::OtherCompaction { batch, compaction });
     }
     ids.sort_unstable();
     let mut neighbours = ids.iter().zip(ids.iter().skip(1));
     match neighbours.find(|(one, next)| one == next) {
-        Some((&batch, _)) => Err(ArchiveError::Repeated { batch }),
+        Some((&batch, _)) => Err(StoreError::Repeated { batch }),
         None => Ok(()),
     }
 }
@@ -177,7 +137,7 @@ macro_rules! forward {
                 thread: &ThreadId,
                 compaction: CompactionId,
                 entries: &[ArchiveEntry],
-            ) -> Result<(), ArchiveError> {
+            ) -> Result<(), StoreError> {
                 (**self).write(thread, compaction, entries).await
             }
 
@@ -185,7 +145,7 @@ macro_rules! forward {
                 &self,
                 thread: &ThreadId,
                 visible: &Visible,
-            ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+            ) -> Result<Vec<ArchiveEntry>, StoreError> {
                 (**self).list(thread, visible).await
             }
 
@@ -195,7 +155,7 @@ macro_rules! forward {
                 query: &str,
                 limit: usize,
                 visible: &Visible,
-            ) -> Result<Vec<Hit>, ArchiveError> {
+            ) -> Result<Vec<Hit>, StoreError> {
                 (**self).search(thread, query, limit, visible).await
             }
 
@@ -203,11 +163,11 @@ macro_rules! forward {
                 &self,
                 thread: &ThreadId,
                 compaction: CompactionId,
-            ) -> Result<(), ArchiveError> {
+            ) -> Result<(), StoreError> {
                 (**self).delete(thread, compaction).await
             }
 
-            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+            async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
                 (**self).delete_thread(thread).await
             }
         }

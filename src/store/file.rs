@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     log::{
-        EventLog, LogId, LogReadError, LogReadOptions, LoggedEvent, TornTail, write_event,
+        EventLog, LogError, LogId, LogReadOptions, LoggedEvent, TornTail, write_event,
         write_named_header,
     },
     message::ThreadId,
@@ -107,11 +107,11 @@ impl<'a> LogFile<'a> {
 
     /// Reads the whole log.
     pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
-        let read = self.reader(0).map_err(LogReadError::from).and_then(EventLog::read);
+        let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
             Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
             // The file is empty, or its writer died within the header.
-            Err(LogReadError::NoHeader { bytes }) => {
+            Err(LogError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(TornTail { offset: 0, bytes });
                 (Loaded { torn, ..Loaded::new(EventLog::new(self.thread.clone())) }, 0)
             }
@@ -283,8 +283,8 @@ impl<'a> LogFile<'a> {
         Ok(BufReader::new(Counted { file, bytes_read: self.bytes_read }))
     }
 
-    fn unreadable(&self, error: LogReadError) -> StoreError {
-        StoreError::Unreadable { place: path_text(self.path), source: error.into() }
+    fn unreadable(&self, error: LogError) -> StoreError {
+        StoreError::Unreadable { place: path_text(self.path), source: error }
     }
 }
 

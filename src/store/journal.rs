@@ -6,7 +6,7 @@ use super::thread_store::{Loaded, StoreError, ThreadStore};
 use crate::{
     compact::Plan,
     ledger::Ledger,
-    log::{AppendError, Event, EventLog, LogId, LoggedEvent, LoggedFacts, LoggedRules, UndoError},
+    log::{Event, EventLog, LogError, LogId, LoggedEvent, LoggedFacts, LoggedRules},
     message::{CompactionId, ThreadId, Timestamp},
     retention::{AuditOptions, Facts},
 };
@@ -171,7 +171,7 @@ impl Journal {
     /// # Errors
     ///
     /// As [`EventLog::append`]. The log is then unchanged.
-    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, AppendError> {
+    pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.log.append(at, event)
     }
 
@@ -202,7 +202,7 @@ impl Journal {
     /// # Errors
     ///
     /// As [`EventLog::undo`]. The log is then unchanged.
-    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, UndoError> {
+    pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         self.log.undo(at, id)
     }
 

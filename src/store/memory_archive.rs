@@ -1,5 +1,6 @@
 //! An archive in memory.
 
+use super::thread_store::StoreError;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -8,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    archive::{Archive, ArchiveError, check_entries},
+    archive::{Archive, check_entries},
     visible::{Hit, Visible},
 };
 use crate::{
@@ -61,7 +62,7 @@ impl Archive for MemoryArchive {
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError> {
+    ) -> Result<(), StoreError> {
         check_entries(compaction, entries)?;
         if entries.is_empty() {
             return self.delete(thread, compaction).await;
@@ -75,7 +76,7 @@ impl Archive for MemoryArchive {
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let threads = self.threads();
         Ok(visible.list(threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten()))
     }
@@ -86,24 +87,20 @@ impl Archive for MemoryArchive {
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError> {
+    ) -> Result<Vec<Hit>, StoreError> {
         let threads = self.threads();
         let entries = threads.get(thread).into_iter().flat_map(BTreeMap::values).flatten();
         Ok(visible.search(entries, query, limit))
     }
 
-    async fn delete(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-    ) -> Result<(), ArchiveError> {
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
         if let Some(compactions) = self.threads().get_mut(thread) {
             compactions.remove(&compaction);
         }
         Ok(())
     }
 
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.threads().remove(thread);
         Ok(())
     }

@@ -37,7 +37,7 @@ mod plain_file;
 mod thread_store;
 mod visible;
 
-pub use archive::{Archive, ArchiveError, check_entries};
+pub use archive::{Archive, check_entries};
 pub use journal::Journal;
 pub use jsonl::{Fsync, JsonlOptions, JsonlStore};
 pub use memory::MemoryStore;

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 use crate::{
-    log::{EventLog, LogId, LogReadError, LoggedEvent, TornTail},
-    message::{Text, ThreadId},
+    log::{EventLog, LogError, LogId, LoggedEvent, TornTail},
+    message::{BatchId, CompactionId, Text, ThreadId},
 };
 
 /// Stores logs: in memory, files or a database.
@@ -205,7 +205,21 @@ pub enum StoreError {
         /// The path.
         place: Text,
         /// The error of reading.
-        source: Arc<LogReadError>,
+        source: LogError,
+    },
+    /// The id of an archive entry names another compaction than the one it is written for.
+    #[error("batch {batch} is written under compaction {compaction}")]
+    OtherCompaction {
+        /// The id of the entry.
+        batch: BatchId,
+        /// The compaction that the entries are written for.
+        compaction: CompactionId,
+    },
+    /// Two archive entries of one write have the same id.
+    #[error("two batches are named {batch}")]
+    Repeated {
+        /// The id.
+        batch: BatchId,
     },
     /// The storage medium failed.
     #[error("{place}: {source}")]
@@ -237,7 +251,9 @@ impl StoreError {
             | Self::Link { .. }
             | Self::Place { .. }
             | Self::TooLong { .. }
-            | Self::OtherThread { .. } => false,
+            | Self::OtherThread { .. }
+            | Self::OtherCompaction { .. }
+            | Self::Repeated { .. } => false,
         }
     }
 }

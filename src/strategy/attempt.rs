@@ -7,6 +7,7 @@ use crate::{
     compact::Plan,
     message::{
         ContentBlock, ModelError, ModelErrorKind, Request, StopReason, Text, ToolChoice, Turn,
+        Usage,
     },
 };
 
@@ -41,8 +42,7 @@ pub fn ask<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    let plan: Option<MakePlan> = Some(Box::new(plan));
-    Box::new(Asking::Waiting { model, request: Box::new(request), forbid: false, plan })
+    Box::new(Asking::new(model, request, OnToolCall::Accept, plan))
 }
 
 /// Like [`ask`], but a model that calls a tool is asked once more with tool calls forbidden. They
@@ -51,8 +51,7 @@ pub(super) fn ask_without_calls<F>(model: ModelRole, request: Request, plan: F) 
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    let plan: Option<MakePlan> = Some(Box::new(plan));
-    Box::new(Asking::Waiting { model, request: Box::new(request), forbid: true, plan })
+    Box::new(Asking::new(model, request, OnToolCall::AskAgain, plan))
 }
 
 /// Returns the summary in an answer: its text blocks, joined by blank lines.
@@ -110,15 +109,35 @@ type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 
 /// An attempt of one call, or of two if the first answer calls a tool.
 enum Asking {
-    /// Waits for an answer. `forbid` is `true` while a tool call may still be answered with a
-    /// second request that forbids them; `plan` is taken when the answer arrives.
+    /// Waits for an answer. `plan` is taken when the answer arrives.
     Waiting {
         model: ModelRole,
         request: Box<Request>,
-        forbid: bool,
+        tool_call: OnToolCall,
         plan: Option<MakePlan>,
     },
     Done(Ended),
+}
+
+/// What happens if an answer calls a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnToolCall {
+    /// The answer goes to `plan`, which rejects it.
+    Accept,
+    /// The request is sent once more with tool calls forbidden.
+    AskAgain,
+}
+
+impl Asking {
+    fn new(
+        model: ModelRole,
+        request: Request,
+        tool_call: OnToolCall,
+        plan: impl FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
+    ) -> Self {
+        let (request, plan) = (Box::new(request), Some(Box::new(plan) as MakePlan));
+        Self::Waiting { model, request, tool_call, plan }
+    }
 }
 
 impl Attempt for Asking {
@@ -133,10 +152,13 @@ impl Attempt for Asking {
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let Self::Waiting { request, forbid, plan, .. } = self else { return };
-        let calls = |turn: &Turn| turn.message.tool_uses().next().is_some();
-        let may_call = std::mem::take(forbid) && !request.tools.is_empty();
-        if may_call && answer.as_ref().is_ok_and(calls) {
+        let Self::Waiting { request, tool_call, plan, .. } = self else { return };
+        let calls_tool = |turn: &Turn| turn.message.tool_uses().next().is_some();
+        if *tool_call == OnToolCall::AskAgain
+            && !request.tools.is_empty()
+            && answer.as_ref().is_ok_and(calls_tool)
+        {
+            *tool_call = OnToolCall::Accept;
             request.tool_choice = Some(ToolChoice::None);
             return;
         }
@@ -150,6 +172,16 @@ impl fmt::Debug for Asking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Asking").field(&self.step()).finish()
     }
+}
+
+/// Adds the usage of an answer. The error that no model is configured is not a call.
+pub(super) fn record_call(answer: &Result<Turn, ModelError>, usage: &mut Usage, calls: &mut usize) {
+    let (spent, called) = match answer {
+        Ok(turn) => (turn.usage.unwrap_or_default(), true),
+        Err(error) => (error.usage, error.kind != ModelErrorKind::NoModel),
+    };
+    *usage += spent;
+    *calls += usize::from(called);
 }
 
 impl StrategyError {

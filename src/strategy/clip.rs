@@ -16,10 +16,10 @@ pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String 
     let share = u128::from(most) * text.len() as u128 / u128::from(size.max(1));
     let mut kept = usize::try_from(share).unwrap_or(usize::MAX).min(text.len());
     loop {
-        let head = border_before(text, kept / 2);
-        let tail = border_before(text, text.len() - kept / 2);
-        let (head, omitted, tail) = (text.get(..head), tail.saturating_sub(head), text.get(tail..));
-        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+        let head_end = border_before(text, kept / 2);
+        let tail_start = border_before(text, text.len() - kept / 2);
+        let ((head, _), (_, tail)) = (text.split_at(head_end), text.split_at(tail_start));
+        let omitted = tail_start.saturating_sub(head_end);
         let clipped = format!("{head}\n[... {omitted} bytes omitted ...]\n{tail}");
         if kept < 4 || counter.text(&clipped) <= most {
             return clipped.trim().to_owned();
@@ -30,7 +30,11 @@ pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String 
 
 /// The last character border at or before an offset.
 fn border_before(text: &str, offset: usize) -> usize {
-    (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+    let mut border = offset.min(text.len());
+    while !text.is_char_boundary(border) {
+        border -= 1;
+    }
+    border
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ impl StrategyConfig {
     ///
     /// let strategy = StrategyRegistry::default().build(&StrategyConfig::new("keep-recent"))?;
     /// assert_eq!(strategy.name(), "keep-recent");
-    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
@@ -92,14 +92,14 @@ impl<'de> Visitor<'de> for ConfigVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StrategyConfig, A::Error> {
-        let none = || A::Error::custom("an empty object names no strategy");
-        let (name, options): (String, Value) = map.next_entry()?.ok_or_else(none)?;
+        let Some((name, options)) = map.next_entry::<String, Value>()? else {
+            return Err(A::Error::custom("an empty object names no strategy"));
+        };
         match map.next_key::<String>()? {
             None => Ok(StrategyConfig { name, options: Some(options) }),
-            Some(second) => {
-                let both = format!("an object names one strategy, this one {name} and {second}");
-                Err(A::Error::custom(both))
-            }
+            Some(second) => Err(A::Error::custom(format_args!(
+                "an object names one strategy, this one {name} and {second}"
+            ))),
         }
     }
 }

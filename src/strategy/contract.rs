@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     brief::Brief,
-    chunked::options::RunError,
-    fold_batches::error::FoldError,
+    run_error::RunError,
     snapshot::{Rejection, Snapshot},
 };
 use crate::{
@@ -218,9 +217,6 @@ pub enum StrategyError {
     /// The chunked run ended without a summary.
     #[error(transparent)]
     Run(Box<RunError>),
-    /// The thread could not be folded into batches.
-    #[error(transparent)]
-    Fold(Box<FoldError>),
     /// The summary keeps too few of the conversation's facts.
     #[error(transparent)]
     KeepsTooLittle(#[from] Shortfall),
@@ -236,12 +232,12 @@ pub enum StrategyError {
         /// Number of calls made.
         calls: usize,
     },
-    /// Its code panicked, in a session or on a rung of a ladder. It is not asked again.
+    /// Its code panicked, in a session or on a rung of a ladder. The attempt is dropped.
     #[error("the strategy {strategy} panicked: {message}")]
     Panicked {
-        /// Its name.
+        /// Name of the strategy.
         strategy: Text,
-        /// What the panic said.
+        /// The panic's message.
         message: Text,
     },
 }
@@ -265,12 +261,11 @@ impl StrategyError {
     /// ```
     #[must_use]
     pub fn is_nothing_to_compact(&self) -> bool {
-        let idle = |rung: &Rung| {
-            rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
-        };
         match self {
             Self::NothingToCompact { .. } => true,
-            Self::NoRung { rungs } => rungs.iter().all(idle),
+            Self::NoRung { rungs } => rungs.iter().all(|rung| {
+                rung.calls == 0 && rung.failure.as_ref().is_some_and(Self::is_nothing_to_compact)
+            }),
             Self::NeedsModel
             | Self::TooLong { .. }
             | Self::Model(_)
@@ -281,7 +276,6 @@ impl StrategyError {
             | Self::Rejected(_)
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
-            | Self::Fold(_)
             | Self::TooManyCalls { .. }
             | Self::Panicked { .. } => false,
         }
@@ -305,8 +299,7 @@ impl StrategyError {
             Self::TooLong { .. } => true,
             Self::Model(error) => error.is_overflow(),
             Self::NoRung { rungs } => {
-                let too_long = |rung: &Rung| rung.failure.as_ref().is_some_and(Self::is_too_long);
-                rungs.iter().any(too_long)
+                rungs.iter().filter_map(|rung| rung.failure.as_ref()).any(Self::is_too_long)
             }
             Self::NeedsModel
             | Self::NothingToCompact { .. }
@@ -317,7 +310,6 @@ impl StrategyError {
             | Self::Rejected(_)
             | Self::KeepsTooLittle(_)
             | Self::Run(_)
-            | Self::Fold(_)
             | Self::TooManyCalls { .. }
             | Self::Panicked { .. } => false,
         }
@@ -357,9 +349,9 @@ impl Rung {
 
 /// Lists the failure of each rung.
 fn listed(rungs: &[Rung]) -> String {
-    let failed = |rung: &Rung| Some(format!("{}: {}", rung.strategy, rung.failure.as_ref()?));
-    let failed: Vec<String> = rungs.iter().filter_map(failed).collect();
+    let failed: Vec<String> = rungs
+        .iter()
+        .filter_map(|rung| Some(format!("{}: {}", rung.strategy, rung.failure.as_ref()?)))
+        .collect();
     if failed.is_empty() { String::new() } else { format!(": {}", failed.join("; ")) }
 }
-
-const _: Option<(Box<dyn CompactionStrategy>, Box<dyn Attempt>)> = None;

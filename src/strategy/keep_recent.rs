@@ -7,7 +7,7 @@ use super::{
     brief::Brief,
     contract::{Attempt, CompactionStrategy, StrategyError},
     snapshot::Snapshot,
-    tail::{self, Wish},
+    tail::{self, TailRequest},
 };
 use crate::compact::Plan;
 
@@ -60,19 +60,20 @@ impl KeepRecent {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
         // The user's newest message always stays, so its tokens are reserved first.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
-        let wish = Wish {
+        let request = TailRequest {
             messages: self.messages,
             tokens: self.tokens,
-            user: (1, 0),
-            comes: last.map_or(0, |message| thread.counter().message(message)),
-            yields_when_asked: false,
+            user_messages: 1,
+            user_tokens: 0,
+            reserved: last.map_or(0, |message| thread.counter().message(message)),
+            shrinks_when_asked: false,
         };
-        let stays = tail::stays(thread, brief, wish)?;
-        if let (None, Some(stay)) = (tail::over(thread, brief), stays.first()) {
-            tail::check_worth(thread, brief, stay.cut, &stay.typed, 0)?;
+        let candidates = tail::candidates(thread, brief, request)?;
+        if let (None, Some(first)) = (tail::missed_target(thread, brief), candidates.first()) {
+            tail::check_worth(thread, brief, first.cut, &first.typed, 0)?;
         }
-        tail::first_within_target(thread, brief, &stays, |stay| {
-            stay.plan(thread, brief, Vec::new())
+        tail::first_within_target(thread, brief, &candidates, |candidate| {
+            candidate.plan(thread, brief, Vec::new())
         })
     }
 }

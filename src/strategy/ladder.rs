@@ -9,18 +9,19 @@
 use std::sync::Arc;
 
 use super::{
+    attempt::record_call,
     brief::Brief,
     chunked::Chunked,
-    contained,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
+    panic_guard,
     settle::Settled,
     snapshot::{Rejection, Snapshot},
     summarize::Summarize,
     trim_tool_results::TrimToolResults,
 };
 use crate::{
-    message::{ModelError, ModelErrorKind, Text, Turn, Usage},
+    message::{ModelError, Text, Turn, Usage},
     retention::FactClass,
 };
 
@@ -127,54 +128,48 @@ struct Climb {
     thread: Snapshot,
     brief: Brief,
     /// Untried rungs, the next one last.
-    ahead: Vec<Arc<dyn CompactionStrategy>>,
+    untried: Vec<Arc<dyn CompactionStrategy>>,
     too_long: Option<Arc<dyn CompactionStrategy>>,
     tried: Vec<Rung>,
     /// The proposal that keeps most among those that keep too little, and the index of its rung.
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
-    over: Option<(Proposal, u64)>,
-    at: At,
+    smallest: Option<(Proposal, u64)>,
+    state: State,
 }
 
 /// The state of a climb.
 #[derive(Debug)]
-enum At {
+enum State {
     /// Running a rung.
-    Rung { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
+    Running { strategy: Text, attempt: Box<dyn Attempt>, usage: Usage, calls: usize },
     /// Ended.
-    Top(Result<Proposal, StrategyError>),
+    Ended(Result<Proposal, StrategyError>),
 }
 
 /// Why a rung is not accepted.
 #[derive(Debug)]
-enum Missed {
+enum RungFailure {
     /// Only the target is missed: `after` tokens would be left.
-    Target { proposal: Box<Proposal>, after: u64, error: StrategyError },
+    OverTarget { proposal: Box<Proposal>, after: u64, error: StrategyError },
     /// It failed, or its plan is not acceptable at any size.
-    All(StrategyError),
+    Final(StrategyError),
 }
 
 impl Attempt for Climb {
     fn step(&self) -> Step<'_> {
-        match &self.at {
-            At::Rung { attempt, .. } => attempt.step(),
-            At::Top(Ok(proposal)) => Step::Proposed(proposal),
-            At::Top(Err(error)) => Step::Failed(error),
+        match &self.state {
+            State::Running { attempt, .. } => attempt.step(),
+            State::Ended(Ok(proposal)) => Step::Proposed(proposal),
+            State::Ended(Err(error)) => Step::Failed(error),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let At::Rung { attempt, usage, calls, .. } = &mut self.at else { return };
-        *usage += match &answer {
-            Ok(turn) => turn.usage.unwrap_or_default(),
-            Err(error) => error.usage,
-        };
-        // An error that no model is configured is not a call.
-        *calls +=
-            usize::from(!matches!(&answer, Err(error) if error.kind == ModelErrorKind::NoModel));
+        let State::Running { attempt, usage, calls, .. } = &mut self.state else { return };
+        record_call(&answer, usage, calls);
         attempt.handle(answer);
-        self.settle();
+        self.advance();
     }
 }
 
@@ -183,56 +178,57 @@ impl Climb {
         let mut climb = Self {
             thread: thread.clone(),
             brief: brief.clone(),
-            ahead: ladder.rungs.iter().rev().cloned().collect(),
+            untried: ladder.rungs.iter().rev().cloned().collect(),
             too_long: ladder.too_long.clone(),
             tried: Vec::new(),
             best: None,
-            over: None,
-            at: At::Top(Err(StrategyError::NoRung { rungs: Vec::new() })),
+            smallest: None,
+            state: State::Ended(Err(StrategyError::NoRung { rungs: Vec::new() })),
         };
         climb.next();
-        climb.settle();
+        climb.advance();
         climb
     }
 
     /// Continues until a model must be called, a rung is accepted, or no rung is left.
-    fn settle(&mut self) {
-        while let At::Rung { strategy, attempt, usage, calls } = &self.at {
+    fn advance(&mut self) {
+        while let State::Running { strategy, attempt, usage, calls } = &self.state {
             let outcome = match attempt.step() {
                 Step::Call { .. } => return,
-                Step::Failed(error) => Err(Missed::All(error.clone())),
+                Step::Failed(error) => Err(RungFailure::Final(error.clone())),
                 Step::Proposed(proposal) => {
                     let settled = self.thread.settle(proposal.clone(), &self.brief);
-                    settled.map_err(|rejection| self.rejected(proposal.clone(), rejection))
+                    settled.map_err(|rejection| self.rung_failure(proposal.clone(), rejection))
                 }
             };
             let rung =
                 Rung { strategy: strategy.clone(), failure: None, usage: *usage, calls: *calls };
             match outcome {
                 Ok(Settled { proposal, shortfall: None }) => {
-                    let at = self.note(rung, &proposal.rungs, None);
-                    self.end(proposal, at);
+                    let index = self.record_rungs(rung, &proposal.rungs, None);
+                    self.end(proposal, index);
                 }
                 Ok(Settled { proposal, shortfall: Some(shortfall) }) => {
-                    let at = self.note(rung, &proposal.rungs, Some(shortfall.into()));
-                    if self.best.as_ref().is_none_or(|(best, _)| kept(best) < kept(&proposal)) {
-                        self.best = Some((proposal, at));
+                    let index = self.record_rungs(rung, &proposal.rungs, Some(shortfall.into()));
+                    let weight = kept_weight(&proposal);
+                    if self.best.as_ref().is_none_or(|(best, _)| kept_weight(best) < weight) {
+                        self.best = Some((proposal, index));
                     }
                     self.next();
                 }
-                Err(Missed::Target { proposal, after, error }) => {
-                    self.note(rung, &proposal.rungs, Some(error));
-                    if self.over.as_ref().is_none_or(|(_, least)| after < *least) {
-                        self.over = Some((*proposal, after));
+                Err(RungFailure::OverTarget { proposal, after, error }) => {
+                    self.record_rungs(rung, &proposal.rungs, Some(error));
+                    if self.smallest.as_ref().is_none_or(|(_, least)| after < *least) {
+                        self.smallest = Some((*proposal, after));
                     }
                     self.next();
                 }
-                Err(Missed::All(error)) if self.is_settled(&error) => {
-                    self.at = At::Top(Err(error));
+                Err(RungFailure::Final(error)) if self.is_already_compacted(&error) => {
+                    self.state = State::Ended(Err(error));
                 }
-                Err(Missed::All(error)) => {
+                Err(RungFailure::Final(error)) => {
                     if error.is_too_long() {
-                        self.ahead.extend(self.too_long.take());
+                        self.untried.extend(self.too_long.take());
                     }
                     self.tried.push(Rung { failure: Some(error), ..rung });
                     self.next();
@@ -241,69 +237,76 @@ impl Climb {
         }
     }
 
-    /// Whether the proposal misses only the target.
-    fn rejected(&self, proposal: Proposal, rejection: Rejection) -> Missed {
+    /// Classifies a rejection: over the target only, or not acceptable at any size.
+    fn rung_failure(&self, proposal: Proposal, rejection: Rejection) -> RungFailure {
         let Rejection::OverTarget { after, .. } = rejection else {
-            return Missed::All(rejection.into());
+            return RungFailure::Final(rejection.into());
         };
         match self.thread.settle_within(proposal.clone(), &self.brief, None) {
             // The addendum is left to the caller, which knows how much fits.
-            Ok(_) => {
-                Missed::Target { proposal: Box::new(proposal), after, error: rejection.into() }
-            }
-            Err(rejection) => Missed::All(rejection.into()),
+            Ok(_) => RungFailure::OverTarget {
+                proposal: Box::new(proposal),
+                after,
+                error: rejection.into(),
+            },
+            Err(rejection) => RungFailure::Final(rejection.into()),
         }
     }
 
     /// Records a rung that proposed a plan and returns the index of the rung that made it. A nested
     /// ladder reports its own rungs, with their failures and usage.
-    fn note(&mut self, rung: Rung, below: &[Rung], failure: Option<StrategyError>) -> usize {
-        let tried = if below.is_empty() { vec![rung] } else { below.to_vec() };
-        let made = tried.iter().position(|rung| rung.failure.is_none());
-        let at = self.tried.len().saturating_add(made.unwrap_or_default());
-        self.tried.extend(tried);
+    fn record_rungs(
+        &mut self,
+        rung: Rung,
+        nested: &[Rung],
+        failure: Option<StrategyError>,
+    ) -> usize {
+        let first = self.tried.len();
+        self.tried.extend(if nested.is_empty() { vec![rung] } else { nested.to_vec() });
         // If all nested rungs failed, the nested ladder itself reported the missed target.
-        if let Some(rung) = self.tried.get_mut(at).filter(|_| made.is_some()) {
-            rung.failure = failure;
-        }
-        at
+        let mut added = self.tried.iter_mut().enumerate().skip(first);
+        let Some((index, rung)) = added.find(|(_, rung)| rung.failure.is_none()) else {
+            return first;
+        };
+        rung.failure = failure;
+        index
     }
 
     /// Ends with this proposal, made by the rung at this index.
-    fn end(&mut self, proposal: Proposal, made: usize) {
+    fn end(&mut self, proposal: Proposal, rung: usize) {
         let mut rungs = std::mem::take(&mut self.tried);
-        if let Some(rung) = rungs.get_mut(made) {
+        if let Some(rung) = rungs.get_mut(rung) {
             rung.failure = None;
         }
-        self.at = At::Top(Ok(Proposal { rungs, ..proposal }));
+        self.state = State::Ended(Ok(Proposal { rungs, ..proposal }));
     }
 
     /// Whether a rung found nothing to remove in a thread that was compacted before and is within
     /// its target. Later rungs would remove what the last compaction chose to keep.
-    fn is_settled(&self, error: &StrategyError) -> bool {
+    fn is_already_compacted(&self, error: &StrategyError) -> bool {
         let thread = self.thread.messages();
-        let needed = |target| self.thread.counter().messages(thread) > target;
+        let tokens = self.thread.counter().messages(thread);
         matches!(error, StrategyError::NothingToCompact { .. })
             && self.tried.is_empty()
-            && !self.brief.target.is_some_and(needed)
+            && self.brief.target.is_none_or(|target| tokens <= target)
             && thread.iter().any(|message| message.is_summary())
     }
 
     /// Starts the next rung. If none is left, proposes what keeps most, else the smallest plan over
     /// the target, else fails.
     fn next(&mut self) {
-        if let Some(strategy) = self.ahead.pop() {
-            self.at = At::Rung {
+        if let Some(strategy) = self.untried.pop() {
+            self.state = State::Running {
                 strategy: strategy.name().into(),
-                attempt: contained::begin(strategy.as_ref(), &self.thread, &self.brief),
+                attempt: panic_guard::begin(strategy.as_ref(), &self.thread, &self.brief),
                 usage: Usage::default(),
                 calls: 0,
             };
-        } else if let Some((proposal, made)) = self.best.take() {
-            self.end(proposal, made);
+        } else if let Some((proposal, rung)) = self.best.take() {
+            self.end(proposal, rung);
         } else {
             let rungs = std::mem::take(&mut self.tried);
-            self.at = At::Top(match self.over.take() {
+            self.state = State::Ended(match self.smallest.take() {
                 Some((proposal, _)) => Ok(Proposal { rungs, ..proposal }),
                 None => Err(StrategyError::NoRung { rungs }),
             });
@@ -312,9 +315,8 @@ impl Climb {
 }
 
 /// The weight of kept facts: first of the user's constraints, then of all.
-fn kept(proposal: &Proposal) -> (u64, u64) {
-    let retention = proposal.retention.as_ref();
-    retention.map_or((0, 0), |retention| {
+fn kept_weight(proposal: &Proposal) -> (u64, u64) {
+    proposal.retention.as_ref().map_or((0, 0), |retention| {
         (retention.of(FactClass::Constraint).kept_weight, retention.overall.kept_weight)
     })
 }
@@ -324,7 +326,7 @@ mod tests {
     use super::*;
     use crate::{
         compact::{Insert, Plan, Splice},
-        message::{ContextWindow, Message, Role, StopReason, Summary},
+        message::{ContextWindow, Message, ModelErrorKind, Role, StopReason, Summary},
         retention::RetentionPolicy,
         strategy::{KeepRecent, attempt},
     };
@@ -343,9 +345,10 @@ mod tests {
 
     /// A thread that exceeds the window, though a chunk of it fits.
     fn too_long() -> Snapshot {
-        let said = |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
+        let messages =
+            |number: usize| Message::user(format!("{number} {}", "words ".repeat(2_000)));
         let window = Some(ContextWindow::new(40_000));
-        Snapshot::new((0..40).map(said).collect::<Vec<_>>()).with_window(window)
+        Snapshot::new((0..40).map(messages).collect::<Vec<_>>()).with_window(window)
     }
 
     fn two() -> Ladder {
@@ -439,10 +442,10 @@ mod tests {
             RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
         let brief = Brief { target: Some(100), retention: Some(keep), ..Brief::default() };
         let ladder = of(vec![Leaves("large", 8, "So."), Leaves("small", 1, "So.")]);
-        let mut said = vec![Message::user("Read src/b.rs.")];
-        said.extend_from_slice(thread().messages());
-        said.push(Message::user("Read src/a.rs."));
-        let thread = Snapshot::new(said);
+        let mut messages = vec![Message::user("Read src/b.rs.")];
+        messages.extend_from_slice(thread().messages());
+        messages.push(Message::user("Read src/a.rs."));
+        let thread = Snapshot::new(messages);
         let attempt = ladder.begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
         assert_eq!(names(&proposal.rungs), [("large", false), ("small", true)]);
@@ -453,9 +456,9 @@ mod tests {
         let keep =
             RetentionPolicy { addendum_tokens: 0, minimum: 100, ..RetentionPolicy::default() };
         let brief = Brief { retention: Some(keep), ..Brief::default() };
-        let mut said = vec![Message::user("Read src/b.rs.")];
-        said.extend_from_slice(thread().messages());
-        let thread = Snapshot::new(said);
+        let mut messages = vec![Message::user("Read src/b.rs.")];
+        messages.extend_from_slice(thread().messages());
+        let thread = Snapshot::new(messages);
         let ladder = of(vec![Leaves("first", 2, "So."), Leaves("second", 2, "So.")]);
         let attempt = ladder.begin(&thread, &brief);
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
@@ -469,7 +472,9 @@ mod tests {
         assert!(fits.tried.is_empty());
         let climb = Climb::new(&Ladder::default(), &too_long(), &Brief::default());
         assert_eq!(names(&climb.tried), [("summarize", false)]);
-        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+        assert!(
+            matches!(&climb.state, State::Running { strategy, .. } if strategy.as_str() == "chunked")
+        );
     }
 
     #[test]
@@ -477,7 +482,9 @@ mod tests {
         let mut climb = Climb::new(&Ladder::default(), &thread(), &Brief::default());
         let overflow = ModelErrorKind::Overflow { limit: Some(100), found: None, output: None };
         climb.handle(Err(ModelError::new(overflow, "prompt is too long")));
-        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+        assert!(
+            matches!(&climb.state, State::Running { strategy, .. } if strategy.as_str() == "chunked")
+        );
     }
 
     #[test]
@@ -503,7 +510,9 @@ mod tests {
         let outer = Ladder::new([Arc::new(inner) as Arc<dyn CompactionStrategy>])
             .with_too_long(Arc::new(Chunked::default()));
         let climb = Climb::new(&outer, &too_long(), &Brief::default());
-        assert!(matches!(&climb.at, At::Rung { strategy, .. } if strategy.as_str() == "chunked"));
+        assert!(
+            matches!(&climb.state, State::Running { strategy, .. } if strategy.as_str() == "chunked")
+        );
     }
 
     #[test]

@@ -27,16 +27,18 @@ mod brief;
 mod chunked;
 mod clip;
 mod config;
-mod contained;
 mod contract;
 mod digest;
 mod fold_batches;
+mod full_summary;
 mod keep_recent;
 mod ladder;
 mod net;
+mod panic_guard;
 mod redacted;
 mod registry;
 mod rules;
+mod run_error;
 mod settle;
 mod snapshot;
 mod stamps;
@@ -44,25 +46,22 @@ mod summarize;
 mod tagged;
 mod tail;
 mod trim_tool_results;
-mod whole;
 
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;
-pub use chunked::{
-    ChunkOutcome, ChunkStep, Chunked, CompactionRun, NotAsked, RunError, RunOptions, RunStep,
-    StoredRunError,
-};
+pub use chunked::{ChunkOutcome, ChunkStep, Chunked, CompactionRun, RunOptions, RunStep};
 pub use config::StrategyConfig;
 pub use contract::{
     ArchiveEntry, Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Rung, Step,
     StrategyError,
 };
 pub use digest::Digest;
-pub use fold_batches::{FoldBatches, FoldError, Scoring};
+pub use fold_batches::{FoldBatches, Scoring};
 pub use keep_recent::KeepRecent;
 pub use ladder::Ladder;
 pub(crate) use net::Net;
-pub use registry::{RegistryError, StrategyRegistry};
+pub use registry::StrategyRegistry;
+pub use run_error::RunError;
 pub use settle::Settled;
 pub use snapshot::{Rejection, Snapshot};
 pub use summarize::{RangeForm, Summarize};

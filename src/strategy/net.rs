@@ -1,40 +1,41 @@
-//! The net below a strategy: what a session does where its strategy does not bring a request into
+//! The fallback below a session's strategy, for when that strategy does not bring the request into
 //! the window.
 //!
-//! The strategy goes first. A proposal that misses the target but fits the limit is taken. If there
-//! is none, and the request cannot go out as it is, tool results are trimmed; then a digest takes the
-//! place of the old part. The rungs of the proposal name everything that was tried.
+//! The strategy goes first. A proposal that misses the target but keeps within the limit is
+//! accepted. If there is none and the request cannot be sent as it is, tool results are trimmed;
+//! if that is not enough, a digest replaces the old part. The rungs of the proposal list everything
+//! that was tried.
 
 use std::sync::Arc;
 
 use super::{
-    attempt::Ended,
+    attempt::{Ended, record_call},
     brief::Brief,
-    contained,
     contract::{Attempt, CompactionStrategy, Proposal, Rung, Step, StrategyError},
     digest::Digest,
     ladder::Ladder,
+    panic_guard,
     snapshot::Snapshot,
     trim_tool_results::TrimToolResults,
 };
-use crate::message::{ModelError, ModelErrorKind, Text, Turn, Usage};
+use crate::message::{ModelError, Text, Turn, Usage};
 
-/// A strategy with its net.
+/// A strategy with its fallback.
 #[derive(Clone, Debug)]
 pub(crate) struct Net {
     strategy: Arc<dyn CompactionStrategy>,
-    /// The most tokens with which the compaction helps; `None` where any gain does.
+    /// Upper limit for the tokens of the compacted thread; `None` if any reduction helps.
     limit: Option<u64>,
     last_resort: bool,
 }
 
 impl Net {
-    /// Returns a strategy whose proposals count as long as they keep within the limit.
+    /// Returns a strategy whose proposals are accepted up to `limit` tokens, even over the target.
     pub(crate) fn new(strategy: Arc<dyn CompactionStrategy>, limit: Option<u64>) -> Self {
         Self { strategy, limit, last_resort: false }
     }
 
-    /// Returns the strategy with trimming and a digest below it.
+    /// Returns the strategy with trimming and a digest as its fallback.
     pub(crate) fn with_last_resort(self) -> Self {
         Self { last_resort: true, ..self }
     }
@@ -46,91 +47,78 @@ impl CompactionStrategy for Net {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let mut netted = Netted {
+        let mut attempt = NetAttempt {
             thread: thread.clone(),
             brief: brief.clone(),
             limit: self.limit,
             strategy: self.strategy.name().into(),
             last_resort: self.last_resort,
-            at: At::Strategy {
-                attempt: contained::begin(self.strategy.as_ref(), thread, brief),
-                spent: Spent::default(),
+            state: State::Running {
+                attempt: panic_guard::begin(self.strategy.as_ref(), thread, brief),
+                usage: Usage::default(),
+                calls: 0,
             },
         };
-        netted.settle();
-        Box::new(netted)
+        attempt.advance();
+        Box::new(attempt)
     }
 }
 
 #[derive(Debug)]
-struct Netted {
+struct NetAttempt {
     thread: Snapshot,
     brief: Brief,
     limit: Option<u64>,
     strategy: Text,
     last_resort: bool,
-    at: At,
+    state: State,
 }
 
 #[derive(Debug)]
-enum At {
-    /// The strategy works.
-    Strategy {
+enum State {
+    /// The strategy runs. `usage` and `calls` are those of its model calls so far.
+    Running {
         attempt: Box<dyn Attempt>,
-        spent: Spent,
+        usage: Usage,
+        calls: usize,
     },
-    Over(Ended),
+    Ended(Ended),
 }
 
-/// What the calls of the strategy cost.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent {
-    usage: Usage,
-    calls: usize,
-}
-
-impl Attempt for Netted {
+impl Attempt for NetAttempt {
     fn step(&self) -> Step<'_> {
-        match &self.at {
-            At::Strategy { attempt, .. } => attempt.step(),
-            At::Over(ended) => ended.step(),
+        match &self.state {
+            State::Running { attempt, .. } => attempt.step(),
+            State::Ended(ended) => ended.step(),
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let At::Strategy { attempt, spent } = &mut self.at else { return };
-        spent.usage += match &answer {
-            Ok(turn) => turn.usage.unwrap_or_default(),
-            Err(error) => error.usage,
-        };
-        // An answer that no model gave is no call.
-        let called =
-            answer.as_ref().err().is_none_or(|error| error.kind != ModelErrorKind::NoModel);
-        spent.calls += usize::from(called);
+        let State::Running { attempt, usage, calls } = &mut self.state else { return };
+        record_call(&answer, usage, calls);
         attempt.handle(answer);
-        self.settle();
+        self.advance();
     }
 }
 
-impl Netted {
-    /// Ends the attempt once the strategy has.
-    fn settle(&mut self) {
-        let At::Strategy { attempt, spent } = &self.at else { return };
+impl NetAttempt {
+    /// Ends the attempt if the strategy has ended.
+    fn advance(&mut self) {
+        let State::Running { attempt, usage, calls } = &self.state else { return };
         let outcome = match attempt.step() {
             Step::Call { .. } => return,
             Step::Failed(error) => Err(error.clone()),
-            Step::Proposed(proposal) => self.judged(proposal.clone()),
+            Step::Proposed(proposal) => self.accepted(proposal.clone()),
         };
-        let spent = *spent;
         let outcome = match outcome {
-            Err(error) if self.last_resort => self.fallen(error, spent),
+            Err(error) if self.last_resort => self.fall_back(error, *usage, *calls),
             outcome => outcome,
         };
-        self.at = At::Over(Ended(outcome));
+        self.state = State::Ended(Ended(outcome));
     }
 
-    /// The proposal as it is carried out: within the target, or else within the limit.
-    fn judged(&self, proposal: Proposal) -> Result<Proposal, StrategyError> {
+    /// Returns the settled proposal if it is acceptable within the target or else the limit.
+    fn accepted(&self, proposal: Proposal) -> Result<Proposal, StrategyError> {
         let rungs = proposal.rungs.clone();
         match self.thread.settle_within(proposal, &self.brief, self.limit) {
             Ok(settled) => Ok(settled.proposal),
@@ -139,25 +127,31 @@ impl Netted {
         }
     }
 
-    /// What the net catches after the strategy failed.
-    fn fallen(&self, error: StrategyError, spent: Spent) -> Result<Proposal, StrategyError> {
+    /// Returns the proposal of the fallback after the strategy failed, first for the target and
+    /// then for the limit; else the error of the strategy.
+    fn fall_back(
+        &self,
+        error: StrategyError,
+        usage: Usage,
+        calls: usize,
+    ) -> Result<Proposal, StrategyError> {
         let failed = if let StrategyError::NoRung { rungs } = &error {
             rungs.clone()
         } else {
             let (strategy, failure) = (self.strategy.clone(), Some(error.clone()));
-            vec![Rung { strategy, failure, usage: spent.usage, calls: spent.calls }]
+            vec![Rung { strategy, failure, usage, calls }]
         };
         for target in [self.brief.target, self.limit] {
-            let net = Ladder::new([
+            let ladder = Ladder::new([
                 Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>,
                 Arc::new(Digest::default()),
             ]);
             let brief = Brief { target, ..self.brief.clone() };
-            let attempt = net.begin(&self.thread, &brief);
+            let attempt = ladder.begin(&self.thread, &brief);
             let Step::Proposed(proposal) = attempt.step() else { continue };
-            let Ok(caught) = self.judged(proposal.clone()) else { continue };
-            let rungs = failed.iter().chain(&caught.rungs).cloned().collect();
-            return Ok(Proposal { rungs, ..caught });
+            let Ok(accepted) = self.accepted(proposal.clone()) else { continue };
+            let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
+            return Ok(Proposal { rungs, ..accepted });
         }
         Err(error)
     }

@@ -1,11 +1,19 @@
-//! Redaction of strategy errors: models and providers quote what they were sent.
+//! Redaction of strategy errors and of what proposals say of them: models and providers quote what
+//! they were sent.
 
 use super::{
-    chunked::options::RunError,
-    contract::{Rung, StrategyError},
-    fold_batches::error::FoldError,
+    contract::{Proposal, Rung, StrategyError},
+    run_error::RunError,
 };
 use crate::message::{ModelError, Redactor, StopReason, Text, redact::redacted_text};
+
+impl Proposal {
+    /// Returns the proposal with what it says of failures redacted.
+    pub(crate) fn redacted(self, redactor: &dyn Redactor) -> Self {
+        let notes = self.notes.iter().map(|note| redacted_text(note, redactor)).collect();
+        Self { rungs: of_rungs(self.rungs, redactor), notes, ..self }
+    }
+}
 
 impl StrategyError {
     /// Returns the error with every text from a model, a provider or a strategy redacted.
@@ -31,30 +39,24 @@ impl StrategyError {
                 RunError::Model { chunk, kind, message } => {
                     RunError::Model { chunk, kind, message: text(&message) }
                 }
+                RunError::Exhausted { chunk, tries, kind, message } => {
+                    RunError::Exhausted { chunk, tries, kind, message: text(&message) }
+                }
                 error @ (RunError::NothingToSummarise
                 | RunError::TooManyChunks { .. }
                 | RunError::TooManyRounds { .. }
                 | RunError::BlankSummary { .. }
                 | RunError::NotFolded { .. }
                 | RunError::DoesNotFit { .. }
-                | RunError::Aborted { .. }) => error,
+                | RunError::Aborted { .. }
+                | RunError::Format { .. }
+                | RunError::Chunks { .. }
+                | RunError::Option { .. }
+                | RunError::NoRoom { .. }
+                | RunError::PieceTooLarge { .. }
+                | RunError::NotSmaller { .. }) => error,
             })),
-            Self::Fold(error) => Self::Fold(Box::new(match *error {
-                FoldError::Exhausted { chunk, tries, kind, message } => {
-                    FoldError::Exhausted { chunk, tries, kind, message: text(&message) }
-                }
-                error @ (FoldError::Option { .. }
-                | FoldError::NoRoom { .. }
-                | FoldError::DoesNotFit { .. }
-                | FoldError::NotSmaller { .. }) => error,
-            })),
-            Self::NoRung { rungs } => {
-                let rung = |rung: Rung| Rung {
-                    failure: rung.failure.map(|failure| failure.redacted(redactor)),
-                    ..rung
-                };
-                Self::NoRung { rungs: rungs.into_iter().map(rung).collect() }
-            }
+            Self::NoRung { rungs } => Self::NoRung { rungs: of_rungs(rungs, redactor) },
             error @ (Self::NeedsModel
             | Self::TooLong { .. }
             | Self::Plan(_)
@@ -63,6 +65,14 @@ impl StrategyError {
             | Self::TooManyCalls { .. }) => error,
         }
     }
+}
+
+fn of_rungs(rungs: Vec<Rung>, redactor: &dyn Redactor) -> Vec<Rung> {
+    let rung = |rung: Rung| Rung {
+        failure: rung.failure.map(|failure| failure.redacted(redactor)),
+        ..rung
+    };
+    rungs.into_iter().map(rung).collect()
 }
 
 /// Redacts the message, and drops the source error if its text holds secrets.

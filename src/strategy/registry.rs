@@ -1,5 +1,6 @@
 //! Strategies by name.
 
+use crate::message::InvalidValue;
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, de::DeserializeOwned};
@@ -24,7 +25,7 @@ use super::{
 ///     "there is no strategy \"magic\"; there are chunked, digest, fold-batches, keep-recent, \
 ///      ladder, summarize, trim-tool-results",
 /// );
-/// # Ok::<(), threadfold::strategy::RegistryError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct StrategyRegistry {
@@ -39,45 +40,9 @@ struct Entry {
 }
 
 /// Builds a strategy from options. A ladder looks its rungs up in the registry.
-type Build = fn(&StrategyRegistry, &str, &Value) -> Result<Built, RegistryError>;
+type Build = fn(&StrategyRegistry, &str, &Value) -> Result<Built, InvalidValue>;
 
 type Built = Arc<dyn CompactionStrategy>;
-
-/// Why a strategy cannot be registered, found or built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RegistryError {
-    /// The name is already registered.
-    #[error("there is a strategy {name:?} already; there are {}", .known.join(", "))]
-    Duplicate {
-        /// The name.
-        name: String,
-        /// All registered names, sorted.
-        known: Vec<String>,
-    },
-    /// No strategy has this name.
-    #[error("there is no strategy {name:?}; there are {}", .known.join(", "))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// All registered names, sorted.
-        known: Vec<String>,
-    },
-    /// The strategy was registered as a value, so it takes no options.
-    #[error("the strategy {name:?} takes no options")]
-    NoOptions {
-        /// The name.
-        name: String,
-    },
-    /// The options do not fit the strategy.
-    #[error("the options of strategy {name:?}: {reason}")]
-    Options {
-        /// The name.
-        name: String,
-        /// What is wrong with the options.
-        reason: String,
-    },
-}
 
 impl StrategyRegistry {
     /// Returns an empty registry.
@@ -103,13 +68,13 @@ impl StrategyRegistry {
     /// let mut registry = StrategyRegistry::empty();
     /// registry.register(Arc::new(KeepRecent::default()))?;
     /// assert!(registry.register(Arc::new(KeepRecent::default())).is_err());
-    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Duplicate`] if the name is taken.
-    pub fn register(&mut self, strategy: Arc<dyn CompactionStrategy>) -> Result<(), RegistryError> {
+    /// [`InvalidValue`] if the name is taken.
+    pub fn register(&mut self, strategy: Arc<dyn CompactionStrategy>) -> Result<(), InvalidValue> {
         self.insert(Entry { strategy, build: None })
     }
 
@@ -128,8 +93,8 @@ impl StrategyRegistry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Duplicate`] if the name is taken.
-    pub fn register_configurable<S>(&mut self) -> Result<(), RegistryError>
+    /// [`InvalidValue`] if the name is taken.
+    pub fn register_configurable<S>(&mut self) -> Result<(), InvalidValue>
     where
         S: CompactionStrategy + Default + DeserializeOwned + 'static,
     {
@@ -145,14 +110,14 @@ impl StrategyRegistry {
     /// let registry = StrategyRegistry::default();
     /// assert_eq!(registry.get("ai-summarize")?.name(), "summarize");
     /// let error = registry.get("summarise").unwrap_err().to_string();
-    /// assert!(error.starts_with("there is no strategy \"summarise\"; there are "));
-    /// # Ok::<(), threadfold::strategy::RegistryError>(())
+    /// assert!(error.starts_with("\"summarise\" is not a registered strategy: there are "));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Unknown`], which lists the registered names.
-    pub fn get(&self, name: &str) -> Result<&Arc<dyn CompactionStrategy>, RegistryError> {
+    /// [`InvalidValue`], which lists the registered names.
+    pub fn get(&self, name: &str) -> Result<&Arc<dyn CompactionStrategy>, InvalidValue> {
         Ok(&self.entry(name)?.strategy)
     }
 
@@ -164,23 +129,26 @@ impl StrategyRegistry {
     /// let registry = StrategyRegistry::default();
     /// let config: StrategyConfig = serde_json::from_str(r#"{"keep-recent": {"mesages": 4}}"#)?;
     /// let error = registry.build(&config).unwrap_err().to_string();
-    /// assert!(error.starts_with("the options of strategy \"keep-recent\": unknown field `mesages`"));
+    /// assert!(error.starts_with("\"keep-recent\" is not a strategy with these options: unknown field `mesages`"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`RegistryError::Unknown`], which lists the registered names; [`RegistryError::NoOptions`]
-    /// and [`RegistryError::Options`] if the strategy does not take the given options.
+    /// [`InvalidValue`] for a name that is not registered, with the registered ones, and for options
+    /// that the strategy does not take.
     pub fn build(
         &self,
         config: &StrategyConfig,
-    ) -> Result<Arc<dyn CompactionStrategy>, RegistryError> {
+    ) -> Result<Arc<dyn CompactionStrategy>, InvalidValue> {
         let entry = self.entry(config.name())?;
         let Some(options) = config.options() else { return Ok(Arc::clone(&entry.strategy)) };
         let name = config.name();
-        let no_options = || RegistryError::NoOptions { name: name.to_owned() };
-        entry.build.ok_or_else(no_options)?(self, name, options)
+        let Some(build) = entry.build else {
+            let rule = "it was registered as a value";
+            return Err(InvalidValue::new("a strategy with options", rule, name));
+        };
+        build(self, name, options)
     }
 
     /// The registered names, sorted.
@@ -196,23 +164,27 @@ impl StrategyRegistry {
         self.entries.keys().map(String::as_str)
     }
 
-    fn insert(&mut self, entry: Entry) -> Result<(), RegistryError> {
+    fn insert(&mut self, entry: Entry) -> Result<(), InvalidValue> {
         let name = entry.strategy.name().to_owned();
         if self.entries.contains_key(&name) {
-            return Err(RegistryError::Duplicate { name, known: self.known() });
+            let rule = format!("there are {} already", self.all_names());
+            return Err(InvalidValue::new("a new name of a strategy", rule, &name));
         }
         self.entries.insert(name, entry);
         Ok(())
     }
 
-    fn entry(&self, name: &str) -> Result<&Entry, RegistryError> {
-        let unknown = || RegistryError::Unknown { name: name.to_owned(), known: self.known() };
+    fn entry(&self, name: &str) -> Result<&Entry, InvalidValue> {
         let own = if name == "ai-summarize" { "summarize" } else { name };
-        self.entries.get(name).or_else(|| self.entries.get(own)).ok_or_else(unknown)
+        let entry = self.entries.get(name).or_else(|| self.entries.get(own));
+        entry.ok_or_else(|| {
+            let rule = format!("there are {}", self.all_names());
+            InvalidValue::new("a registered strategy", rule, name)
+        })
     }
 
-    fn known(&self) -> Vec<String> {
-        self.names().map(str::to_owned).collect()
+    fn all_names(&self) -> String {
+        self.names().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -251,11 +223,7 @@ struct LadderOptions {
     too_long: Option<StrategyConfig>,
 }
 
-fn ladder(
-    registry: &StrategyRegistry,
-    name: &str,
-    options: &Value,
-) -> Result<Built, RegistryError> {
+fn ladder(registry: &StrategyRegistry, name: &str, options: &Value) -> Result<Built, InvalidValue> {
     let options: LadderOptions = read(name, options)?;
     let rungs: Result<Vec<_>, _> = options.rungs.iter().map(|rung| registry.build(rung)).collect();
     let ladder = Ladder::new(rungs?);
@@ -265,10 +233,9 @@ fn ladder(
     })
 }
 
-fn read<T: DeserializeOwned>(name: &str, options: &Value) -> Result<T, RegistryError> {
-    T::deserialize(options).map_err(|error| RegistryError::Options {
-        name: name.to_owned(),
-        reason: error.to_string(),
+fn read<T: DeserializeOwned>(name: &str, options: &Value) -> Result<T, InvalidValue> {
+    T::deserialize(options).map_err(|error| {
+        InvalidValue::new("a strategy with these options", error.to_string(), name)
     })
 }
 
@@ -295,13 +262,16 @@ mod tests {
     #[test]
     fn a_wrong_setting_says_what_is_wrong() {
         let rows = [
-            (r#""magic""#, "there is no strategy \"magic\"; there are chunked, "),
+            (r#""magic""#, "\"magic\" is not a registered strategy: there are chunked, "),
             (
                 r#"{"keep-recent": {"mesages": 4}}"#,
-                "the options of strategy \"keep-recent\": unknown field `mesages`",
+                "\"keep-recent\" is not a strategy with these options: unknown field `mesages`",
             ),
-            (r#"{"ladder": {"rungs": ["magic"]}}"#, "there is no strategy \"magic\""),
-            (r#"{"ladder": {}}"#, "the options of strategy \"ladder\": missing field `rungs`"),
+            (r#"{"ladder": {"rungs": ["magic"]}}"#, "\"magic\" is not a registered strategy"),
+            (
+                r#"{"ladder": {}}"#,
+                "\"ladder\" is not a strategy with these options: missing field `rungs`",
+            ),
             (
                 r#"{"digest": {}, "chunked": {}}"#,
                 "an object names one strategy, this one digest and chunked",
@@ -317,7 +287,7 @@ mod tests {
         own.register(Arc::new(KeepRecent::default())).unwrap();
         let config = serde_json::from_str(r#"{"keep-recent": {}}"#).unwrap();
         let error = own.build(&config).unwrap_err();
-        assert_eq!(error, RegistryError::NoOptions { name: "keep-recent".into() });
+        assert_eq!(error.rule.as_str(), "it was registered as a value");
     }
 
     #[test]

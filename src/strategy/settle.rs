@@ -40,7 +40,6 @@ impl Snapshot {
     /// A plan without a summary is audited and kept as it is, except that rules which it removes
     /// are inserted as a summary of their own. A proposal that was audited before is not audited
     /// again.
-    /// in their place, as a summary of nothing else. So is one that was measured before.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -76,20 +75,17 @@ impl Snapshot {
             let shortfall = summary.and_then(|_| policy.shortfall(retention));
             return Ok(Settled { proposal, shortfall });
         }
+        let adds_rules = policy.addendum_tokens > 0;
         match summary {
-            Some(summary) => {
-                if policy.addendum_tokens == 0 {
-                    return Ok(self.enriched(proposal, &summary, &after, policy, brief));
-                }
-                let (proposal, summary) = self.ruled(proposal, summary, &after, brief);
+            Some(summary) if adds_rules => {
+                let (proposal, summary) = self.append_rules(proposal, summary, &after, brief);
                 let after = self.accept(&proposal.plan, brief)?;
                 Ok(self.enriched(proposal, &summary, &after, policy, brief))
             }
+            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief)),
             None => {
-                let proposal = match policy.addendum_tokens {
-                    0 => proposal,
-                    _ => self.ruled_alone(proposal, &after, brief),
-                };
+                let proposal =
+                    if adds_rules { self.insert_rules(proposal, &after, brief) } else { proposal };
                 let after = self.accept(&proposal.plan, brief)?;
                 let retention = self.current_facts(policy).audit(&after).shortened();
                 let proposal = Proposal { retention: Some(retention), ..proposal };
@@ -146,6 +142,7 @@ impl Snapshot {
         Arc::new(Arc::unwrap_or_clone(facts).without_constraints(elsewhere))
     }
 
+    /// Audits the summary and appends the missing facts, as far as there is room.
     fn enriched(
         &self,
         proposal: Proposal,
@@ -155,9 +152,9 @@ impl Snapshot {
         brief: &Brief,
     ) -> Settled {
         let facts = self.current_facts(policy);
-        let room = self.room(after, brief).min(policy.addendum_tokens);
-        let within = |room| RetentionPolicy { addendum_tokens: room, ..policy.clone() };
-        let settled = |enriched| {
+        let with_addendum_of = |tokens| {
+            let policy = RetentionPolicy { addendum_tokens: tokens, ..policy.clone() };
+            let enriched = enrich(summary, &facts, after, &policy, self.counter());
             let (text, shortfall, retention) = match enriched {
                 Enriched::Enough { retention } => (None, None, retention),
                 Enriched::WithAddendum { text, retention, .. } => (Some(text), None, retention),
@@ -173,14 +170,11 @@ impl Snapshot {
             proposal.retention = Some(retention.shortened());
             Settled { proposal, shortfall }
         };
-        let enrich = |policy: &RetentionPolicy| {
-            settled(enrich(summary, &facts, after, policy, self.counter()))
-        };
-        let with = enrich(&within(room));
-        match self.accept(&with.proposal.plan, brief) {
-            Ok(_) => with,
+        let settled = with_addendum_of(self.room(after, brief).min(policy.addendum_tokens));
+        match self.accept(&settled.proposal.plan, brief) {
+            Ok(_) => settled,
             // The parts fit, but the counter counts more tokens for the whole.
-            Err(_) => enrich(&within(0)),
+            Err(_) => with_addendum_of(0),
         }
     }
 }
@@ -212,9 +206,14 @@ mod tests {
 
     #[test]
     fn reasoning_after_the_first_change_is_marked_however_the_plan_was_made() {
-        let said = || Message::user("Something of some length, so that it pays to take it out.");
-        let thread =
-            vec![said(), thoughtful("one"), said(), thoughtful("two"), Message::user("Go on.")];
+        let question = || Message::user("Something of some length, so that removing it pays.");
+        let thread = vec![
+            question(),
+            thoughtful("one"),
+            question(),
+            thoughtful("two"),
+            Message::user("Go on."),
+        ];
         let snapshot = Snapshot::new(thread.clone());
         // A host's own plan that also inserts an old answer as a new message.
         let again = Insert::Message { message: thoughtful("again") };

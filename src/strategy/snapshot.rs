@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::brief::Brief;
 use crate::{
     compact::{
-        Plan, StalePlan,
+        CompactError, Plan,
         legality::{self, Violation},
     },
     ledger::Ledger,
@@ -37,7 +37,7 @@ pub struct Snapshot {
 pub enum Rejection {
     /// The plan was made for another thread.
     #[error(transparent)]
-    Stale(#[from] StalePlan),
+    Stale(#[from] CompactError),
     /// It creates a state that no provider accepts and that was not there before.
     #[error("the thread would be illegal: {violation}")]
     Illegal {
@@ -238,7 +238,7 @@ impl Snapshot {
     /// rules.add("Never touch the lexer.")?;
     /// let snapshot = Snapshot::new(vec![Message::user("hi")]).with_rules(Arc::new(rules));
     /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn with_rules(self, rules: Arc<Ledger>) -> Self {
@@ -305,8 +305,10 @@ impl Snapshot {
     /// those extracted from its messages with these options.
     #[must_use]
     pub fn facts(&self, options: &AuditOptions) -> Arc<Facts> {
-        let of_messages = || Arc::new(Facts::of(&self.messages, options.clone()));
-        self.facts.clone().unwrap_or_else(of_messages)
+        match &self.facts {
+            Some(facts) => Arc::clone(facts),
+            None => Arc::new(Facts::of(&self.messages, options.clone())),
+        }
     }
 
     /// The standing rules of the thread.
@@ -412,18 +414,18 @@ impl Snapshot {
             return None;
         }
         let before = legality::violations(&self.messages);
-        let mut known: HashMap<_, usize> = HashMap::new();
+        let mut existing: HashMap<_, usize> = HashMap::new();
         for violation in &before {
-            *known.entry(violation.key()).or_default() += 1;
+            *existing.entry(violation.key()).or_default() += 1;
         }
-        let fresh = found.iter().find(|violation| match known.get_mut(&violation.key()) {
+        let is_new = |violation: &&Violation| match existing.get_mut(&violation.key()) {
             Some(count) if *count > 0 => {
                 *count -= 1;
                 false
             }
             Some(_) | None => true,
-        });
-        fresh.cloned()
+        };
+        found.iter().find(is_new).cloned()
     }
 
     /// The token count of the thread after a plan.

@@ -23,23 +23,23 @@ impl Snapshot {
         };
         let number = brief.compaction.map_or(u64::MAX, |id| id.0);
         let seed = [number, self.messages().len() as u64, last.number()];
-        let mut names = Names {
+        let mut ids = FreshIds {
             thread: self.messages(),
-            ids: CheckpointIds::new(seed.into_iter().fold(0, mixed)),
-            taken: self.names_that_stay(&plan),
+            generator: CheckpointIds::new(seed.into_iter().fold(0, mixed)),
+            used: self.ids_that_stay(&plan),
         };
         plan.with_new_messages(|message| {
-            names.tell_apart(message);
+            ids.replace_duplicates(message);
             if message.role == Role::User && message.is_summary() && !ends_with_checkpoint(message)
             {
-                let id = names.draw();
+                let id = ids.next();
                 message.make_mut().content.push(ContentBlock::checkpoint(id));
             }
         })
     }
 
     /// The checkpoints of the thread after a plan, without those in its new messages.
-    fn names_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
+    fn ids_that_stay(&self, plan: &Plan) -> HashSet<CheckpointId> {
         let ids = |message: &Message| -> Vec<CheckpointId> {
             message.checkpoints().map(|(id, _)| id).collect()
         };
@@ -50,17 +50,18 @@ impl Snapshot {
         if new.is_empty() {
             return HashSet::new();
         }
+        // A stale plan is rejected later; here it keeps nothing.
         let after = plan.after(self.messages()).unwrap_or_default();
-        let mut standing = HashSet::new();
+        let mut staying = HashSet::new();
         for id in after.iter().flat_map(ids) {
             match new.get_mut(&id) {
                 Some(count) if *count > 0 => *count -= 1,
                 Some(_) | None => {
-                    standing.insert(id);
+                    staying.insert(id);
                 }
             }
         }
-        standing
+        staying
     }
 
     /// Tokens of the checkpoint that ends a new summary.
@@ -70,33 +71,33 @@ impl Snapshot {
     }
 }
 
-/// Draws checkpoint ids that the thread does not have.
-struct Names<'a> {
+/// Generates checkpoint ids that are not in the thread, before or after the plan.
+struct FreshIds<'a> {
     thread: &'a [Message],
-    ids: CheckpointIds,
+    generator: CheckpointIds,
     /// Ids in the thread after the plan.
-    taken: HashSet<CheckpointId>,
+    used: HashSet<CheckpointId>,
 }
 
-impl Names<'_> {
-    fn draw(&mut self) -> CheckpointId {
-        let (thread, taken) = (self.thread, &self.taken);
+impl FreshIds<'_> {
+    fn next(&mut self) -> CheckpointId {
+        let (thread, used) = (self.thread, &self.used);
         let in_thread = |id| thread.iter().flat_map(Message::checkpoints).any(|(it, _)| it == id);
-        let id = self.ids.draw(|id| taken.contains(&id) || in_thread(id));
-        self.taken.insert(id);
+        let id = self.generator.draw(|id| used.contains(&id) || in_thread(id));
+        self.used.insert(id);
         id
     }
 
-    /// Replaces the checkpoints of a message that also occur elsewhere.
-    fn tell_apart(&mut self, message: &mut Message) {
+    /// Replaces the checkpoints of a new message that also occur elsewhere.
+    fn replace_duplicates(&mut self, message: &mut Message) {
         let ids: Vec<_> = message.checkpoints().collect();
         for (id, end) in ids {
-            if self.taken.insert(id) {
+            if self.used.insert(id) {
                 continue;
             }
-            let other = self.draw();
+            let fresh = self.next();
             if let Some(block) = message.make_mut().content.get_mut(end.saturating_sub(1)) {
-                *block = ContentBlock::checkpoint(other);
+                *block = ContentBlock::checkpoint(fresh);
             }
         }
     }
@@ -110,8 +111,7 @@ fn ends_with_checkpoint(message: &Message) -> bool {
     matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)))
 }
 
-/// Mixes well, because neighbouring seeds must differ widely: a session may count its sources from
-/// 1.
+/// Adds a part to a seed. Mixes well, because neighbouring parts must give very different seeds.
 fn mixed(seed: u64, part: u64) -> u64 {
     (seed ^ part)
         .wrapping_add(0x9E37_79B9_7F4A_7C15)
@@ -130,9 +130,9 @@ mod tests {
     };
 
     fn thread() -> Vec<Message> {
-        let said =
+        let question =
             |number: usize| Message::user(format!("{number} {}", "Of some length. ".repeat(9)));
-        (0..6).map(said).collect()
+        (0..6).map(question).collect()
     }
 
     fn plan() -> Plan {
@@ -181,12 +181,12 @@ mod tests {
         let splice = Splice { at: 0..3, insert: vec![copy(0), copy(5)] };
         let plan = settled(&thread, Plan::from_splices(6, vec![splice]), 0);
         let after = plan.after(&thread).unwrap();
-        let names: Vec<_> = after.iter().filter_map(last_checkpoint).collect();
+        let ids: Vec<_> = after.iter().filter_map(last_checkpoint).collect();
         assert_eq!(
-            (after[0].clone(), names[0]),
+            (after[0].clone(), ids[0]),
             (thread[0].clone(), last_checkpoint(&thread[0]).unwrap())
         );
-        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5);
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), 5);
         assert_eq!(after[4], thread[5]);
     }
 

@@ -19,11 +19,10 @@ use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, clip},
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
-    rules,
+    full_summary, rules,
     snapshot::Snapshot,
     tagged::tagged,
-    tail::{self, Stay, Wish},
-    whole,
+    tail::{self, Candidate, TailRequest},
 };
 use crate::{
     message::{CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary, Text},
@@ -98,8 +97,8 @@ impl CompactionStrategy for Summarize {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let (stays, request) = match self.asks(thread, brief) {
-            Ok(asks) => asks,
+        let (candidates, request) = match self.candidates_and_request(thread, brief) {
+            Ok(found) => found,
             Err(error) => return attempt::propose(Err(error)),
         };
         let model = match self.range {
@@ -109,9 +108,8 @@ impl CompactionStrategy for Summarize {
         let (thread, brief) = (thread.clone(), brief.clone());
         attempt::ask_without_calls(model, request, move |turn| {
             let summary = message(&brief, attempt::summary_of(&turn)?);
-            let insert = || vec![summary.clone()];
-            tail::first_within_target(&thread, &brief, &stays, |stay| {
-                stay.plan(&thread, &brief, insert())
+            tail::first_within_target(&thread, &brief, &candidates, |candidate| {
+                candidate.plan(&thread, &brief, vec![summary.clone()])
             })
         })
     }
@@ -120,15 +118,15 @@ impl CompactionStrategy for Summarize {
 impl Summarize {
     /// Returns the candidates of what stays, all with the same cut, and the request for a summary
     /// of everything before that cut.
-    fn asks(
+    fn candidates_and_request(
         &self,
         thread: &Snapshot,
         brief: &Brief,
-    ) -> Result<(Vec<Stay>, Request), StrategyError> {
-        let stays = self.stays(thread, brief)?;
-        let cut = stays.first().map_or(0, |stay| stay.cut);
-        let head = thread.messages().get(..cut).unwrap_or_default();
-        let head: Vec<Message> = whole::messages(head).collect();
+    ) -> Result<(Vec<Candidate>, Request), StrategyError> {
+        let candidates = self.candidates(thread, brief)?;
+        let cut = candidates.first().map_or(0, |candidate| candidate.cut);
+        let head = thread.messages().iter().take(cut);
+        let head: Vec<Message> = full_summary::messages(head).collect();
         let window = thread.window().map_or(u64::MAX, ContextWindow::tokens);
         let size = |request: &Request| {
             thread.counter().request(request).saturating_add(self.summary_tokens)
@@ -136,69 +134,76 @@ impl Summarize {
         let request = self.request(thread, brief, head.clone());
         let tokens = size(&request);
         if tokens <= window {
-            return Ok((stays, request));
+            return Ok((candidates, request));
         }
         // Tool results take most of the room, and their first lines matter most.
-        let shown = tail::trimmed(&head).map(|head| self.request(thread, brief, head));
-        match shown.into_iter().find(|request| size(request) <= window) {
-            Some(request) => Ok((stays, request)),
+        let mut trimmed = tail::trimmed(&head).map(|head| self.request(thread, brief, head));
+        match trimmed.find(|request| size(request) <= window) {
+            Some(request) => Ok((candidates, request)),
             None => Err(StrategyError::TooLong { tokens, window }),
         }
     }
 
     /// Returns what may stay beside a summary: the first candidate that is worth a call and likely
     /// to meet the target, then smaller ones for a longer summary.
-    fn stays(&self, thread: &Snapshot, brief: &Brief) -> Result<Vec<Stay>, StrategyError> {
-        let target = tail::over(thread, brief).unwrap_or(u64::MAX);
+    fn candidates(
+        &self,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Result<Vec<Candidate>, StrategyError> {
+        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
         let user_tokens = self.user_tokens.min(target / 4);
-        let comes = [self.summary_tokens, user_tokens, brief.reserve(), thread.stamp_tokens()];
-        let wish = Wish {
+        let reserved = [self.summary_tokens, user_tokens, brief.reserve(), thread.stamp_tokens()];
+        let request = TailRequest {
             messages: self.messages,
             tokens: self.tokens,
-            user: (self.user_messages, user_tokens),
-            comes: comes.into_iter().fold(0, u64::saturating_add),
-            yields_when_asked: true,
+            user_messages: self.user_messages,
+            user_tokens,
+            reserved: reserved.into_iter().fold(0, u64::saturating_add),
+            shrinks_when_asked: true,
         };
-        let mut stays = tail::stays(thread, brief, wish)?;
-        let worth =
-            |stay: &Stay| tail::check_worth(thread, brief, stay.cut, &stay.typed, MIN_TOKENS);
-        if let (Some(first), false) = (stays.first(), stays.iter().any(|stay| worth(stay).is_ok()))
-        {
-            worth(first)?;
+        let all = tail::candidates(thread, brief, request)?;
+        let mut candidates = Vec::with_capacity(all.len());
+        let mut worthless = None;
+        for candidate in all {
+            match tail::check_worth(thread, brief, candidate.cut, &candidate.typed, MIN_TOKENS) {
+                Ok(()) => candidates.push(candidate),
+                Err(error) => worthless = worthless.or(Some(error)),
+            }
         }
-        stays.retain(|stay| worth(stay).is_ok());
+        if let (true, Some(error)) = (candidates.is_empty(), worthless) {
+            return Err(error);
+        }
         let expected = self.summary_tokens.min(target / 4);
-        let mut chosen = stays.len().saturating_sub(1);
-        for (index, stay) in stays.iter().enumerate() {
-            let frame = stay.plan(thread, brief, vec![message(brief, ".".into())])?;
+        let mut chosen = candidates.len().saturating_sub(1);
+        for (index, candidate) in candidates.iter().enumerate() {
+            // With a summary of one character, everything else has its final size.
+            let frame = candidate.plan(thread, brief, vec![message(brief, ".".into())])?;
             if thread.tokens_after(&frame)?.saturating_add(expected) <= target {
                 chosen = index;
                 break;
             }
         }
-        let cut = stays.get(chosen).map_or(0, |stay| stay.cut);
-        Ok(stays.into_iter().skip(chosen).filter(|stay| stay.cut == cut).collect())
+        let cut = candidates.get(chosen).map_or(0, |candidate| candidate.cut);
+        let rest = candidates.into_iter().skip(chosen);
+        Ok(rest.filter(|candidate| candidate.cut == cut).collect())
     }
 
     fn request(&self, thread: &Snapshot, brief: &Brief, head: Vec<Message>) -> Request {
         let question = question(brief, thread);
-        let asks = |messages: Vec<Message>| Request {
-            max_output: Some(self.summary_tokens),
-            cache: CacheMarks::Off,
-            ..Request::new(messages)
-        };
-        match self.range {
-            RangeForm::Messages => {
-                let messages = head.into_iter().chain([question]).collect();
-                let (system, tools) = (thread.system().clone(), thread.tools().clone());
-                Request { system, tools, ..asks(messages) }
-            }
+        let request = match self.range {
+            RangeForm::Messages => Request {
+                system: thread.system().clone(),
+                tools: thread.tools().clone(),
+                ..Request::new(head.into_iter().chain([question]).collect::<Vec<_>>())
+            },
             RangeForm::Text => {
                 let transcript = render(&head, &RenderOptions::default());
                 let transcript = Message::user(tagged("transcript", transcript.text()));
-                asks(vec![transcript, question]).with_system(READER.trim_end())
+                Request::new(vec![transcript, question]).with_system(READER.trim_end())
             }
-        }
+        };
+        Request { max_output: Some(self.summary_tokens), cache: CacheMarks::Off, ..request }
     }
 }
 
@@ -208,13 +213,13 @@ fn message(brief: &Brief, text: Text) -> Message {
 
 /// The message that asks for the summary.
 fn question(brief: &Brief, thread: &Snapshot) -> Message {
-    let said = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
+    let clipped = |text: &str| clip(text, ASIDE_TOKENS, thread.counter());
     let mut text = PROMPT.trim_end().to_owned();
     if let Some(focus) = brief.reason.focus() {
         text.push_str("\n\nThe user asks you to pay special attention to this:\n");
-        text.push_str(&said(focus));
+        text.push_str(&clipped(focus));
     }
-    let rules = rules::told(thread);
+    let rules = rules::for_model(thread);
     if !rules.is_empty() {
         text.push_str("\n\nThese rules are kept word for word beside the summary, so it need not ");
         text.push_str("repeat them:\n");
@@ -227,7 +232,7 @@ fn question(brief: &Brief, thread: &Snapshot) -> Message {
         text.push_str(
             "\n\nRight after the summary the user will ask this; do not answer it now:\n",
         );
-        text.push_str(&said(&next.join("\n")));
+        text.push_str(&clipped(&next.join("\n")));
     }
     Message::user(text)
 }
@@ -268,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_stands_behind_what_the_user_typed_and_before_the_tail() {
+    fn the_summary_comes_after_the_kept_user_messages_and_before_the_tail() {
         let mut attempt = begin(&Brief::default());
         attempt.handle(Ok(Turn::new(Message::assistant(" Brief. "), StopReason::EndTurn, None)));
         let Step::Proposed(proposal) = attempt.step() else { panic!("{attempt:?}") };
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn as_text_the_range_is_sent_once_and_nothing_of_it_as_messages() {
+    fn as_text_the_range_is_sent_once_and_not_as_messages() {
         let strategy = Summarize { range: RangeForm::Text, ..Summarize::default() };
         let attempt = strategy.begin(&thread(), &Brief::default());
         let Step::Call { model: ModelRole::Fast, request, .. } = attempt.step() else {
@@ -294,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_window_cannot_hold_is_not_asked() {
+    fn a_request_over_the_window_is_not_sent() {
         let small = thread().with_window(Some(ContextWindow::new(4_100)));
         let attempt = Summarize::default().begin(&small, &Brief::default());
         let Step::Failed(error) = attempt.step() else { panic!("{attempt:?}") };

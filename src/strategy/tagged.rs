@@ -9,19 +9,21 @@ pub(super) fn tagged(name: &str, text: &str) -> String {
     format!("<{tag}>\n{text}{line_break}</{tag}>")
 }
 
-/// Returns the name, with a number if the text holds its closing tag. One pass collects all taken
-/// numbers, so a text full of tags costs no more.
+/// Returns the name, with a number if the text holds its closing tag. One pass collects all used
+/// numbers, so the time stays linear in a text full of tags.
 fn free_tag(name: &str, text: &str) -> String {
     let closing = format!("</{name}");
-    let taken: HashSet<&str> = text
+    let used: HashSet<&str> = text
         .match_indices(&closing)
         .filter_map(|(at, found)| text.get(at + found.len()..))
         .map(|rest| rest.split(['>', '<', '\n']).next().unwrap_or_default())
         .collect();
-    if taken.is_empty() {
+    if used.is_empty() {
         return name.to_owned();
     }
-    let mut numbered = (2..).map(|number| format!("-{number}"));
-    let suffix = numbered.find(|suffix| !taken.contains(suffix.as_str())).unwrap_or_default();
-    format!("{name}{suffix}")
+    let mut number: usize = 2;
+    while used.contains(format!("-{number}").as_str()) {
+        number += 1;
+    }
+    format!("{name}-{number}")
 }

@@ -1,8 +1,8 @@
 //! Chooses what stays of a thread: how much of its end, and which earlier messages word for word.
 //!
-//! A strategy asks for a tail of some length. If the target leaves too little room, the tail
-//! shrinks: [`stays`] lists the candidates from the requested one down to the smallest, and a
-//! strategy takes the first with which its plan meets the target.
+//! A strategy requests a tail of some length. If the target leaves too little room, the tail
+//! shrinks: [`candidates`] lists them from the requested one down to the smallest, and a strategy
+//! takes the first with which its plan meets the target.
 
 use std::ops::Range;
 
@@ -12,9 +12,9 @@ use crate::{
     message::{CompactionReason, ContentBlock, Message},
 };
 
-/// What stays of a thread.
+/// One choice of what stays of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stay {
+pub(super) struct Candidate {
     /// Everything from this message on stays.
     pub(super) cut: usize,
     /// User-typed blocks before the cut that stay word for word.
@@ -25,18 +25,20 @@ pub(super) struct Stay {
 
 /// What should stay, if there is room.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wish {
+pub(super) struct TailRequest {
     /// Number of messages at the end.
     pub(super) messages: usize,
     /// Upper limit for their tokens.
     pub(super) tokens: Option<u64>,
-    /// Number of earlier user messages to keep, and the upper limit for their tokens.
-    pub(super) user: (usize, u64),
+    /// Number of earlier user messages to keep.
+    pub(super) user_messages: usize,
+    /// Upper limit for their tokens.
+    pub(super) user_tokens: u64,
     /// Tokens of the target to leave free for everything else.
-    pub(super) comes: u64,
+    pub(super) reserved: u64,
     /// Whether to keep fewer messages if the user asked for a compaction and all would stay
     /// otherwise.
-    pub(super) yields_when_asked: bool,
+    pub(super) shrinks_when_asked: bool,
 }
 
 /// Returns the candidates from the requested one down to the smallest, at least one.
@@ -51,41 +53,44 @@ pub(super) struct Wish {
 ///
 /// [`StrategyError::NothingToCompact`] if the thread is within its target and the tail is all of
 /// it.
-pub(super) fn stays(
+pub(super) fn candidates(
     snapshot: &Snapshot,
     brief: &Brief,
-    wish: Wish,
-) -> Result<Vec<Stay>, StrategyError> {
+    request: TailRequest,
+) -> Result<Vec<Candidate>, StrategyError> {
     let bare = &snapshot.without_reasoning();
-    let Some(target) = over(snapshot, brief) else {
-        return within_target(snapshot, bare, brief, wish);
+    let Some(target) = missed_target(snapshot, brief) else {
+        return within_target(snapshot, bare, brief, request);
     };
-    let room = target - wish.comes.min(target - target / 4);
-    let tokens = wish.tokens.map_or(room, |tokens| tokens.min(room));
-    let shortest = cut(bare, wish.messages, Some(tokens));
-    let end = legality::cut_points(bare.messages()).last().copied().unwrap_or_default();
+    let room = target - request.reserved.min(target - target / 4);
+    let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
+    let shortest = cut(bare, request.messages, Some(tokens));
+    let end = bare.cut_at_or_before(snapshot.messages().len());
     let first = shortest.min(bare.cut_at_or_before(snapshot.messages().len().saturating_sub(1)));
-    let (count, user) = wish.user;
-    let stay = |cut, count, tokens, trim| {
+    let candidate = |cut, count, tokens, trim| {
         let typed = typed(snapshot, cut, count, tokens);
-        Stay { cut, typed, trim }
+        Candidate { cut, typed, trim }
     };
-    let hardest = STEPS.last().copied();
-    let mut all = vec![stay(first, count, user.min(target / 4), None), stay(first, 1, 0, None)];
-    all.extend(STEPS.iter().map(|step| stay(first, 1, 0, Some(*step))));
+    let user_tokens = request.user_tokens.min(target / 4);
+    let mut all = vec![
+        candidate(first, request.user_messages, user_tokens, None),
+        candidate(first, 1, 0, None),
+    ];
+    all.extend(STEPS.iter().map(|step| candidate(first, 1, 0, Some(*step))));
     for cut in [shortest, end] {
-        all.extend([None, hardest].map(|trim| stay(cut, 1, 0, trim)));
+        all.extend([None, Some(HARDEST)].map(|trim| candidate(cut, 1, 0, trim)));
     }
     if brief.next_prompt.is_some() {
         // With a next prompt, the messages typed before it need not stay and may be too long.
-        all.extend([None, hardest].map(|trim| Stay { cut: end, typed: Vec::new(), trim }));
+        let candidate = |trim| Candidate { cut: end, typed: Vec::new(), trim };
+        all.extend([None, Some(HARDEST)].map(candidate));
     }
     all.dedup();
     Ok(all)
 }
 
 /// The target of the brief, if the thread exceeds it.
-pub(super) fn over(snapshot: &Snapshot, brief: &Brief) -> Option<u64> {
+pub(super) fn missed_target(snapshot: &Snapshot, brief: &Brief) -> Option<u64> {
     brief.target.filter(|target| snapshot.counter().messages(snapshot.messages()) > *target)
 }
 
@@ -94,32 +99,36 @@ fn within_target(
     snapshot: &Snapshot,
     bare: &Snapshot,
     brief: &Brief,
-    wish: Wish,
-) -> Result<Vec<Stay>, StrategyError> {
+    request: TailRequest,
+) -> Result<Vec<Candidate>, StrategyError> {
     // A repeated request must not shrink an already compacted thread further.
     let is_fresh = !snapshot.messages().iter().any(Message::is_summary);
-    let asked = match brief.reason {
-        CompactionReason::Manual { .. } => wish.yields_when_asked && is_fresh,
+    let shrinks = match brief.reason {
+        CompactionReason::Manual { .. } => request.shrinks_when_asked && is_fresh,
         CompactionReason::Threshold
         | CompactionReason::Overflow
         | CompactionReason::AgentTool
         | CompactionReason::ModelSwitch
         | CompactionReason::Background => false,
     };
-    let shorter = |length: &usize| (asked && *length > 0).then_some(*length / 2);
-    let lengths = std::iter::successors(Some(wish.messages), shorter);
-    let (count, user) = wish.user;
+    let lengths = std::iter::successors(Some(request.messages), |length| {
+        (shrinks && *length > 0).then_some(*length / 2)
+    });
     // In an open tool loop the agent has not yet read the last message.
     let most =
         snapshot.messages().len() - usize::from(legality::open_loop(snapshot.messages()).is_some());
-    let most = most.max(cut(bare, wish.messages, wish.tokens));
-    let cuts = lengths.map(|length| cut(bare, length, wish.tokens));
-    let cuts = cuts.filter(|cut| *cut > 0 && *cut <= most);
-    let stay = |cut| Stay { cut, typed: typed(snapshot, cut, count, user), trim: None };
-    let mut all: Vec<Stay> = cuts.map(stay).collect();
+    let most = most.max(cut(bare, request.messages, request.tokens));
+    let mut all = Vec::new();
+    for length in lengths {
+        let cut = cut(bare, length, request.tokens);
+        if (1..=most).contains(&cut) {
+            let typed = typed(snapshot, cut, request.user_messages, request.user_tokens);
+            all.push(Candidate { cut, typed, trim: None });
+        }
+    }
     all.dedup();
     if all.is_empty() {
-        let (messages, count) = (wish.messages, snapshot.messages().len());
+        let (messages, count) = (request.messages, snapshot.messages().len());
         return nothing(format!(
             "the last {messages} messages stay, and {count} are all that can be cut"
         ));
@@ -128,13 +137,11 @@ fn within_target(
 }
 
 /// Steps of trimming tool results, harder and harder.
-const STEPS: [TrimOptions; 4] = [
-    step(40, 4_000, true),
-    step(12, 1_000, true),
-    step(3, 300, true),
-    // The last step also trims results of failed calls.
-    step(1, 100, false),
-];
+const STEPS: [TrimOptions; 4] =
+    [step(40, 4_000, true), step(12, 1_000, true), step(3, 300, true), HARDEST];
+
+/// The last step also trims results of failed calls.
+const HARDEST: TrimOptions = step(1, 100, false);
 
 const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimOptions {
     TrimOptions { lines, bytes: Some(bytes), keep_recent: 0, min_bytes: 0, keep_errors }
@@ -145,25 +152,25 @@ const fn step(lines: usize, bytes: usize, keep_errors: bool) -> TrimOptions {
 /// # Errors
 ///
 /// Those of `build`, and [`StrategyError::NothingToCompact`] if there are no candidates.
-pub(super) fn first_within_target<'s>(
+pub(super) fn first_within_target(
     snapshot: &Snapshot,
     brief: &Brief,
-    stays: impl IntoIterator<Item = &'s Stay>,
-    build: impl Fn(&Stay) -> Result<Plan, StrategyError>,
+    candidates: &[Candidate],
+    build: impl Fn(&Candidate) -> Result<Plan, StrategyError>,
 ) -> Result<Plan, StrategyError> {
     let target = brief.target.unwrap_or(u64::MAX);
-    let mut least: Option<(u64, Plan)> = None;
-    for stay in stays {
-        let plan = build(stay)?;
+    let mut smallest: Option<(u64, Plan)> = None;
+    for candidate in candidates {
+        let plan = build(candidate)?;
         let tokens = snapshot.tokens_after(&plan)?;
         if tokens <= target {
             return Ok(plan);
         }
-        if least.as_ref().is_none_or(|(least, _)| tokens < *least) {
-            least = Some((tokens, plan));
+        if smallest.as_ref().is_none_or(|(least, _)| tokens < *least) {
+            smallest = Some((tokens, plan));
         }
     }
-    match least {
+    match smallest {
         Some((_, plan)) => Ok(plan),
         None => nothing("all of it stays".to_owned()),
     }
@@ -193,33 +200,32 @@ pub(super) fn fitted(
 
 /// The messages with their tool results trimmed, harder with each item.
 pub(super) fn trimmed(messages: &[Message]) -> impl Iterator<Item = Vec<Message>> {
-    STEPS.iter().map(|step| trim(messages, step).plan.made_of(messages))
+    STEPS.iter().map(|step| trim(messages, step).plan.after_unchecked(messages))
 }
 
 /// Returns the cut before the kept tail: at least `messages` long, or as many messages as `tokens`
 /// allow if these are fewer. Zero if the tail is the whole thread.
 fn cut(bare: &Snapshot, messages: usize, tokens: Option<u64>) -> usize {
     let thread = bare.messages();
+    let by_length = bare.cut_at_or_before(thread.len().saturating_sub(messages));
+    let Some(tokens) = tokens else { return by_length };
     let points = legality::cut_points(thread);
-    let wanted = thread.len().saturating_sub(messages);
-    let by_length = points.iter().copied().take_while(|point| *point <= wanted).last();
+    let first = first_within(bare, tokens);
     // If no cut leaves few enough tokens because a call is open, the last cut leaves the fewest.
-    let by_size = tokens.map(|tokens| first_within(bare, tokens)).and_then(|first| {
-        points.iter().copied().find(|point| *point >= first).or(points.last().copied())
-    });
-    by_length.unwrap_or_default().max(by_size.unwrap_or_default())
+    let by_size = points.iter().find(|point| **point >= first).or(points.last());
+    by_size.map_or(by_length, |by_size| by_length.max(*by_size))
 }
 
 /// Returns the first message from which on the thread has at most this many tokens.
 fn first_within(snapshot: &Snapshot, tokens: u64) -> usize {
     let mut left = tokens;
-    let thread = snapshot.messages();
-    let fits = |message: &&Message| {
-        let rest = left.checked_sub(snapshot.counter().message(message));
-        left = rest.unwrap_or_default();
-        rest.is_some()
-    };
-    thread.len() - thread.iter().rev().take_while(fits).count()
+    let mut first = snapshot.messages().len();
+    for message in snapshot.messages().iter().rev() {
+        let Some(rest) = left.checked_sub(snapshot.counter().message(message)) else { break };
+        left = rest;
+        first -= 1;
+    }
+    first
 }
 
 /// Returns the user-typed blocks before this message that should stay, as ranges in order: those of
@@ -232,29 +238,33 @@ pub(super) fn typed(
     tokens: u64,
 ) -> Vec<Range<Position>> {
     let mut left = tokens;
-    let in_tail = snapshot.messages().iter().skip(before).any(|message| message.is_typed());
-    let count = count.max(usize::from(!in_tail));
+    let mut must_stay = !snapshot.messages().iter().skip(before).any(Message::is_typed);
+    let count = count.max(usize::from(must_stay));
     let head = snapshot.messages().iter().enumerate().take(before);
     let typed = head.rev().filter(|(_, message)| message.is_typed()).take(count);
-    let chosen = typed.enumerate().take_while(|(rank, (_, message))| {
+    let mut kept: Vec<(usize, &Message)> = Vec::new();
+    for (index, message) in typed {
         let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
         let size: u64 = blocks.map(|block| snapshot.counter().block(block)).sum();
-        let fits = size <= left;
+        if size > left && !must_stay {
+            break;
+        }
+        must_stay = false;
         left = left.saturating_sub(size);
-        fits || (*rank == 0 && !in_tail)
-    });
-    let mut kept: Vec<(usize, &Message)> = chosen.map(|(_, message)| message).collect();
+        kept.push((index, message));
+    }
     kept.reverse();
-    let range = |message: usize, block: usize| {
-        Position { message, block }..Position { message, block: block + 1 }
-    };
-    let stays = |(index, message): (usize, &Message)| {
-        let last = message.content.len().saturating_sub(1);
-        let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
-        let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
-        blocks.map(|block| range(index, block)).collect::<Vec<_>>()
-    };
-    kept.into_iter().flat_map(stays).collect()
+    kept.into_iter().flat_map(|(index, message)| typed_ranges(index, message)).collect()
+}
+
+/// The ranges of the typed blocks of a message, and of the checkpoint at its end.
+fn typed_ranges(index: usize, message: &Message) -> Vec<Range<Position>> {
+    let last = message.content.len().saturating_sub(1);
+    let is_stamped = matches!(message.content.last(), Some(ContentBlock::Checkpoint(_)));
+    let blocks = message.typed_blocks().chain(is_stamped.then_some(last));
+    let range =
+        |block| Position { message: index, block }..Position { message: index, block: block + 1 };
+    blocks.map(range).collect()
 }
 
 /// Rejects an edit that removes fewer tokens than its replacement is likely to cost. In a thread
@@ -273,34 +283,30 @@ pub(super) fn check_worth(
 ) -> Result<(), StrategyError> {
     let counter = snapshot.counter();
     let thread = snapshot.messages();
-    let needed = over(snapshot, brief).is_some();
-    let stays = |message: usize, block: usize| {
-        kept.binary_search_by_key(&(message, block), |range| {
-            (range.start.message, range.start.block)
-        })
-        .is_ok()
+    let needed = missed_target(snapshot, brief).is_some();
+    let is_kept = |message: usize, block: usize| {
+        kept.binary_search_by_key(&Position { message, block }, |range| range.start).is_ok()
     };
-    let tokens = |(index, message): (usize, &Message)| {
+    let removable = |(index, message): (usize, &Message)| {
         let blocks = message.content.iter().enumerate();
-        let stay = blocks.clone().any(|(block, _)| stays(index, block));
-        if !stay {
+        if !blocks.clone().any(|(block, _)| is_kept(index, block)) {
             return if needed || !message.is_summary() { counter.message(message) } else { 0 };
         }
+        let removed = blocks.filter(|(block, _)| !is_kept(index, *block));
         // Markers beside kept text do not count as savings.
-        let marks = |block: &ContentBlock| {
-            matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
-        };
-        let gone = blocks.filter(|(at, block)| !stays(index, *at) && !marks(block));
-        gone.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
+        let counted = removed.filter(|(_, block)| {
+            !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
+        });
+        counted.map(|(_, block)| counter.block(block)).fold(0, u64::saturating_add)
     };
-    let goes = thread.iter().enumerate().take(cut).map(tokens).fold(0, u64::saturating_add);
+    let goes = thread.iter().enumerate().take(cut).map(removable).fold(0, u64::saturating_add);
     if goes > least {
         return Ok(());
     }
     nothing(format!("about {goes} tokens could go, too few to be worth it"))
 }
 
-impl Stay {
+impl Candidate {
     /// Returns the plan that removes everything else and inserts these messages at the cut.
     pub(super) fn plan(
         &self,
@@ -309,7 +315,7 @@ impl Stay {
         insert: Vec<Message>,
     ) -> Result<Plan, StrategyError> {
         let messages = snapshot.messages();
-        let edits = take_all_but(self.typed.clone(), self.cut, insert);
+        let edits = remove_except(self.typed.clone(), self.cut, insert);
         let plan = Plan::from_edits(messages, edits, &CompactOptions::default())?;
         let trimmed = self.trim.map(|step| trim_after(&plan, messages, &step, None).plan);
         Ok(snapshot.stamped(trimmed.unwrap_or(plan), brief))
@@ -318,7 +324,7 @@ impl Stay {
 
 /// Returns the edits that remove everything before the cut except these ranges and insert the
 /// messages at the cut.
-pub(super) fn take_all_but(
+pub(super) fn remove_except(
     kept: Vec<Range<Position>>,
     cut: usize,
     insert: Vec<Message>,

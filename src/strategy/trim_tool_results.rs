@@ -65,8 +65,8 @@ impl TrimToolResults {
         let last = messages.iter().rposition(Message::is_typed);
         let untouched = Plan::from_splices(messages.len(), Vec::new());
         let mut best: Option<Trimmed> = None;
-        for (options, except) in steps(self.options, last) {
-            let trimmed = trim_after(&untouched, messages, &options, except);
+        for (options, untouchable) in steps(self.options, last) {
+            let trimmed = trim_after(&untouched, messages, &options, untouchable);
             let after = thread.tokens_after(&trimmed.plan)?;
             let enough = brief.target.is_none_or(|target| after <= target);
             best = Some(trimmed);
@@ -82,8 +82,7 @@ impl TrimToolResults {
 
     fn nothing(&self, thread: &Snapshot) -> StrategyError {
         let TrimOptions { lines, keep_recent, .. } = self.options;
-        let results = thread.messages().iter().map(|message| message.tool_results().count());
-        let results: usize = results.sum();
+        let results = thread.messages().iter().flat_map(|message| message.tool_results()).count();
         let reason = format!(
             "none of {results} tool results becomes shorter if {lines} lines of it stay and the \
              last {keep_recent} messages are left alone"

@@ -1,7 +1,7 @@
-//! Conformance cases: one file each, text in sections, so that a new case is a new file.
+//! Test cases in text files, one file each, divided into sections.
 //!
-//! A line `--- name` opens a section; the lines up to the next one are its body. Bodies end with
-//! the line break of their last line.
+//! A line `--- name` opens a section; the lines up to the next one are its body. A body includes the
+//! line break of its last line.
 
 use std::{
     fs, io,
@@ -12,14 +12,14 @@ use std::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Case {
-    /// The file that it came from, without its ending.
+    /// Name of the file, without its extension.
     pub name: String,
-    /// Its sections, in order: name and body.
+    /// The sections in order: name and body.
     pub sections: Vec<(String, String)>,
 }
 
 impl Case {
-    /// Reads a case.
+    /// Parses a case. Lines before the first section are ignored.
     ///
     /// ```
     /// use threadfold::testing::cases::Case;
@@ -46,7 +46,7 @@ impl Case {
         self.sections.iter().find(|(found, _)| found == name).map(|(_, body)| body.as_str())
     }
 
-    /// The sections whose name begins with this word: the rest of the name, and the body.
+    /// Returns the sections whose name begins with this word: the rest of the name, and the body.
     pub fn sections_of<'a>(&'a self, word: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.sections.iter().filter_map(move |(name, body)| {
             let rest = name.strip_prefix(word)?;
@@ -55,12 +55,12 @@ impl Case {
     }
 }
 
-/// Reads all cases of a folder (`*.txt`), in the order of their names.
+/// Reads all cases of a folder (`*.txt`), sorted by name.
 ///
 /// # Errors
 ///
-/// Those of the file system; and `NotFound` if there is no case, so that a test which runs nothing
-/// does not pass.
+/// Errors of the file system, and [`io::ErrorKind::NotFound`] if there is no case: otherwise a test
+/// would pass without running anything.
 pub fn read(folder: impl AsRef<Path>) -> io::Result<Vec<Case>> {
     let folder = folder.as_ref();
     let mut paths: Vec<PathBuf> =

@@ -1,6 +1,9 @@
-//! Taking the telling parts out of a thread, without a model.
+//! Extracts the most informative parts of a thread, without a model.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
 
 use crate::{
     message::{ContentBlock, Message, Role},
@@ -9,53 +12,56 @@ use crate::{
     },
 };
 
-/// What was found in a thread, each list in the order of the thread and without repetitions.
+/// What was found in a thread. Each list is in the order of the thread and without duplicates.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    /// What the user typed: the first sentences of each message.
+pub(super) struct Findings {
+    /// The first two sentences of each message of the user.
     pub(super) requests: Vec<String>,
-    /// Sentences of the user that demand, forbid or prefer.
+    /// Sentences in which the user demands or forbids something, or states a preference.
     pub(super) rules: Vec<String>,
-    /// Paths, with how often they came up and whether a tool wrote them.
+    /// Paths, the number of their mentions, and whether a tool wrote them. Written ones come first,
+    /// then the most mentioned.
     pub(super) files: Vec<(String, usize, bool)>,
     /// Commands that tools ran.
     pub(super) commands: Vec<String>,
-    /// Lines that speak of failure.
+    /// Lines that report a failure.
     pub(super) errors: Vec<String>,
-    /// The sentences of the model that say most, by how common their words are in the thread.
+    /// The model's sentences whose words are most common in the thread.
     pub(super) statements: Vec<String>,
-    /// Summaries of before.
+    /// Texts of earlier summaries.
     pub(super) earlier: Vec<String>,
 }
 
+/// A tool whose name contains one of these words writes the paths in its input.
 const WRITING: [&str; 6] = ["write", "edit", "create", "patch", "replace", "insert"];
 
-impl Facts {
+impl Findings {
     /// Returns what is found in these messages.
     pub(super) fn of(messages: &[Message]) -> Self {
-        let mut gathered = Gathered::default();
+        let mut reader = Reader::default();
         for message in messages {
             for block in &message.content {
-                gathered.read(message.role, block);
+                reader.read(message.role, block);
             }
         }
-        gathered.finish()
+        reader.finish()
     }
 }
 
 #[derive(Default)]
-struct Gathered {
+struct Reader {
     requests: Distinct,
     rules: Distinct,
     commands: Distinct,
     errors: Distinct,
     earlier: Vec<String>,
+    /// Number of mentions, whether a tool wrote the path, and the rank of its first mention.
     files: BTreeMap<String, (usize, bool, usize)>,
     sentences: Vec<String>,
     words: HashMap<String, usize>,
 }
 
-impl Gathered {
+impl Reader {
     fn read(&mut self, role: Role, block: &ContentBlock) {
         if let ContentBlock::Summary(summary) = block {
             self.earlier.push(summary.text.to_string());
@@ -67,21 +73,21 @@ impl Gathered {
         let speaker = if role == Role::User { Speaker::User } else { Speaker::Assistant };
         passages_of(speaker, block, &mut |speaker, kind, text| {
             match (speaker, kind) {
-                // What goes into a file is nothing that was said.
+                // The content of a written file is not part of the conversation.
                 (_, Kind::Output) if call.is_some() => return,
                 (Speaker::User, Kind::Said) => self.read_request(text),
                 (Speaker::Assistant, Kind::Said) => self.read_statements(text),
                 (Speaker::User | Speaker::Assistant | Speaker::Tool, _) => {}
             }
             let written = writes && kind == Kind::Path;
-            spans(speaker, kind, text, &mut |span| self.note(kind, written, span));
+            spans(speaker, kind, text, &mut |span| self.read_span(kind, written, span));
         });
     }
 
     fn read_request(&mut self, text: &str) {
         let paragraphs = paragraphs(text);
         let opening = paragraphs.iter().flat_map(|paragraph| sentences(paragraph)).take(2);
-        self.requests.note(&opening.collect::<Vec<_>>().join(" "));
+        self.requests.add(&opening.collect::<Vec<_>>().join(" "));
     }
 
     fn read_statements(&mut self, text: &str) {
@@ -93,17 +99,18 @@ impl Gathered {
         }
     }
 
-    fn note(&mut self, kind: Kind, written: bool, span: Span<'_>) {
+    fn read_span(&mut self, kind: Kind, written: bool, span: Span<'_>) {
         match span.class {
-            FactClass::Constraint => self.rules.note(span.text),
-            FactClass::Command => self.commands.note(span.text),
-            // A code stands in a line that is noted.
-            FactClass::Error if span.text.contains(' ') => self.errors.note(span.text),
+            FactClass::Constraint => self.rules.add(span.text),
+            FactClass::Command => self.commands.add(span.text),
+            // A bare error code is part of a line that is added.
+            FactClass::Error if span.text.contains(' ') => self.errors.add(span.text),
             FactClass::Path if kind != Kind::Output => {
                 let order = self.files.len();
-                let entry = self.files.entry(span.text.to_owned()).or_insert((0, false, order));
-                entry.0 += 1;
-                entry.1 |= written;
+                let path = span.text.to_owned();
+                let (count, was_written, _) = self.files.entry(path).or_insert((0, false, order));
+                *count += 1;
+                *was_written |= written;
             }
             FactClass::Error
             | FactClass::Path
@@ -118,23 +125,23 @@ impl Gathered {
         }
     }
 
-    fn finish(self) -> Facts {
+    fn finish(self) -> Findings {
         let mut files: Vec<_> = self.files.into_iter().collect();
-        files.sort_by_key(|(_, (count, written, order))| (!written, usize::MAX - count, *order));
+        files.sort_by_key(|(_, (count, written, order))| (!written, Reverse(*count), *order));
         let file = |(path, (count, written, _))| (path, count, written);
-        Facts {
+        Findings {
             requests: self.requests.items,
             rules: self.rules.items,
             files: files.into_iter().map(file).collect(),
             commands: self.commands.items,
             errors: self.errors.items,
-            statements: telling(&self.sentences, &self.words),
+            statements: most_informative(&self.sentences, &self.words),
             earlier: self.earlier,
         }
     }
 }
 
-/// A list without repetitions.
+/// A list without duplicates.
 #[derive(Default)]
 struct Distinct {
     items: Vec<String>,
@@ -142,8 +149,8 @@ struct Distinct {
 }
 
 impl Distinct {
-    /// Adds a text, on one line, unless it is blank or has been noted.
-    fn note(&mut self, text: &str) {
+    /// Adds a text, on one line, unless it is blank or in the list.
+    fn add(&mut self, text: &str) {
         let text = one_line(text).into_owned();
         if !text.is_empty() && self.seen.insert(text.clone()) {
             self.items.push(text);
@@ -151,9 +158,9 @@ impl Distinct {
     }
 }
 
-/// The sentences that say most, in order: by the mean commonness of their words, short ones and
-/// repeated ones left out.
-fn telling(sentences: &[String], words_of_thread: &HashMap<String, usize>) -> Vec<String> {
+/// Returns the 24 sentences whose words are most common in the thread on average, in order. Skips
+/// short, very long and repeated ones.
+fn most_informative(sentences: &[String], frequencies: &HashMap<String, usize>) -> Vec<String> {
     let mut scored: Vec<(usize, usize, &String)> = Vec::new();
     let mut seen = BTreeSet::new();
     for (order, sentence) in sentences.iter().enumerate() {
@@ -161,22 +168,18 @@ fn telling(sentences: &[String], words_of_thread: &HashMap<String, usize>) -> Ve
         if found.len() < 5 || sentence.len() > 400 || !seen.insert(sentence) {
             continue;
         }
-        let common: usize =
-            found.iter().map(|word| words_of_thread.get(word).copied().unwrap_or(0)).sum();
-        // Later sentences weigh a little more: they are nearer to where the work stands.
-        scored.push((
-            common * 100 / found.len() + order * 50 / sentences.len().max(1),
-            order,
-            sentence,
-        ));
+        let sum: usize = found.iter().filter_map(|word| frequencies.get(word)).sum();
+        // Later sentences weigh a little more: they describe the current state.
+        let score = sum * 100 / found.len() + order * 50 / sentences.len().max(1);
+        scored.push((score, order, sentence));
     }
-    scored.sort_by_key(|(score, order, _)| (usize::MAX - score, *order));
+    scored.sort_by_key(|(score, order, _)| (Reverse(*score), *order));
     scored.truncate(24);
     scored.sort_by_key(|(_, order, _)| *order);
     scored.into_iter().map(|(_, _, sentence)| sentence.clone()).collect()
 }
 
-/// The words that may say something, in lower case.
+/// The words of more than three characters, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let words = tokens(text).map(|token| token.text);
     words.filter(|word| word.chars().count() > 3).map(str::to_lowercase)
@@ -188,13 +191,13 @@ mod tests {
 
     #[test]
     fn rules_commands_and_errors_are_found() {
-        let facts = Facts::of(&[
+        let findings = Findings::of(&[
             Message::user("Fix the parser. Never touch the lexer."),
             Message::assistant("Running it.\n```bash\ncargo test\n```"),
             Message::user("error[E0502]: cannot borrow"),
         ]);
-        assert_eq!(facts.rules, ["Never touch the lexer."]);
-        assert_eq!(facts.commands, ["cargo test"]);
-        assert_eq!(facts.errors, ["error[E0502]: cannot borrow"]);
+        assert_eq!(findings.rules, ["Never touch the lexer."]);
+        assert_eq!(findings.commands, ["cargo test"]);
+        assert_eq!(findings.errors, ["error[E0502]: cannot borrow"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A model that sums up without a model.
+//! A model that summarises offline, by extraction.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use futures::{
 };
 
 use super::{
-    extract::Facts,
+    extract::Findings,
     scripted::{Answer, deltas},
 };
 use crate::{
@@ -21,14 +21,13 @@ use crate::{
     tokens::{self, ByteEstimate, TokenCounter},
 };
 
-/// Answers a request for a summary with the most telling sentences, paths, commands and errors of
-/// the messages before it. Deterministic and offline, so that examples do real work and tests
-/// have real summaries.
+/// Answers a request for a summary with the most informative sentences, paths, commands and errors
+/// of the messages. Deterministic and offline, so that examples and tests get real summaries.
 ///
-/// The last message is taken for the question. The answer has at most a quarter of the bytes that
-/// were asked about, and at most three for each token of [`Request::max_output`]. Asked with the
-/// tool `edl`, as a [`CompactionRun`](crate::strategy::CompactionRun) asks, it edits `/summary.md`
-/// instead.
+/// The last message is regarded as the question and not summarised. The answer has at most a quarter
+/// of the bytes of the other messages (but up to 120 in any case), and at most three bytes per token
+/// of [`Request::max_output`]. If the request has the tool `edl`, as those of a
+/// [`CompactionRun`](crate::strategy::CompactionRun), it edits `/summary.md` instead.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -46,7 +45,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExtractiveModel;
 
-/// No summary is held to less than this, in bytes.
+/// Lower bound for the size limit of a summary, in bytes.
 const MIN: usize = 120;
 
 impl ExtractiveModel {
@@ -61,31 +60,29 @@ impl ExtractiveModel {
     }
 }
 
-/// The summary of all messages but the last, which asks for it.
+/// The summary of all messages except the last one, which asks for it.
 fn sum_up(request: &Request) -> String {
-    let (_, old) = request.messages.split_last().unzip();
-    let old: &[Message] = old.unwrap_or_default();
-    let asked = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
+    let old = request.messages.split_last().map_or(&[][..], |(_, old)| old);
+    let bytes = usize::try_from(tokens::text_bytes(old)).unwrap_or(usize::MAX);
     let most = request.max_output.and_then(|tokens| usize::try_from(tokens).ok());
     let most = most.unwrap_or(2_000).saturating_mul(3);
-    write(Facts::of(old), most.min((asked / 4).max(MIN)))
+    write(Findings::of(old), most.min((bytes / 4).max(MIN)))
 }
 
-/// One edit of `/summary.md` for the chunk of a transcript that the first message holds; a word
-/// once the results of the edit are there.
+/// An edit of `/summary.md` for the chunk of a transcript in the first message; plain text once the
+/// results of the edit have arrived.
 fn edit(request: &Request) -> Message {
     if request.messages.iter().any(|message| message.tool_results().next().is_some()) {
         return Message::assistant("Done.");
     }
     let prompt = request.messages.first().and_then(|message| message.content.first());
     let prompt = prompt.and_then(ContentBlock::as_text).map_or("", |text| text.as_str());
-    let chunk = prompt.split_once("\nThe new chunk:\n").map_or(prompt, |(_, behind)| behind);
-    let number = prompt.split_once("chunk ").and_then(|(_, behind)| behind.split_once(' '));
+    let chunk = prompt.split_once("\nThe new chunk:\n").map_or(prompt, |(_, chunk)| chunk);
+    let number = prompt.split_once("chunk ").and_then(|(_, rest)| rest.split_once(' '));
     let number = number.map_or("", |(number, _)| number);
     let most = (chunk.len() / 8).clamp(MIN, 4_000);
-    let body = write(Facts::of(&read_back::messages(chunk)), most).replace("## ", "### ");
-    // A line of the body cannot end the text: all of them begin with a mark of Markdown or are
-    // blank.
+    let body = write(Findings::of(&read_back::messages(chunk)), most).replace("## ", "### ");
+    // No line of the body can end the heredoc: each begins with a Markdown mark or is blank.
     let script = format!(
         "file /summary.md\nselect eof\ninsert_after <<PART\n## Part {number}\n\n{body}\n\nPART\n"
     );
@@ -106,58 +103,65 @@ impl Model for ExtractiveModel {
     }
 }
 
-/// Writes the facts as sections within a number of bytes. The sections take turns, so that a long
-/// list does not push another out.
-fn write(facts: Facts, most: usize) -> String {
+/// Writes the findings as sections in at most `most` bytes. The sections take turns, so that a long
+/// list does not displace another.
+fn write(findings: Findings, most: usize) -> String {
     let file = |(path, count, written): (String, usize, bool)| {
         let verb = if written { "changed" } else { "seen" };
         format!("{path} ({verb}, {count}x)")
     };
-    let sections = [
-        ("Earlier", facts.earlier),
-        ("Request", ends(facts.requests, 8)),
-        ("Rules", facts.rules),
-        ("Files", facts.files.into_iter().take(16).map(file).collect()),
-        ("Commands", ends(facts.commands, 12)),
-        ("Errors", ends(facts.errors, 12)),
-        ("State", facts.statements),
-    ];
-    let mut taken: Vec<(&str, Vec<String>, usize)> =
-        sections.into_iter().map(|(name, items)| (name, items, 0)).collect();
+    let mut sections = [
+        ("Earlier", findings.earlier),
+        ("Request", ends(findings.requests, 8)),
+        ("Rules", findings.rules),
+        ("Files", findings.files.into_iter().take(16).map(file).collect()),
+        ("Commands", ends(findings.commands, 12)),
+        ("Errors", ends(findings.errors, 12)),
+        ("State", findings.statements),
+    ]
+    .map(|(name, items)| Section { name, waiting: items.into(), lines: Vec::new() });
     let mut left = most;
     loop {
         let mut progress = false;
-        for (name, items, count) in &mut taken {
-            let Some(item) = items.get(*count) else { continue };
-            let heading = if *count == 0 { name.len() + 6 } else { 0 };
-            let Some(rest) = left.checked_sub(item.len() + 3 + heading) else {
-                // What does not fit now never will; a later item may be shorter.
-                let room = left.saturating_sub(3 + heading);
-                let behind = items.split_off(*count);
-                items.extend(behind.into_iter().filter(|item| item.len() <= room));
-                progress = items.len() > *count;
-                continue;
-            };
-            left = rest;
-            *count += 1;
-            progress = true;
+        for section in &mut sections {
+            progress |= section.add_next(&mut left);
         }
         if !progress {
             break;
         }
     }
-    let filled = taken.iter().filter(|(_, _, count)| *count > 0);
-    let section = |(name, items, count): &(&str, Vec<String>, usize)| {
-        let items: Vec<String> =
-            items.iter().take(*count).map(|item| format!("- {item}")).collect();
-        format!("## {name}\n\n{}", items.join("\n"))
-    };
-    let text = filled.map(section).collect::<Vec<_>>().join("\n\n");
+    let filled = sections.iter().filter(|section| !section.lines.is_empty());
+    let texts =
+        filled.map(|section| format!("## {}\n\n{}", section.name, section.lines.join("\n")));
+    let text = texts.collect::<Vec<_>>().join("\n\n");
     if text.is_empty() { "Nothing of note was said.".to_owned() } else { text }
 }
 
-/// At most so many items of a list, from both ends: the first, the last, the second, and so on. The
-/// middle is what can be missed best.
+struct Section {
+    name: &'static str,
+    waiting: VecDeque<String>,
+    lines: Vec<String>,
+}
+
+impl Section {
+    /// Moves the next item to the lines if it fits the remaining bytes, else drops all items that do
+    /// not fit. Returns whether the section moved an item or has one left.
+    fn add_next(&mut self, left: &mut usize) -> bool {
+        let frame = 3 + if self.lines.is_empty() { self.name.len() + 6 } else { 0 };
+        let Some(item) = self.waiting.front() else { return false };
+        if let Some(rest) = left.checked_sub(item.len() + frame) {
+            *left = rest;
+            self.lines.extend(self.waiting.pop_front().map(|item| format!("- {item}")));
+            return true;
+        }
+        let room = left.saturating_sub(frame);
+        self.waiting.retain(|item| item.len() <= room);
+        !self.waiting.is_empty()
+    }
+}
+
+/// At most `most` items of a list, from both ends: the first, the last, the second, and so on. The
+/// middle usually matters least.
 fn ends(items: Vec<String>, most: usize) -> Vec<String> {
     let mut items = VecDeque::from(items);
     let mut from_both = Vec::with_capacity(most);

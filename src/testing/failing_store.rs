@@ -1,4 +1,4 @@
-//! A store that fails where it is told to.
+//! A store whose appends fail on request.
 
 use std::{
     collections::VecDeque,
@@ -14,11 +14,12 @@ use crate::{
     store::{Loaded, StoreError, ThreadStore},
 };
 
-/// A store over another one, whose appends fail at a place of your choice: before anything is
-/// stored, between two events, or when all of them are.
+/// Wraps a store so that appends fail on request: before anything is stored, between two events, or
+/// after all of them are stored.
 ///
-/// For each append in order it is told how many events are stored before it fails; `None` is one
-/// that does not fail, and so are those behind the last. What the inner store refuses, it refuses.
+/// `faults` has one entry for each append, in order: the number of events to store before it fails,
+/// or `None` for an append that does not fail. Later appends do not fail. Errors of the inner store
+/// are returned unchanged.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -43,19 +44,22 @@ pub struct FailingStore<S> {
 }
 
 impl<S> FailingStore<S> {
-    /// Returns a store whose appends fail so.
+    /// Returns a store whose appends fail as `faults` says.
     #[must_use]
     pub fn new(inner: S, faults: impl IntoIterator<Item = Option<usize>>) -> Self {
         Self { inner, faults: Mutex::new(faults.into_iter().collect()) }
     }
 
-    /// What the next append brings to the store, and how it ends.
-    fn begun<'e>(&self, events: &'e [LoggedEvent]) -> (&'e [LoggedEvent], Result<(), StoreError>) {
+    /// Returns the events that the next append stores, and its outcome.
+    fn next_append<'e>(
+        &self,
+        events: &'e [LoggedEvent],
+    ) -> (&'e [LoggedEvent], Result<(), StoreError>) {
         let fault = self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(stored) = fault.flatten() else { return (events, Ok(())) };
-        let begun = events.get(..stored).unwrap_or(events);
-        let error = io::Error::other(format!("failed after {} events, as told", begun.len()));
-        (begun, Err(StoreError::medium("a failing store", error)))
+        let Some(count) = fault.flatten() else { return (events, Ok(())) };
+        let stored = events.get(..count).unwrap_or(events);
+        let error = io::Error::other(format!("failed after {} events on request", stored.len()));
+        (stored, Err(StoreError::medium("a failing store", error)))
     }
 }
 
@@ -67,9 +71,9 @@ impl<S: ThreadStore> ThreadStore for FailingStore<S> {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let (begun, failure) = self.begun(events);
-        self.inner.append(thread, expected_len, begun).await?;
-        failure
+        let (stored, outcome) = self.next_append(events);
+        self.inner.append(thread, expected_len, stored).await?;
+        outcome
     }
 
     async fn append_to(
@@ -79,9 +83,9 @@ impl<S: ThreadStore> ThreadStore for FailingStore<S> {
         expected_len: u64,
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
-        let (begun, failure) = self.begun(events);
-        self.inner.append_to(thread, log, expected_len, begun).await?;
-        failure
+        let (stored, outcome) = self.next_append(events);
+        self.inner.append_to(thread, log, expected_len, stored).await?;
+        outcome
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {

@@ -1,4 +1,4 @@
-//! A model that misbehaves as models and networks do.
+//! A model that misbehaves in the ways that models and networks do.
 
 use std::{
     collections::VecDeque,
@@ -22,32 +22,32 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Misbehaviour {
-    /// Refuses the prompt as too long.
+    /// Fails because the prompt exceeds the window.
     Overflow,
-    /// Answers with white space.
+    /// Answers with white space only.
     Blank,
     /// Answers without any block.
     Empty,
     /// Calls a tool instead of writing text.
     CallsTool,
-    /// Breaks off in the middle of the stream.
+    /// Ends the stream in the middle of the answer.
     CutStream,
-    /// Fails, and would fail again.
+    /// Fails permanently.
     Fails,
-    /// Fails, and asks to be tried again.
+    /// Fails with a retryable error.
     Overloaded,
     /// Stops at the output limit.
     Truncated,
-    /// Declines.
+    /// Stops with a refusal.
     Refuses,
-    /// Answers, but is not ready a hundred times before each piece.
+    /// Answers, but its stream is pending a hundred times before each delta.
     Slow,
-    /// Answers with far more text than it was asked about.
+    /// Answers with about a megabyte of text.
     Inflates,
 }
 
 impl Misbehaviour {
-    /// All of them.
+    /// All ways of misbehaving.
     pub const ALL: [Self; 11] = [
         Self::Overflow,
         Self::Blank,
@@ -91,7 +91,7 @@ impl Misbehaviour {
     }
 }
 
-/// Misbehaves in these ways, one after the other, over and over.
+/// A model that misbehaves in the given ways, one per call, over and over.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -107,7 +107,7 @@ pub struct HostileModel {
 }
 
 impl HostileModel {
-    /// Returns a model that misbehaves in these ways; without any it fails.
+    /// Returns a model that misbehaves in these ways. If there are none, every call fails.
     #[must_use]
     pub fn new(ways: impl IntoIterator<Item = Misbehaviour>) -> Self {
         Self { ways: ways.into_iter().collect(), next: AtomicUsize::new(0) }
@@ -128,22 +128,23 @@ impl Model for HostileModel {
 
     fn stream(&self, _: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         let way = self.next();
-        let naps = if way == Misbehaviour::Slow { NAPS } else { 0 };
-        Drowsy { deltas: deltas(way.answer()).into(), naps, left: naps }.boxed()
+        let delay = if way == Misbehaviour::Slow { SLOW_POLLS } else { 0 };
+        DelayedStream { deltas: deltas(way.answer()).into(), delay, left: delay }.boxed()
     }
 }
 
-/// How often a slow model is not ready before each piece.
-const NAPS: usize = 100;
+/// Number of pending polls of a slow model before each delta.
+const SLOW_POLLS: usize = 100;
 
-/// A stream that is not ready a few times before each item.
-struct Drowsy {
+/// A stream that is pending `delay` times before each item.
+struct DelayedStream {
     deltas: VecDeque<Result<Delta, ModelError>>,
-    naps: usize,
+    delay: usize,
+    /// Pending polls left before the next item.
     left: usize,
 }
 
-impl Stream for Drowsy {
+impl Stream for DelayedStream {
     type Item = Result<Delta, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -152,7 +153,7 @@ impl Stream for Drowsy {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.left = self.naps;
+        self.left = self.delay;
         Poll::Ready(self.deltas.pop_front())
     }
 }

@@ -1,16 +1,16 @@
-//! The test kit: what this crate's own tests are made of, for those of its users too.
+//! The test kit: tools of this crate's own tests, for the tests of its users.
 //!
-//! | to have | there is |
+//! | you need | use |
 //! |---|---|
-//! | a model that says what it is told to | [`ScriptedModel`] |
+//! | a model that answers from a script | [`ScriptedModel`] |
 //! | a model that misbehaves | [`HostileModel`] |
-//! | a wait that takes no time | [`WakefulSleeper`] |
-//! | a store that fails where it is told to | [`FailingStore`] |
-//! | a model that sums up without a network | [`ExtractiveModel`] |
-//! | threads as text, in cases and failures | [`notation`] |
-//! | cases as files | [`cases`] |
-//! | threads by the thousand | [`generate`] |
-//! | what an adapter must keep, as tests | [`conformance`] |
+//! | a sleeper that returns at once | [`WakefulSleeper`] |
+//! | a store whose appends fail on request | [`FailingStore`] |
+//! | a model that summarises offline | [`ExtractiveModel`] |
+//! | threads as text, in test cases and failure messages | [`notation`] |
+//! | test cases in files | [`cases`] |
+//! | generated threads | [`generate`] |
+//! | tests for your adapter | [`conformance`] |
 
 pub mod cases;
 pub mod conformance;

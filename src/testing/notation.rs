@@ -1,4 +1,4 @@
-//! Threads as text: how test cases are written and failures are read.
+//! Threads as text, for test cases and failure messages.
 //!
 //! ```text
 //! # user
@@ -17,31 +17,19 @@
 //! `tool_error ID`, `server_tool_use ID NAME`, `server_tool_result ID KIND`, `reminder`,
 //! `context PATH...`, `summary`, `image`, `document` (both with an address), `opaque CODEC`.
 //!
-//! A line of a text that looks like a head, or begins with a backslash, is written behind a
-//! backslash.
+//! A text line that looks like one of these lines, or begins with a backslash, is written with a
+//! backslash before it.
 //!
-//! Written back, the summary of an assistant message is plain text and that of a user message
-//! stands in its tag, as on the wire.
+//! [`write`] writes summaries as on the wire: in an assistant message as plain text, in a user
+//! message in a tag.
 
 use std::fmt::Write as _;
 
 use crate::message::{
-    ContentBlock, ContextUpdate, Document, Image, Json, MediaSource, Message, Opaque,
+    ContentBlock, ContextUpdate, Document, Image, InvalidValue, Json, MediaSource, Message, Opaque,
     RedactedThinking, Role, ServerToolResult, ServerToolUse, Summary, SystemReminder, Text,
     Thinking, ToolInput, ToolResult, ToolUse, markup,
 };
-
-/// Why a text is not a thread in this notation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {reason}: {found:?}")]
-pub struct NotationError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub reason: &'static str,
-    /// The line itself.
-    pub found: String,
-}
 
 /// Reads a thread.
 ///
@@ -50,21 +38,21 @@ pub struct NotationError {
 ///
 /// let thread = notation::parse("# user\nhi\n# assistant\nhello")?;
 /// assert_eq!(thread, [Message::user("hi"), Message::assistant("hello")]);
-/// # Ok::<(), notation::NotationError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`NotationError`] for a block before any message, an unknown kind, or a malformed one.
-pub fn parse(text: &str) -> Result<Vec<Message>, NotationError> {
+/// [`InvalidValue`] for a block before any message, an unknown kind, or a malformed one.
+pub fn parse(text: &str) -> Result<Vec<Message>, InvalidValue> {
     let mut messages: Vec<(Role, Vec<Draft>)> = Vec::new();
-    // Not `lines`, which takes a carriage return for part of the line's end.
+    // `lines` would remove carriage returns.
     for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         if let Some(role) = role(line) {
             messages.push((role, Vec::new()));
             continue;
         }
-        let refuse = |reason| NotationError { line: index + 1, reason, found: line.to_owned() };
+        let refuse = |reason| refused(index + 1, reason, line);
         let Some((_, drafts)) = messages.last_mut() else {
             if line.trim().is_empty() {
                 continue;
@@ -100,7 +88,7 @@ pub fn write(messages: &[Message]) -> String {
     for message in messages {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# {}", message.role);
-        // Whether the block before would go on.
+        // Whether the next line would be read as part of the previous block.
         let mut open = false;
         for block in &message.content {
             let (head, body) = block_text(message.role, block);
@@ -116,7 +104,7 @@ pub fn write(messages: &[Message]) -> String {
     text
 }
 
-/// A block whose lines are still coming.
+/// A block that is being read.
 struct Draft {
     line: usize,
     words: Vec<String>,
@@ -133,15 +121,14 @@ impl Draft {
         self.body.push_str(line.strip_prefix('\\').unwrap_or(line));
     }
 
-    /// A marker is one line; what follows is another block.
+    /// A checkpoint is a single line.
     fn is_closed(&self) -> bool {
         self.words.first().is_some_and(|kind| kind == "checkpoint")
     }
 
-    fn finish(self) -> Result<ContentBlock, NotationError> {
+    fn finish(self) -> Result<ContentBlock, InvalidValue> {
         let Self { line, words, body } = self;
-        let found = || format!("[{}] {body}", words.join(" "));
-        let refuse = |reason| NotationError { line, reason, found: found() };
+        let refuse = |reason| refused(line, reason, &format!("[{}] {body}", words.join(" ")));
         let json = || Json::parse(&body).map_err(|_| refuse("not JSON"));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         Ok(match words.as_slice() {
@@ -187,7 +174,7 @@ fn role(line: &str) -> Option<Role> {
     }
 }
 
-/// The words of a `[kind ...]` and what follows on the line.
+/// The words of a `[kind ...]` or of a checkpoint, and the rest of the line.
 fn head(line: &str) -> Option<(Vec<String>, &str)> {
     if let Some(id) = markup::read_checkpoint(line) {
         return Some((vec!["checkpoint".to_owned(), id.to_string()], ""));
@@ -198,7 +185,7 @@ fn head(line: &str) -> Option<(Vec<String>, &str)> {
     Some((words.split(' ').map(str::to_owned).collect(), rest))
 }
 
-/// Whether a text cannot stand without its `[text]`: its first line would be something else.
+/// Whether a text needs a `[text]` before it, because its first line would be read differently.
 fn looks_special(text: &str) -> bool {
     text.is_empty() || text.split('\n').next().is_some_and(needs_escape)
 }
@@ -207,15 +194,19 @@ fn needs_escape(line: &str) -> bool {
     line.starts_with('\\') || role(line).is_some() || head(line).is_some()
 }
 
-/// A body whose later lines cannot be taken for heads.
+/// The body with a backslash before all lines but the first that need one.
 fn escaped(body: &str) -> String {
-    let line = |(index, line): (usize, &str)| {
-        let escape = if index > 0 && needs_escape(line) { "\\" } else { "" };
-        format!("{escape}{line}")
-    };
-    body.split('\n').enumerate().map(line).collect::<Vec<_>>().join("\n")
+    let mut escaped = String::with_capacity(body.len());
+    for (index, line) in body.split('\n').enumerate() {
+        if index > 0 {
+            escaped.push_str(if needs_escape(line) { "\n\\" } else { "\n" });
+        }
+        escaped.push_str(line);
+    }
+    escaped
 }
 
+/// The `[kind ...]` of a block (empty for plain text) and its body.
 fn block_text(role: Role, block: &ContentBlock) -> (String, String) {
     let plain = |text: &str| (String::new(), text.to_owned());
     let headed = |head: String, text: &str| (head, text.to_owned());
@@ -267,6 +258,10 @@ fn address(source: &MediaSource) -> String {
     }
 }
 
+fn refused(line: usize, reason: &str, found: &str) -> InvalidValue {
+    InvalidValue::new("a line of a thread", format!("line {line}: {reason}"), found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +277,9 @@ mod tests {
     #[test]
     fn a_mistake_is_named_with_its_line() {
         let error = parse("# user\nhi\n[hologram] x").unwrap_err();
-        assert_eq!(error.to_string(), "line 3: there is no such block: \"[hologram] x\"");
+        assert_eq!(
+            error.to_string(),
+            "\"[hologram] x\" is not a line of a thread: line 3: there is no such block"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! A turn in the pieces in which a provider would have streamed it.
+//! Splits a turn into the deltas that a provider would stream.
 
 use crate::message::{ContentBlock, Delta, Text, Turn};
 
-/// About how many bytes a piece has.
+/// Approximate size of a delta in bytes.
 const PIECE: usize = 24;
 
-/// Returns the pieces of a turn, in order, without the turn itself.
+/// Returns the deltas of a turn, in order, without the final [`Delta::Turn`].
 pub(super) fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
     turn.message.content.iter().flat_map(|block| {
         if let ContentBlock::Text(block) = block {
@@ -23,7 +23,7 @@ pub(super) fn pieces(turn: &Turn) -> impl Iterator<Item = Delta> {
     })
 }
 
-/// Cuts a text after spaces, where there are any; never within a character.
+/// Cuts a text after white space if possible, and never within a character.
 fn split(text: &str) -> impl Iterator<Item = Text> {
     let mut rest = text;
     std::iter::from_fn(move || {

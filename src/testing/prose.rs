@@ -1,4 +1,4 @@
-//! Tests that count what reading prose costs: it ends, and in work that grows as the text does.
+//! Tests that count the steps of reading prose: they are linear in the length of the text.
 
 #[path = "../../tests/it/support/language.rs"]
 mod language;
@@ -19,14 +19,15 @@ use crate::message::steps::{round, steps};
 use readers::READERS;
 use tries::tries;
 
-/// The most steps for each byte of a text, and for what is read beside it. Most is for facts: the
-/// text is said four times, and everything is looked for four times in it.
+/// Upper limit for the steps: per byte of the text, and a constant. The audit needs most: it repeats
+/// the text four times and searches it four times for every fact.
 const MOST: (u64, u64) = (500, 100_000);
 
-/// How many more steps than twice as many twice the text may take.
+/// Steps by which a text of double length may exceed its limit.
 const SPARE: u64 = 20_000;
 
-/// How many bytes of each end of a recorded text are read to every word, and of how many texts.
+/// Bytes at each end of a recorded text within which it is cut at every word, and the number of
+/// texts that are cut.
 const CUT: (usize, usize) = (160, 60);
 
 /// The steps of a reader over a text.
@@ -34,7 +35,7 @@ fn steps_of(read: fn(&str), text: &str) -> u64 {
     steps(text.len() as u64 * MOST.0 + MOST.1, || read(text))
 }
 
-/// Checks that a reader takes no more than twice the steps for twice the text.
+/// Checks that a reader takes about twice the steps for twice the text.
 fn check_growth(name: &str, read: fn(&str), small: &str, large: &str) {
     let (few, many) = (steps_of(read, small), steps_of(read, large));
     let start: String = small.chars().take(60).collect();
@@ -58,7 +59,7 @@ fn work_over_its_limit_fails() {
 }
 
 #[test]
-fn hostile_texts_take_work_that_grows_as_they_do() {
+fn hostile_texts_take_linear_work() {
     for (name, read) in READERS {
         for part in odd::HOSTILE {
             let count = 2_000 / part.len();
@@ -87,7 +88,7 @@ fn recorded_texts_end_wherever_they_are_cut() {
     }
 }
 
-/// What a text begins with, up to each of the words of its head, and what it ends with.
+/// The beginnings of a text up to each word of its head, and the ends from each word of its tail.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let gaps = || text.match_indices(char::is_whitespace).map(|(at, _)| at);
     let heads = gaps().take_while(|at| *at <= CUT.0).filter_map(|at| text.get(..at));
@@ -95,7 +96,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     heads.chain(tails)
 }
 
-/// The texts in recorded requests; none, and a line that says so, where there are no records.
+/// The texts in recorded requests; without records, none, and a note is printed.
 fn recorded() -> Vec<String> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts");
     let root = env::var_os("THREADFOLD_TRANSCRIPTS").map_or_else(beside, PathBuf::from);
@@ -126,7 +127,7 @@ proptest! {
     #![proptest_config(tries(40))]
 
     #[test]
-    fn any_text_takes_work_that_grows_as_it_does(text in language::text()) {
+    fn any_text_takes_linear_work(text in language::text()) {
         let small = text.repeat(1 + 1_000 / text.len().max(1));
         for (name, read) in READERS {
             steps_of(read, &text);

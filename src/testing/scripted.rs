@@ -1,4 +1,4 @@
-//! A model that answers what it was told to, and remembers what it was asked.
+//! A model that answers from a script and records its requests.
 
 use std::{
     collections::VecDeque,
@@ -18,10 +18,10 @@ use crate::{
     tokens::{ByteEstimate, TokenCounter},
 };
 
-/// Answers from a script, in order, and remembers every request that it received.
+/// Answers from a script, in order, and records every request.
 ///
-/// Clones share script and memory, so that a test keeps one while a session owns the other. When
-/// the script is over it answers with an error.
+/// Clones share script and record, so that a test can keep one while a session owns another. After
+/// the last answer every call fails.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -43,11 +43,11 @@ pub struct ScriptedModel {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Answer {
-    /// This turn. Without usage it gets an estimate.
+    /// A complete turn. If it has no usage, it gets an estimate.
     Turn(Turn),
-    /// This failure.
+    /// A failed call.
     Error(ModelError),
-    /// The first pieces of this turn, and then the stream ends.
+    /// The first half of the deltas of a turn, after which the stream ends.
     Cut(Turn),
 }
 
@@ -59,13 +59,13 @@ impl ScriptedModel {
         Self { script: Arc::new(Mutex::new(script)), requests: Arc::default() }
     }
 
-    /// The requests so far, in order.
+    /// The recorded requests, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many answers are left.
+    /// Number of answers left.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -89,13 +89,13 @@ impl Model for ScriptedModel {
     }
 
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
-        // Asked only when polled: a stream that was dropped unread has not called the model.
+        // Counts as a call only when polled, like a real model.
         let answer = stream::once(async move { self.next(&request) });
         answer.map(|answer| stream::iter(deltas(answer))).flatten().boxed()
     }
 }
 
-/// The pieces of an answer, as a stream gives them.
+/// The items of the stream of an answer.
 pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
     match answer {
         Answer::Turn(turn) => {
@@ -111,7 +111,7 @@ pub(super) fn deltas(answer: Answer) -> Vec<Result<Delta, ModelError>> {
     }
 }
 
-/// The turn with the usage that a provider would have reported, by our estimate.
+/// The turn with an estimate of its usage.
 fn estimated(request: &Request, turn: Turn) -> Turn {
     let counter = ByteEstimate::TRIGGER;
     let usage = Usage::new(counter.request(request), counter.message(&turn.message));
@@ -131,7 +131,7 @@ impl From<String> for Answer {
 }
 
 impl From<Message> for Answer {
-    /// A message that calls tools stops for them.
+    /// The stop reason is [`StopReason::ToolUse`] if the message calls tools.
     fn from(message: Message) -> Self {
         let calls = message.tool_uses().next().is_some();
         let stop_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };

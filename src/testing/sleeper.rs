@@ -1,4 +1,4 @@
-//! A sleeper that does not sleep.
+//! A sleeper that returns at once.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -9,7 +9,7 @@ use futures::{FutureExt, future::BoxFuture};
 
 use crate::model::Sleeper;
 
-/// Waits for nothing, and remembers how long it should have. Clones share what they remember.
+/// Returns at once and records the requested waits. Clones share the record.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct WakefulSleeper {
 }
 
 impl WakefulSleeper {
-    /// How long it was asked to wait, each time.
+    /// The requested waits, in order.
     #[must_use]
     pub fn waits(&self) -> Vec<Duration> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use threadfold::{
-    ContentBlock, Message, ModelAgent, Plan, Role,
-    compact::StalePlan,
+    ContentBlock, Message, ModelAgent, Plan, Role, Turn, Usage,
+    auto::{AutoPolicy, Threshold},
+    compact::CompactError,
     drive::{CompactionError, Conversation, Driven},
-    log::{AppendError, CompactionRecord, Event, EventLog},
+    log::{CompactionRecord, Event, EventLog, LogError},
     message::{
-        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, Thinking, Timestamp,
+        Batch, BatchId, CompactionId, CompactionReason, ModelErrorKind, StopReason, Thinking,
+        Timestamp,
     },
     model::ModelError,
-    session::{CompactionEvent, CompactionJob, ForkError, ForkPoint, SessionStatus},
+    session::{CompactionEvent, CompactionJob, ForkPoint, SessionError, SessionStatus},
     store::{Archive, Journal, MemoryArchive, MemoryStore, ThreadStore, Visible},
     strategy::{ArchiveEntry, Brief, KeepRecent, Proposal, Rejection, StrategyError, Summarize},
     testing::{Answer, ScriptedModel},
@@ -85,6 +87,32 @@ fn what_came_while_a_compaction_was_prepared_stays_behind_it() {
 }
 
 #[test]
+fn an_adopted_compaction_begins_when_it_is_adopted() {
+    let script = replies(&["They talked.", "Meanwhile.", "After it."]);
+    let mut bench = with_past(6, script, &ScriptedModel::default());
+    let prepared = block_on(job(&mut bench).run());
+    say(&mut bench.session, "And meanwhile?").unwrap();
+    let last = bench.session.log().events().last().unwrap().at;
+    block_on(bench.session.adopt(prepared)).unwrap();
+    let told = compactions(&events(&mut bench.session, "And now?"));
+    let Some(CompactionEvent::Started { at, .. }) = told.first() else { panic!("{told:?}") };
+    assert!(*at > last, "{at:?} and {last:?}");
+}
+
+#[test]
+fn a_session_taken_up_again_adopts_what_was_prepared_before() {
+    let mut bench = with_past(6, replies(&["They talked."]), &ScriptedModel::default());
+    let prepared = block_on(job(&mut bench).run());
+    let thread = || bench::THREAD.parse().unwrap();
+    let builder = bench.session.fork(thread(), ForkPoint::End).unwrap();
+    bench.session =
+        block_on(builder.resume(bench.store.clone(), thread())).unwrap().build().unwrap();
+    block_on(bench.session.adopt(prepared)).unwrap();
+    assert!(bench.session.messages()[0].is_summary());
+    bench.assert_whole();
+}
+
+#[test]
 fn reasoning_that_came_meanwhile_is_marked_as_written_for_another_prefix() {
     let thought = Thinking::new("hm", Some("sig".into()));
     let thoughtful =
@@ -111,7 +139,8 @@ fn what_was_prepared_for_a_thread_that_was_rewritten_is_not_adopted() {
 
     let failed = block_on(async { bench.session.adopt(job.run().await).await }).unwrap_err();
     let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
-    let StrategyError::Rejected(Rejection::Stale(StalePlan::Rewritten { message })) = failed.error
+    let StrategyError::Rejected(Rejection::Stale(CompactError::Rewritten { message })) =
+        failed.error
     else {
         panic!("{failed}")
     };
@@ -217,6 +246,9 @@ fn a_fork_begins_where_it_is_asked_to() {
     let at_marker = bench.session.fork("other".parse().unwrap(), markers[2].unwrap()).unwrap();
     assert_eq!(at_marker.build().unwrap().messages()[..], bench.session.messages()[..3]);
     assert_eq!(fork(0).messages().len(), 0);
+    let at_end = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let at_end = at_end.build().unwrap();
+    assert_eq!(at_end.log().events(), bench.session.log().events(), "nothing is cut");
 
     // Between a call and its result the call is answered first.
     let mut open = fork(6);
@@ -226,10 +258,43 @@ fn a_fork_begins_where_it_is_asked_to() {
     assert_eq!((results.len(), results[0].is_error), (1, true));
 
     let none = |at| bench.session.fork("other".parse().unwrap(), at).unwrap_err();
-    assert_eq!(none(99), ForkError::NoMessage { message: 99, found: 8 });
+    assert!(matches!(none(99), SessionError::NoMessage { message: 99, found: 8 }));
     let id = "zzzzzz".parse().unwrap();
     let unknown = bench.session.fork("other".parse().unwrap(), id).unwrap_err();
-    assert_eq!(unknown, ForkError::NoCheckpoint { id });
+    assert!(matches!(unknown, SessionError::NoCheckpoint { id: found } if found == id));
+}
+
+#[test]
+fn a_fork_compacts_when_the_other_does() {
+    let policy = AutoPolicy { threshold: Threshold::Tokens(300), ..bench::policy() };
+    let mut bench = bench(replies(&["On.", "And on.", "They talked.", "Fine."]), |builder| {
+        builder
+            .strategy(Arc::new(KeepRecent { messages: 2, ..KeepRecent::default() }))
+            .policy(policy)
+    });
+    say(&mut bench.session, "words ".repeat(150)).unwrap();
+    let fork = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
+    let mut fork = fork.build().unwrap();
+    assert_ne!(compactions(&events(&mut fork, "And now?")), []);
+}
+
+#[test]
+fn an_answer_is_counted_as_its_provider_does_and_estimated_where_it_says_zero() {
+    for (output, text, is_reminded) in [
+        (0, "words ".repeat(600), true),
+        (400, "Yes.".into(), true),
+        (200, "words ".repeat(600), false),
+    ] {
+        let mut message = calls(&[("a", "quick", "{}")]);
+        message.make_mut().content.insert(0, ContentBlock::text(text));
+        let turn = Turn::new(message, StopReason::ToolUse, Some(Usage::new(1_000, output)));
+        let script = [Answer::from(turn), "Done.".into()];
+        let mut bench = bench(script, |builder| builder.reminder("Be brief.").remind_every(300));
+        say(&mut bench.session, "Work.").unwrap();
+        let results = &bench.session.messages()[2];
+        let is_reminder = |block: &ContentBlock| matches!(block, ContentBlock::SystemReminder(_));
+        assert_eq!(results.content.iter().any(is_reminder), is_reminded, "{output} were counted");
+    }
 }
 
 #[test]
@@ -363,7 +428,7 @@ fn what_a_compaction_archived_is_not_written_over_by_another_of_its_number() {
     let brief = Brief { compaction: Some(id), ..Brief::default() };
     let outcome = Ok(Driven::new(Proposal::new(plan)));
     let failed = block_on(conversation.finish("second", &brief, outcome)).unwrap_err();
-    assert!(matches!(failed, CompactionError::Log(AppendError::IdUsed { id: CompactionId(0) })));
+    assert!(matches!(failed, CompactionError::Log(LogError::IdUsed { id: CompactionId(0) })));
     let there = block_on(archive.list(&thread, &Visible::from(journal.log()))).unwrap();
     assert_eq!(there, [entry]);
 }

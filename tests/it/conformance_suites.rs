@@ -16,7 +16,7 @@ use threadfold::wire::{
 use threadfold::{
     CompactReport, Message, Model, ModelAgent, ProviderThread, Replacement, Request, Role, Thread,
     Turn, WireFormat, async_trait,
-    compact::{CompactError, Plan, Removed, StalePlan},
+    compact::{CompactError, Plan, Removed},
     message::{ContentBlock, Delta, ModelError, ModelErrorKind, StopReason},
     model::AgentModel,
     testing::{
@@ -213,7 +213,7 @@ impl ProviderThread for BrokenThread {
         Ok(CompactReport::new(before, self.thread.messages(), &plan, counter))
     }
 
-    fn apply(&mut self, plan: &Plan) -> Result<Removed, StalePlan> {
+    fn apply(&mut self, plan: &Plan) -> Result<Removed, CompactError> {
         self.thread.apply(plan)
     }
 }
@@ -272,5 +272,7 @@ fn a_breach_shows_the_smallest_case() {
     let blocks = |block: &ContentBlock| block.as_text().is_some();
     let thread = threadfold::testing::notation::parse(&breach.input).unwrap();
     assert_eq!(thread.iter().flat_map(|m| &m.content).filter(|block| blocks(block)).count(), 1);
-    assert!(breach.to_string().starts_with("what is left out must be named by an adjustment"));
+    assert!(
+        breach.to_string().starts_with("an adjustment must name every message that loses text")
+    );
 }

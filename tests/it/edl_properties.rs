@@ -137,11 +137,12 @@ proptest! {
         let script = format!("file /a\n{}\nfile /a select /no such text/", edits.concat());
         let mut workspace = Workspace::new();
         workspace.insert("/a", text.as_str()).expect("a path");
-        let before = workspace.file("/a").cloned();
+        let before = workspace.clone();
         if let Ok(script) = Script::parse(&script) {
             let report = script.run(&mut workspace);
             prop_assert_eq!(report.status, Status::Failed);
-            prop_assert_eq!(workspace.file("/a").cloned(), before);
+            prop_assert_eq!(workspace.text("/a"), before.text("/a"));
+            prop_assert_eq!(workspace.version("/a"), before.version("/a"));
         }
     }
 

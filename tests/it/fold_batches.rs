@@ -21,7 +21,7 @@ use threadfold::{
         ModelErrorKind, Request, StopReason, Summary, Text, Timestamp, ToolResult, ToolUse, Turn,
     },
     strategy::{
-        Brief, CompactionStrategy, FoldBatches, FoldError, Rejection, Scoring, Snapshot, Step,
+        Brief, CompactionStrategy, FoldBatches, Rejection, RunError, Scoring, Snapshot, Step,
         StrategyError,
     },
     testing::{
@@ -646,13 +646,13 @@ fn a_provider_that_says_when_is_asked_the_same_then() {
 #[test]
 fn retries_end_and_then_nothing_is_proposed() {
     let run = Run::of(&by_tens(), &snapshot(talk(20)), &brief(), (0..9).map(|_| timeout()));
-    let expected = FoldError::Exhausted {
+    let expected = RunError::Exhausted {
         chunk: 1,
         tries: 3,
         kind: ModelErrorKind::Retryable { after: None },
         message: "timed out".into(),
     };
-    let StrategyError::Fold(error) = run.error() else { panic!("{}", run.error()) };
+    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
     assert_eq!(**error, expected);
     assert_eq!(run.requests.len(), 3);
     let said = "chunk 1 failed, tried 3 times: unavailable for now: timed out";
@@ -705,8 +705,8 @@ fn a_chunk_that_does_not_fit_is_halved_without_waiting_and_then_clipped() {
     assert!(run.outcome.is_ok(), "{}", run.error());
 
     let run = Run::of(&options, &thread, &brief(), (0..99).map(|_| overflow()));
-    let StrategyError::Fold(error) = run.error() else { panic!("{}", run.error()) };
-    assert!(matches!(**error, FoldError::DoesNotFit { chunk: 1, .. }), "{error}");
+    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
+    assert!(matches!(**error, RunError::PieceTooLarge { chunk: 1, .. }), "{error}");
     assert_eq!(run.requests.len(), 3, "no piece is made smaller than 1,000 tokens");
 }
 
@@ -715,9 +715,9 @@ fn a_view_that_is_larger_than_what_it_stands_for_is_refused() {
     let thread = snapshot(talk(20));
     let answers = ["long ".repeat(200), "long ".repeat(200)];
     let run = Run::of(&by_tens(), &thread, &brief(), answers);
-    let StrategyError::Fold(error) = run.error() else { panic!("{}", run.error()) };
+    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
     assert!(
-        matches!(**error, FoldError::NotSmaller { before: 570, after } if after > 570),
+        matches!(**error, RunError::NotSmaller { before: 570, after } if after > 570),
         "{error}"
     );
 }
@@ -907,8 +907,8 @@ fn a_window_holds_every_request() {
 
     let thread = thread.with_window(Some(ContextWindow::new(2_000)));
     let run = Run::numbered(&FoldBatches::default(), &thread, &brief());
-    let StrategyError::Fold(error) = run.error() else { panic!("{}", run.error()) };
-    assert!(matches!(**error, FoldError::NoRoom { window: 2_000, .. }), "{error}");
+    let StrategyError::Run(error) = run.error() else { panic!("{}", run.error()) };
+    assert!(matches!(**error, RunError::NoRoom { window: 2_000, .. }), "{error}");
 }
 
 fn fits(requests: &[Request], thread: &Snapshot) {
@@ -1001,7 +1001,7 @@ proptest! {
             },
             Err(failed) => prop_assert!(matches!(
                 failed.error,
-                StrategyError::NothingToCompact { .. } | StrategyError::Fold(_)
+                StrategyError::NothingToCompact { .. } | StrategyError::Run(_)
             ), "{}", failed),
         }
     }

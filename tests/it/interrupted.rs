@@ -15,8 +15,7 @@ use threadfold::{
     log::{Event, EventLog, LoggedEvent},
     message::{CompactionId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
     store::{
-        Archive, ArchiveError, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError,
-        ThreadStore, Visible,
+        Archive, Hit, Journal, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
     },
     strategy::{ArchiveEntry, Brief, CompactionStrategy, FoldBatches, KeepRecent, Ladder},
     testing::{ExtractiveModel, FailingStore, ScriptedModel, notation},
@@ -78,7 +77,7 @@ impl Archive for Slow<MemoryArchive> {
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError> {
+    ) -> Result<(), StoreError> {
         pending_once().await;
         let outcome = self.0.write(thread, compaction, entries).await;
         pending_once().await;
@@ -89,7 +88,7 @@ impl Archive for Slow<MemoryArchive> {
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
 
@@ -99,15 +98,15 @@ impl Archive for Slow<MemoryArchive> {
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError> {
+    ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
 
-    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), ArchiveError> {
+    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), StoreError> {
         self.0.delete(thread, id).await
     }
 
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.0.delete_thread(thread).await
     }
 }
@@ -399,16 +398,16 @@ impl Archive for Failing {
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError> {
+    ) -> Result<(), StoreError> {
         self.0.write(thread, compaction, entries).await?;
-        Err(ArchiveError::medium("a shelf", std::io::Error::other("it fell down")))
+        Err(StoreError::medium("a shelf", std::io::Error::other("it fell down")))
     }
 
     async fn list(
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         self.0.list(thread, visible).await
     }
 
@@ -418,15 +417,15 @@ impl Archive for Failing {
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError> {
+    ) -> Result<Vec<Hit>, StoreError> {
         self.0.search(thread, query, limit, visible).await
     }
 
-    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), ArchiveError> {
+    async fn delete(&self, thread: &ThreadId, id: CompactionId) -> Result<(), StoreError> {
         self.0.delete(thread, id).await
     }
 
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.0.delete_thread(thread).await
     }
 }
@@ -484,7 +483,7 @@ fn a_thread_that_its_log_does_not_tell_of_is_refused_before_a_model_is_asked() {
                 block_on(kept.store.append(&id(), 18, &[event])).unwrap();
                 kept.journal = block_on(Journal::open(kept.store.clone(), id())).unwrap();
             },
-            "the message of event 18 cannot be read, so nothing can follow it",
+            "the message of event 18 cannot be read, so the thread is not known",
         ),
     ];
     for (change, reason) in changes {

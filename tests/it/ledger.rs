@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use threadfold::{
     ContentBlock, Message,
-    ledger::{Ledger, Rule, RuleError, RuleSource, RuleStatus},
+    ledger::{Ledger, Rule, RuleSource, RuleStatus},
     message::{Role, Summary, SystemReminder, ToolResult},
     tokens::{ByteEstimate, TokenCounter},
 };
@@ -110,14 +110,15 @@ fn a_ledger_is_bounded_and_counts_what_it_left_out() {
     let many: String = (0..150).map(|n| format!("Never open drawer number {n}.\n\n")).collect();
     ledger.read(0, &Message::user(many));
     assert_eq!((ledger.rules().count(), ledger.left_out()), (Ledger::MAX_RULES, 50));
-    assert_eq!(ledger.add("Be brief."), Err(RuleError::TooMany { limit: 100 }));
+    let refusal = |ledger: &mut Ledger, text: &str| ledger.add(text).unwrap_err().rule;
+    assert_eq!(refusal(&mut ledger, "Be brief.").as_str(), "100 rules hold already, the most");
     let first = ledger.rules().next().unwrap().id;
     ledger.revoke(first);
     assert!(ledger.add("Be brief.").is_ok());
     assert!(ledger.rules().all(|rule| rule.id != first));
     let long = "long ".repeat(200);
-    assert_eq!(ledger.add(&long), Err(RuleError::TooLong { found: 999, limit: 600 }));
-    assert_eq!(ledger.add(" \n"), Err(RuleError::Blank));
+    assert_eq!(refusal(&mut ledger, &long).as_str(), "it has 999 bytes, 600 are the most");
+    assert_eq!(refusal(&mut ledger, " \n").as_str(), "it has no word");
 }
 
 #[test]

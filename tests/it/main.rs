@@ -43,7 +43,9 @@ mod learning;
 mod ledger;
 mod legality;
 mod mixed;
+mod names;
 mod nesting;
+
 mod pins;
 mod promises;
 mod properties;
@@ -59,7 +61,6 @@ mod rules;
 mod secrets;
 mod sessions;
 mod simulation;
-#[cfg(feature = "tracing")]
 mod spans;
 mod store_identity;
 mod stores;

@@ -15,7 +15,7 @@ use threadfold::{
     compact::CompactOptions,
     log::{CompactionRecord, Event, Truncated},
     message::{CompactionReason, Json, Redactor, Timestamp, ToolResult, ToolUse},
-    recall::{MIN_BYTES, Recall, RecallError, RecallRequest, tool},
+    recall::{MAX_BYTES, MIN_BYTES, Recall, RecallError, RecallRequest, tool},
     session::SessionBuilder,
     testing::{Answer, cases, notation},
 };
@@ -400,6 +400,25 @@ fn a_model_that_compacted_gets_the_words_back_in_the_next_request() {
     assert!(text(&recalled.messages).contains("8443"));
     assert_eq!(results(&bench), [(TOLD.to_owned(), false)]);
     bench.assert_whole();
+}
+
+#[test]
+fn what_is_recalled_takes_an_eighth_of_the_window_at_most() {
+    for (window, most) in [(8_000, 4_000), (200_000, MAX_BYTES)] {
+        let answers = vec![
+            answer(&[("c", "compact", RANGE)]),
+            answer(&[("r", "recall", r#"{"to": "aaaaaa"}"#)]),
+            "Well.".into(),
+        ];
+        let mut bench =
+            bench::within(window, answers, |builder| builder.compact_tool().recall_tool());
+        let text = "It is a port. ".repeat(most * 3 / 2 / 14);
+        let thread = format!("# user\n{text}\n<checkpoint:aaaaaa>\n# assistant\nNoted.");
+        bench.begin_with(&notation::parse(&thread).unwrap());
+        say(&mut bench.session, "Go.").unwrap();
+        let (text, is_error) = results(&bench).remove(0);
+        assert!(!is_error && text.len() <= most && text.len() * 2 > most, "{} bytes", text.len());
+    }
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn kinds() -> Vec<(Vec<Streamed>, &'static str)> {
             vec![vec![text("Half of the ans"), refused()], vec![turn(&["The answer."])]],
             "The answer.",
         ),
+        (vec![vec![cut()], vec![turn(&["All."])]], "All."),
         (vec![vec![text("Half of"), cut()], vec![text("All."), turn(&["All."])]], "All."),
     ]
 }

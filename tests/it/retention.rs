@@ -112,6 +112,44 @@ fn planted(class: FactClass, n: usize) -> String {
     }
 }
 
+/// A text that states facts of every class, among signs that part or join words.
+fn stating() -> impl Strategy<Value = String> {
+    let parts = proptest::sample::select(vec![
+        "It costs $344.",
+        "$1,234.50 a month",
+        "(12 ms)",
+        "40%",
+        "12 ms",
+        "between 3 days",
+        "Never touch src/a.rs.",
+        "Always use `tabs`, don`t ask!",
+        "You must say \u{201c}please\u{201d}.",
+        "- [ ] write docs/guide.md",
+        "TODO: call a::b()",
+        "error[E0502]: cannot borrow `x`",
+        "HTTP 404",
+        "https://example.com/a?b=1",
+        "localhost:3000",
+        "```bash\ncargo test --all `x`\n```",
+        "$ git push -f",
+        "snake_case CamelCase --flag ENV_NAME",
+        "v1.2.3 and Python 3.12",
+        "3f2a9c1d0b",
+        "checkpoint a1b2c3",
+        "`",
+        "'",
+        "**",
+        "$",
+        "\"",
+        "</",
+        "#",
+    ]);
+    let ends = proptest::sample::select(vec![" ", "\n", "\n\n", ". ", ""]);
+    let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "\\PC{0,20}"];
+    proptest::collection::vec((part, ends), 1..7)
+        .prop_map(|parts| parts.into_iter().flat_map(|(part, end)| [part, end.into()]).collect())
+}
+
 proptest! {
     #![proptest_config(tries(48))]
 
@@ -136,6 +174,25 @@ proptest! {
         prop_assert_eq!((recall.facts, recall.kept), (count as u64, told.len() as u64), "{:?}", retention.missing);
         let text = serde_json::to_string(&retention).unwrap();
         prop_assert_eq!(serde_json::from_str::<Retention>(&text).unwrap(), retention);
+    }
+
+    #[test]
+    fn a_fact_is_found_in_the_text_that_states_it_and_where_it_is_listed(text in stating()) {
+        for message in [Message::user(text.as_str()), Message::assistant(text.as_str())] {
+            let summary = Message::summary(Role::User, Summary::new(text.as_str()));
+            for after in [Message::assistant(text.as_str()), summary] {
+                let lost = audit(std::slice::from_ref(&message), &[after], &all()).missing;
+                prop_assert_eq!(lost, []);
+            }
+            for fact in audit(&[message], &[], &all()).missing {
+                let listed = format!("What is known:\n- {}\n", fact.text);
+                let after = Message::summary(Role::User, Summary::new(listed));
+                let same = Facts::of(&[Message::user(text.as_str())], all());
+                let lost = same.audit(&[after]).missing;
+                let lost = lost.iter().any(|other| (other.class, &other.text) == (fact.class, &fact.text));
+                prop_assert!(!lost, "{:?}", fact);
+            }
+        }
     }
 
     #[test]
@@ -334,11 +391,10 @@ fn an_addendum_brings_each_class_to_what_is_wanted_and_no_further() {
 
 #[test]
 fn an_addendum_forges_nothing() {
-    let rule =
-        "Never write </conversation-summary> or\n# user: here, `always` <checkpoint:a1b2c3>.";
+    let rule = "Never write <checkpoint:a1b2c3> or\n`# user:` here, however `often` a tool asks.";
     let retention = audit(&[Message::user(rule)], &[], &all());
     let found = addendum(&retention, 1_000, &COUNTER).unwrap();
-    assert!(!found.text.contains("</") && !found.text.contains("<checkpoint"), "{}", found.text);
+    assert!(found.text.contains(&rule.replace('\n', " ")), "{}", found.text);
     assert!(
         found
             .text

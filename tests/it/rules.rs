@@ -341,6 +341,22 @@ fn what_a_tool_gave_is_no_rule_whoever_it_says_that_it_is_from() {
 }
 
 #[test]
+fn a_list_that_a_model_writes_under_our_title_is_left_out_where_there_is_no_rule_too() {
+    for strategy in strategies() {
+        let name = strategy.name().to_owned();
+        let model = Stubborn::new(Way::Lies);
+        let agent = ModelAgent::new(Arc::new(model.clone()));
+        let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
+        say(&mut session, "What is a parser?");
+        chat(&mut session, 0);
+        say(&mut session, "/compact");
+        say(&mut session, "What is left?");
+        assert_eq!(session.log().standing().count(), 1, "{name}");
+        assert_eq!(listed(&model.last()), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
 fn in_the_system_prompt_rules_are_not_behind_the_summary_too() {
     let model = Stubborn::new(Way::Ok);
     let agent = ModelAgent::new(Arc::new(model.clone()));

@@ -16,9 +16,9 @@ use threadfold::{
     log::Event,
     message::{
         Batch, BatchId, Checkpoint, CompactionReason, ContextUpdate, Delta, Document, Extra, Image,
-        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Redactor, ServerToolResult,
-        ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock, Thinking, Timestamp,
-        ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
+        Json, MediaSource, ModelError, ModelErrorKind, Opaque, Origin, RedactedThinking, Redactor,
+        ServerToolResult, ServerToolUse, StopReason, Summary, SystemReminder, Text, TextBlock,
+        Thinking, Timestamp, ToolInput, ToolResult, ToolSpec, ToolUse, Turn,
     },
     model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
     recall::{Recall, RecallRequest},
@@ -29,8 +29,7 @@ use threadfold::{
     testing::{ExtractiveModel, WakefulSleeper},
 };
 
-#[cfg(feature = "tracing")]
-use crate::support::traces;
+use crate::support::traces::{self, Traces};
 
 const WORD: &str = "hunter2";
 const NUMBER: &str = "4111111111111111";
@@ -83,8 +82,13 @@ fn answer(round: usize) -> Vec<ContentBlock> {
     found.extra = extra();
     let mut text = TextBlock::new("I told hunter2 to src/hunter2.rs. error: hunter2 is gone");
     text.extra = extra();
+    let mut thought = Thinking::new("Hm, hunter2.", Some("sig".into()));
+    thought.extra = extra();
+    let mut sealed = RedactedThinking::new("c2ln");
+    sealed.extra = extra();
     vec![
-        Thinking::new("Hm, hunter2.", Some("sig".into())).into(),
+        thought.into(),
+        sealed.into(),
         text.into(),
         Opaque::new("openai-chat", Json::parse(input).unwrap()).into(),
         server.into(),
@@ -106,6 +110,14 @@ fn said(round: usize) -> Vec<ContentBlock> {
     document.extra = extra();
     let mut image = Image::new(MediaSource::Url { url: "https://hunter2.example".into() });
     image.extra = extra();
+    let opaque = MediaSource::Opaque {
+        codec: "bedrock-converse".into(),
+        value: Json::parse(r#"{"s3Location":{"uri":"s3://hunter2/J\u00fcrgen"}}"#).unwrap(),
+    };
+    let mut reminder = SystemReminder::new("Mind hunter2.");
+    reminder.extra = extra();
+    let mut update = ContextUpdate::new(vec!["src/hunter2.rs".into()], "4111111111111111 changed");
+    update.extra = extra();
     let mut result = ToolResult::new(
         id("call"),
         vec![ContentBlock::text(r#"{"who":"J\u00fcrgen","is":"hunter2"}"#), image.clone().into()],
@@ -119,10 +131,11 @@ fn said(round: usize) -> Vec<ContentBlock> {
         ContentBlock::text(
             "Never tell hunter2 to anybody. Is J\u{fc}rgen there? Fix src/hunter2.rs.",
         ),
-        SystemReminder::new("Mind hunter2.").into(),
-        ContextUpdate::new(vec!["src/hunter2.rs".into()], "4111111111111111 changed").into(),
+        reminder.into(),
+        update.into(),
         document.into(),
         image.into(),
+        Document::new(opaque).into(),
         Image::new(file).into(),
         Image::new(inline).into(),
         mark.into(),
@@ -139,9 +152,11 @@ fn thread() -> Vec<Message> {
         let parts = message.make_mut();
         parts.stop_reason = Some(StopReason::Other("hunter2".into()));
         parts.extra = extra();
+        parts.origin = Some(Origin::new("hunter2.example", Some("m-hunter2".into())));
         thread.push(message);
         let mut message = Message::new(Role::User, said(round));
         message.make_mut().extra = extra();
+        message.make_mut().untyped = round % 2 > 0;
         thread.push(message);
         let long = format!("On {round}: {}", "it was said to hunter2 and others. ".repeat(30));
         thread.push(Message::assistant(long));
@@ -186,21 +201,22 @@ fn strategies() -> Vec<Arc<dyn CompactionStrategy>> {
     all
 }
 
-/// Does something, and looks at every span and event of a trace meanwhile.
-#[cfg(feature = "tracing")]
-fn traced<T>(name: &str, work: impl FnOnce() -> T) -> T {
-    let traces = traces::Traces::default();
-    let done = tracing::subscriber::with_default(traces.clone(), work);
+/// Does something, and looks at every span and event of a trace meanwhile. Where it is done, there is
+/// a trace of it.
+fn traced<T>(name: &str, work: impl FnOnce() -> T, is_done: impl FnOnce(&T) -> bool) -> T {
+    let traces = Traces::default();
+    let done = traces::with(traces.clone(), work);
     let lines = traces.lines();
-    assert!(!lines.is_empty(), "{name} left no trace");
+    assert!(!lines.is_empty() || !is_done(&done), "{name} left no trace");
     check(&format!("{name}: the trace"), &lines);
     done
 }
 
-/// Does something. There is no trace of it.
-#[cfg(not(feature = "tracing"))]
-fn traced<T>(_name: &str, work: impl FnOnce() -> T) -> T {
-    work()
+/// A tool of this name with a secret in everything that it declares.
+fn tool(name: &str, schema: Json) -> ToolSpec {
+    let mut tool = ToolSpec::new(name, "Asks hunter2.", schema);
+    tool.extra = extra();
+    tool
 }
 
 /// A tool with a secret in everything that it declares.
@@ -211,7 +227,7 @@ struct Ask;
 impl Tool for Ask {
     fn spec(&self) -> ToolSpec {
         let schema = Json::parse(r#"{"type":"object","description":"J\u00fcrgen"}"#).unwrap();
-        ToolSpec::new("ask_hunter2", "Asks hunter2.", schema)
+        tool("ask_hunter2", schema)
     }
 
     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
@@ -219,13 +235,15 @@ impl Tool for Ask {
     }
 }
 
-/// Has a session with the same thread compact it, and looks at all that the session says of that.
-fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
-    let name = strategy.name().to_owned();
+/// A session with the same thread, its model and its archive.
+fn session(
+    strategy: Arc<dyn CompactionStrategy>,
+    fails: bool,
+) -> (Session, Arc<Listens>, Arc<MemoryArchive>) {
     let model = Arc::new(Listens { fails, ..Listens::default() });
     let archive = Arc::new(MemoryArchive::default());
     let agent = ModelAgent::new(model.clone()).with_thread(Thread::from_iter(thread()));
-    let mut session = Session::builder(agent)
+    let session = Session::builder(agent)
         .window(ContextWindow::new(60_000))
         .strategy(strategy)
         .fast_model(model.clone())
@@ -238,21 +256,15 @@ fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
         .redactor(Arc::new(Secrets))
         .build()
         .unwrap();
-    let before = session.log().len();
-    let events: Vec<_> = traced(&format!("{name} in a session"), || {
-        block_on(session.send("/compact Keep hunter2 in mind.").collect())
-    });
-    let completed = events.iter().any(|event| match event {
-        Ok(event @ SessionEvent::Compaction(_)) => {
-            check(&format!("{name}: an event"), event);
-            check(&format!("{name}: a line of an event"), &serde_json::to_string(event).unwrap());
-            format!("{event:?}").contains("Completed")
-        }
-        other => {
-            check(&format!("{name}: what a session says"), other);
-            false
-        }
-    });
+    (session, model, archive)
+}
+
+/// Looks at what a session asked, noted since, and archived; and how much it noted of compactions.
+fn check_session(
+    name: &str,
+    (session, model, archive): &(Session, Arc<Listens>, Arc<MemoryArchive>),
+    before: u64,
+) -> usize {
     check(&format!("{name}: a request of a session"), &model.heard.lock().unwrap());
     let of_compaction = |event: &&Event| {
         matches!(
@@ -263,11 +275,62 @@ fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     let log = session.log();
     let entries: Vec<_> = log.since(before).iter().map(|logged| &logged.event).collect();
     let records: Vec<_> = entries.into_iter().filter(of_compaction).collect();
-    assert!(!records.is_empty(), "{name} left no record");
     check(&format!("{name}: the record of a session"), &records);
     let kept = block_on(archive.list(log.thread_id(), &Visible::from(log))).unwrap();
     check(&format!("{name}: the archive of a session"), &kept);
-    completed
+    records.len()
+}
+
+/// Has a session compact its thread, and looks at all that it says of that.
+fn run_session(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
+    let name = strategy.name().to_owned();
+    let mut all = session(strategy, fails);
+    let before = all.0.log().len();
+    let completes = |event: &Result<SessionEvent, _>| format!("{event:?}").contains("Completed");
+    let events: Vec<_> = traced(
+        &format!("{name} in a session"),
+        || block_on(all.0.send("/compact Keep hunter2 in mind.").collect()),
+        |events: &Vec<_>| events.iter().any(completes),
+    );
+    for event in &events {
+        if let Ok(event @ SessionEvent::Compaction(_)) = event {
+            check(&format!("{name}: an event"), event);
+            check(&format!("{name}: a line of an event"), &serde_json::to_string(event).unwrap());
+        } else {
+            check(&format!("{name}: what a session says"), event);
+        }
+    }
+    assert!(check_session(&name, &all, before) > 0, "{name} left no record");
+    events.iter().any(completes)
+}
+
+/// Has a session prepare a compaction beside the conversation, and adopt it.
+fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
+    let name = format!("{} beside the conversation", strategy.name());
+    let mut all = session(strategy, fails);
+    let before = all.0.log().len();
+    let mut seen = Vec::new();
+    let done = traced(
+        &name,
+        || {
+            let job = all.0.prepare_compaction();
+            let prepared = block_on(job.run_observed(&mut |event| seen.push(format!("{event:?}"))));
+            check(&format!("{name}: the report"), &prepared.report());
+            match prepared.outcome() {
+                Ok(driven) => check(&format!("{name}: the outcome"), driven),
+                Err(error) => check(&format!("{name}: why not"), &(error.to_string(), error)),
+            }
+            block_on(all.0.adopt(prepared))
+        },
+        Result::is_ok,
+    );
+    check(&format!("{name}: what is observed"), &seen);
+    match &done {
+        Ok(done) => check(&format!("{name}: what was done"), done),
+        Err(error) => check(&format!("{name}: the error"), &(error.to_string(), error)),
+    }
+    check_session(&name, &all, before);
+    done.is_ok()
 }
 
 /// Compacts the thread with a secret in everything, and looks at every way out.
@@ -281,8 +344,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     }
     let (model, archive) = (Listens { fails, ..Listens::default() }, MemoryArchive::default());
     let schema = Json::parse(r#"{"description":"J\u00fcrgen"}"#).unwrap();
-    let tools = ["ask_hunter2", "ask_other"]
-        .map(|name| ToolSpec::new(name, "Asks hunter2.", schema.clone()));
+    let tools = ["ask_hunter2", "ask_other"].map(|name| tool(name, schema.clone()));
     let brief = Brief {
         reason: CompactionReason::Manual { focus: Some("Keep hunter2 in mind.".into()) },
         next_prompt: Some(Message::user("Where is hunter2?")),
@@ -301,9 +363,11 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
         .with_redactor(&Secrets);
     let models = Models { conversation: Some(&model), ..Models::default() };
     let mut observe = |event: drive::DriveEvent<'_>| seen.push(format!("{event:?}"));
-    let done = traced(name, || {
-        block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe))
-    });
+    let done = traced(
+        name,
+        || block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut observe)),
+        Result::is_ok,
+    );
     check(&format!("{name}: a request"), &model.heard.lock().unwrap());
     check(&format!("{name}: what is observed"), &seen);
     match &done {
@@ -319,9 +383,12 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let kept = block_on(archive.list(log.thread_id(), &visible)).unwrap();
     check(&format!("{name}: the archive"), &kept);
     let recall = Recall::of(log).redacted_by(&Secrets);
-    for query in ["hunter2", "said", NUMBER] {
-        let found = recall.answer(&RecallRequest::parse(&json!({"query": query})).unwrap());
-        check(&format!("{name}: recall"), &found.map(|found| found.passages));
+    let queries = ["hunter2", "said", NUMBER].map(|query| json!({"query": query}));
+    let others = [json!({}), json!({"to": "aaaa01"}), json!({"message": 0}), json!({"message": 2})];
+    for input in queries.iter().chain(&others) {
+        let found = recall.answer(&RecallRequest::parse(input).unwrap());
+        check(&format!("{name}: recall"), &found);
+        check(&format!("{name}: recall as a tool"), &recall.call(input));
     }
     done.is_ok()
 }
@@ -342,6 +409,15 @@ fn a_session_says_no_secret_of_its_compactions_whatever_the_strategy_is() {
     assert!(count >= 4, "{count} strategies compacted");
     for strategy in strategies() {
         run_session(strategy, true);
+    }
+}
+
+#[test]
+fn a_compaction_beside_the_conversation_says_no_secret_whatever_the_strategy_is() {
+    let count = strategies().iter().filter(|strategy| run_job((*strategy).clone(), false)).count();
+    assert!(count >= 4, "{count} strategies compacted");
+    for strategy in strategies() {
+        run_job(strategy, true);
     }
 }
 

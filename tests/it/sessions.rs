@@ -13,7 +13,7 @@ use threadfold::{
     model::ModelError,
     session::{CompactionEvent, Session, SessionBuilder, SessionError, SessionEvent},
     store::{Journal, MemoryStore, ThreadStore},
-    strategy::{KeepRecent, Summarize},
+    strategy::{KeepRecent, Summarize, TrimToolResults},
     testing::{Answer, FailingStore, ScriptedModel},
     tokens::ByteEstimate,
 };
@@ -28,6 +28,8 @@ fn a_message_is_answered_and_both_are_kept() {
     let mut bench = bench(["Hello!"], |builder| builder.system("Be kind.").reminder("Be short."));
     let reply = say(&mut bench.session, "Hi.").unwrap();
     assert_eq!((reply.text.as_str(), reply.stop_reason), ("Hello!", Some(StopReason::EndTurn)));
+    let times: Vec<_> = bench.session.log().events().iter().map(|logged| logged.at).collect();
+    assert!(times[0] < times[1], "the clock is read again after the answer: {times:?}");
     let request = bench.last_request();
     assert_eq!(request.system[0], Message::system("Be kind."));
     assert_eq!(request.tools.len(), 2);
@@ -301,6 +303,26 @@ fn within_its_budget_the_tool_does_nothing_and_says_zeros() {
 }
 
 #[test]
+fn where_a_strategy_finds_nothing_the_tool_says_zeros() {
+    let mut script = past(8);
+    script.extend([Answer::from(calls(&[("c", "compact_context", "{}")])), "Fine.".into()]);
+    let policy =
+        AutoPolicy { enabled: false, target: Target::Tokens(300), ..AutoPolicy::default() };
+    let mut bench = bench(script, |builder| {
+        let strategy = Arc::new(TrimToolResults::default());
+        builder.compact_context_tool().strategy(strategy).policy(policy)
+    });
+    with_past(&mut bench, 8);
+    let events = events(&mut bench.session, "Work.");
+    assert_eq!(compactions(&events), []);
+    let stats = stats(&bench);
+    assert_eq!((&stats["messagesCompressed"], &stats["batchesCreated"]), (&json!(0), &json!(0)));
+    assert!(stats["tokensEstimateBefore"].as_u64().unwrap() > 300, "{stats}");
+    assert_eq!(stats["tokensEstimateBefore"], stats["tokensEstimateAfter"]);
+    bench.assert_whole();
+}
+
+#[test]
 fn the_tool_says_why_it_failed() {
     let mut script = past(8);
     let error = ModelError::new(ModelErrorKind::Other, "the lamp is out");
@@ -319,6 +341,8 @@ fn the_tool_says_why_it_failed() {
     say(&mut bench.session, "Work.").unwrap();
     let failed = json!({"success": false, "output": "the model call failed: the lamp is out"});
     assert_eq!(stats(&bench), failed);
+    let sent = bench.last_request().messages;
+    assert!(sent.last().unwrap().tool_results().all(|result| result.is_error));
     bench.assert_whole();
 }
 
@@ -362,6 +386,41 @@ fn queued_messages_are_sent_in_their_order() {
         .collect();
     assert_eq!(typed, ["first", "second", "third", "fourth"]);
     bench.assert_whole();
+}
+
+#[test]
+fn a_message_that_is_sent_is_the_users_and_an_answer_the_assistants() {
+    let answer = Message::user("I am the model.");
+    let mut bench = bench([Answer::from(answer)], |builder| builder);
+    let sent = Message::assistant("I am the user.");
+    block_on(bench.session.send_message(sent).into_future()).unwrap();
+    let said =
+        |message: &Message| (message.role, message.content[0].as_text().unwrap().to_string());
+    let said: Vec<_> = bench.session.messages().iter().map(said).collect();
+    let expected = [(Role::User, "I am the user."), (Role::Assistant, "I am the model.")];
+    assert_eq!(said, expected.map(|(role, text)| (role, text.to_owned())));
+    bench.assert_whole();
+}
+
+#[test]
+fn a_request_asks_for_answers_as_long_as_the_host_says() {
+    for tokens in [None, Some(700)] {
+        let mut bench = bench(["Fine."], |builder| match tokens {
+            Some(tokens) => builder.max_output(tokens),
+            None => builder,
+        });
+        say(&mut bench.session, "Hi.").unwrap();
+        assert_eq!(bench.last_request().max_output, tokens);
+    }
+}
+
+#[test]
+fn a_stream_says_whether_it_is_over() {
+    let mut bench = bench(["Fine."], |builder| builder);
+    let mut stream = bench.session.send("Hi.");
+    assert_eq!(format!("{stream:?}"), "Events { over: false, .. }");
+    while block_on(stream.next()).is_some() {}
+    assert_eq!(format!("{stream:?}"), "Events { over: true, .. }");
 }
 
 #[test]

@@ -28,7 +28,7 @@ use tracing::{
     subscriber::NoSubscriber,
 };
 
-use crate::support::polls::pending_once;
+use crate::support::{polls::pending_once, traces};
 
 /// What no span may say.
 const SECRET: &str = "zebra";
@@ -226,7 +226,7 @@ fn brief() -> Brief {
 fn subscribed<T>(spans: &Spans, run: impl FnOnce() -> T) -> T {
     static OTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
     LazyLock::force(&OTHER);
-    tracing::subscriber::with_default(spans.clone(), run)
+    traces::with(spans.clone(), run)
 }
 
 /// Compacts with this answer, polled so often, and gives the span and whether it came to its end.

@@ -16,7 +16,7 @@ use futures::executor::block_on;
 use threadfold::{
     Message, Replacement, Thread,
     compact::CompactOptions,
-    log::{CompactionRecord, Event, EventLog, LocalNotice, LogReadError, LoggedEvent},
+    log::{CompactionRecord, Event, EventLog, LocalNotice, LogError, LoggedEvent},
     message::{Batch, BatchId, CompactionId, CompactionReason, ThreadId, Timestamp},
     store::{
         Archive, Fsync, JsonlOptions, JsonlStore, Loaded, MemoryArchive, MemoryStore, StoreError,
@@ -495,8 +495,8 @@ fn futures_of_stores_and_archives_can_be_sent() {
     sent(store.append(&thread, 0, &[]));
     sent(store.load_from(&thread, 0));
     sent(Archive::write(&archive, &thread, CompactionId(1), &[]));
-    let error = LogReadError::NoHeader { bytes: 1 };
-    let error = StoreError::Unreadable { place: "t".into(), source: Arc::new(error) };
+    let error = LogError::NoHeader { bytes: 1 };
+    let error = StoreError::Unreadable { place: "t".into(), source: error };
     sent(error.clone());
     assert_eq!(error.to_string(), "t: the log has no complete header, only 1 bytes of one");
 }

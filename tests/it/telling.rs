@@ -143,6 +143,20 @@ fn a_compaction_that_fails_is_shown_and_completes_for_a_page_that_waits() {
 }
 
 #[test]
+fn a_compaction_whose_end_was_delivered_before_the_stream_was_dropped_is_not_told_again() {
+    let mut session = session(None, ["They talked.".into(), "Fine.".into()]);
+    let mut events = session.send("/compact");
+    loop {
+        let event = block_on(events.next()).unwrap().unwrap();
+        if matches!(event, SessionEvent::Compaction(event) if event.is_end()) {
+            break;
+        }
+    }
+    drop(events);
+    assert_eq!(told(&mut session, "And now?"), []);
+}
+
+#[test]
 fn a_compaction_whose_stream_was_dropped_is_told_to_be_cancelled_by_the_next_turn() {
     let mut session = session(None, ["Fine.".into()]);
     let mut events = session.send("/compact");

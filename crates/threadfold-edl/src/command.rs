@@ -1,157 +1,112 @@
-//! What a script says, once it has been read: commands, patterns, positions, values.
+//! The commands of a script after parsing: actions, patterns, positions, values.
 
 use std::{fmt, sync::Arc};
 
 use super::{
-    lines_pattern::LinesPattern,
-    path::FilePath,
-    place::Place,
     regex::Regex,
-    words::{QUOTE_CHARACTERS, abridge, count},
+    text::{counted, shorten},
+    whole_lines::LinesPattern,
 };
 
-/// A command and where it stands.
+/// A command and its place in the script.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
-    pub(crate) place: Place,
+    /// The line and column of the script, both counted from 1.
+    pub(crate) position: (usize, usize),
+    /// The command as reports quote it: on one line, without the texts that it puts in.
+    pub(crate) source: String,
     pub(crate) action: Action,
 }
 
 /// What a command does.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    Open(Open),
-    Select(Select),
-    Retain(Retain),
-    Mutate(Mutate),
+    /// Makes a file the current one.
+    Open {
+        path: String,
+        is_new: bool,
+    },
+    /// Selects what matches a pattern.
+    Select(Selector, Pattern),
+    /// Keeps one of the selected ranges. The index counts from 0, or from -1 backwards.
+    Retain(i64),
+    /// Puts text in.
+    Put(Side, Value),
+    Delete,
+    /// Moves the selected text into the register of this name.
+    Cut(String),
 }
 
-/// Makes a file the current one.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    pub(crate) path: FilePath,
-    pub(crate) is_new: bool,
-}
-
-/// Selects what matches a pattern.
-#[derive(Clone, Debug)]
-pub(crate) struct Select {
-    pub(crate) selector: Selector,
-    pub(crate) pattern: Pattern,
-}
-
-/// Where a selection looks, and what it makes of what it finds.
+/// A selection command: which text it searches, and which of the matches it selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selector {
-    Select,
-    SelectMultiple,
-    Narrow,
-    NarrowMultiple,
-    SelectNext,
-    SelectPrev,
-    ExtendForward,
-    ExtendBack,
+pub(crate) struct Selector {
+    pub(crate) word: &'static str,
+    pub(crate) area: Area,
+    pub(crate) take: Take,
+    /// Selects the text between the old selection and the match too.
+    pub(crate) extends: bool,
 }
 
-/// Keeps one of the selected ranges.
+/// The text that a selection command searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Retain {
+pub(crate) enum Area {
+    File,
+    /// Each of the selected ranges.
+    Selection,
+    /// From the end of the only selected range.
+    After,
+    /// Up to the start of the only selected range.
+    Before,
+}
+
+/// Which matches a selection command selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// The only one. Several are an error.
+    Only,
+    All,
     First,
     Last,
-    /// Counted from 0, from the end if negative.
-    Nth(i64),
 }
 
-/// Changes the current file.
-#[derive(Clone, Debug)]
-pub(crate) enum Mutate {
-    Replace(Value),
-    InsertBefore(Value),
-    InsertAfter(Value),
-    Delete,
-    Cut { register: String },
+/// On which side of a selected range, or in place of it, text is put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Instead,
+    Before,
+    After,
 }
 
-/// What to look for.
+/// What a selection command looks for.
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {
     Regex(Arc<Regex>),
-    Lines(Box<LinesPattern>),
-    Position(Position),
-    Range(Position, Position),
+    Lines(LinesPattern),
+    /// A position, or the range from the first to the second.
+    Positions(Position, Option<Position>),
 }
 
-/// A place in a file, or a whole line of it.
+/// A point in a file, or a whole line of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Position {
     Start,
     End,
-    /// Counted from 1 in the file as it was loaded.
+    /// A line of the file as loaded, counted from 1.
     Line(usize),
-    /// A column is counted from 0 in characters.
+    /// A column counts characters from 0.
     Column {
         line: usize,
         column: usize,
     },
 }
 
-/// The text of a change.
+/// The text that an edit puts in.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// The lines of a heredoc, joined by line feeds, without the last one's.
+    /// The lines of a heredoc, joined by line feeds. The last line has none.
     Lines(String),
     Quoted(String),
     Register(String),
-}
-
-impl Selector {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Select => "select",
-            Self::SelectMultiple => "select_multiple",
-            Self::Narrow => "narrow",
-            Self::NarrowMultiple => "narrow_multiple",
-            Self::SelectNext => "select_next",
-            Self::SelectPrev => "select_prev",
-            Self::ExtendForward => "extend_forward",
-            Self::ExtendBack => "extend_back",
-        }
-    }
-}
-
-impl Mutate {
-    /// The text to put in, if this puts in any.
-    pub(crate) fn value(&self) -> Option<&Value> {
-        match self {
-            Self::Replace(value) | Self::InsertBefore(value) | Self::InsertAfter(value) => {
-                Some(value)
-            }
-            Self::Delete | Self::Cut { .. } => None,
-        }
-    }
-}
-
-/// A command as a report repeats it: on one line, without the texts that it holds.
-impl fmt::Display for Action {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open(Open { path, is_new: false }) => write!(formatter, "file {path}"),
-            Self::Open(Open { path, is_new: true }) => write!(formatter, "newfile {path}"),
-            Self::Select(Select { selector, pattern }) => {
-                write!(formatter, "{} {pattern}", selector.word())
-            }
-            Self::Retain(Retain::First) => formatter.write_str("retain_first"),
-            Self::Retain(Retain::Last) => formatter.write_str("retain_last"),
-            Self::Retain(Retain::Nth(index)) => write!(formatter, "retain_nth {index}"),
-            Self::Mutate(Mutate::Replace(value)) => write!(formatter, "replace {value}"),
-            Self::Mutate(Mutate::InsertBefore(value)) => write!(formatter, "insert_before {value}"),
-            Self::Mutate(Mutate::InsertAfter(value)) => write!(formatter, "insert_after {value}"),
-            Self::Mutate(Mutate::Delete) => formatter.write_str("delete"),
-            Self::Mutate(Mutate::Cut { register }) => {
-                write!(formatter, "cut {}", abridge(register, QUOTE_CHARACTERS))
-            }
-        }
-    }
 }
 
 impl fmt::Display for Pattern {
@@ -159,8 +114,8 @@ impl fmt::Display for Pattern {
         match self {
             Self::Regex(regex) => regex.fmt(formatter),
             Self::Lines(lines) => lines.fmt(formatter),
-            Self::Position(position) => position.fmt(formatter),
-            Self::Range(from, to) => write!(formatter, "{from}-{to}"),
+            Self::Positions(position, None) => position.fmt(formatter),
+            Self::Positions(from, Some(to)) => write!(formatter, "{from}-{to}"),
         }
     }
 }
@@ -176,15 +131,15 @@ impl fmt::Display for Position {
     }
 }
 
-/// The kind of a value and its size, but not its text.
+/// Shows the kind and the size of a value. Its text could be long, and the model has written it.
 impl fmt::Display for Value {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lines(lines) => {
-                write!(formatter, "<<({})", count(lines.split('\n').count(), "line"))
+                write!(formatter, "<<({})", counted(lines.split('\n').count(), "line"))
             }
-            Self::Quoted(text) => write!(formatter, "\"({})\"", count(text.len(), "byte")),
-            Self::Register(name) => formatter.write_str(&abridge(name, QUOTE_CHARACTERS)),
+            Self::Quoted(text) => write!(formatter, "\"({})\"", counted(text.len(), "byte")),
+            Self::Register(name) => formatter.write_str(&shorten(name)),
         }
     }
 }

@@ -30,84 +30,61 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A script is read whole before any of it runs: a [`ParseError`] means that nothing happened. When
-//! it runs, a command that cannot be carried out fails its file and no other. The file is left as it
-//! was, the texts that were meant for it are kept in registers, and [`Report::status`] says so.
-//! Everything that a script can make grow has a limit in [`Limits`]; no script and no file makes a
-//! run panic or go on for ever.
+//! A script is read as a whole before it runs. After a [`ParseError`] nothing has happened. A command
+//! that cannot be carried out, an [`EditError`], fails its file: the file stays as it was, the texts
+//! meant for it are kept in registers, and the other files get their changes. [`Report::status`]
+//! says whether any file failed. Everything that a script can make grow has a limit in [`Limits`]:
+//! no script makes a run panic or run forever.
 //!
-//! `docs/edl.md` describes the language: grammar, patterns, selection, edits, failure.
+//! The crate reads and writes no files. A host puts texts into a [`Workspace`] and takes them out.
+//! [`tool`] has the tools `edl` and `get_file` for an agent. `docs/edl.md` describes the language.
 //!
-//! # How a run works
+//! # Where to find things
 //!
-//! A file under edit is one text. A command changes all of its ranges in one copy of that text; what
-//! the copies and searches of a run read together is limited. Line numbers mean the file as it was
-//! loaded; the sum of all edits since says where a place is now. A search within a span sees the text
-//! around it, so `^`, `$` and `\b` mean what they say.
-//!
-//! # The pieces
-//!
-//! | file | what |
+//! | step | files |
 //! |---|---|
-//! | `script` | [`Script`]: read, run, which files it opens |
-//! | `scan`, `parse`, `command`, `words` | from text to commands |
-//! | `parse_error`, `place` | [`ParseError`] and where it is |
-//! | `translate`, `regex`, `pattern_error`, `lines_pattern` | patterns |
-//! | `workspace`, `path`, `registers` | [`Workspace`]: files and registers |
-//! | `run`, `run_error` | carrying out a script, [`RunError`] |
-//! | `select`, `search`, `mutate` | selecting and changing text |
-//! | `document`, `original`, `shifts` | a file under edit |
-//! | `report`, `report_text`, `outline` | [`Report`], as data and as text |
-//! | `limits` | [`Limits`] |
-//! | [`tool`] | the tools `edl` and `get_file` for an agent |
+//! | read a script: text, tokens, commands | `script`, `token`, `parse`, `command` |
+//! | compile its patterns | `regex`, `javascript` (the notation), `whole_lines` (heredocs) |
+//! | run it over a workspace | `run`, `workspace`, `registers`, `limits` |
+//! | select text | `select`, `search` |
+//! | change text | `document`, `position_map` (line numbers after edits) |
+//! | tell what happened | `report`, `report_text`, `error` |
+//!
+//! Line numbers in a script refer to the file as it was loaded. A regular expression is searched for
+//! in a part of a file and sees the rest, so that `^`, `$` and `\b` match where a reader expects it.
 
 #![forbid(unsafe_code)]
 
 mod command;
 mod document;
+mod error;
+mod javascript;
 mod limits;
-mod lines_pattern;
-mod mutate;
-mod original;
-mod outline;
 mod parse;
-mod parse_error;
-mod path;
-mod pattern_error;
-mod place;
+mod position_map;
 mod regex;
 mod registers;
 mod report;
 mod report_text;
 mod run;
-mod run_error;
-mod scan;
 mod script;
 mod search;
 mod select;
-mod shifts;
+mod text;
+mod token;
 pub mod tool;
-mod translate;
-mod words;
+mod whole_lines;
 mod workspace;
 
 pub use self::{
-    document::EditCounts,
+    error::{EditError, ParseError, ParseErrorKind},
     limits::Limits,
-    parse_error::{ParseError, ParseErrorKind},
-    path::{EmptyPath, FilePath},
-    pattern_error::RegexError,
-    place::Place,
-    report::{
-        Failure, FileChange, LineColumn, Report, SavedRegister, SelectedRange, Selection, Status,
-        TraceEntry, Warning,
-    },
-    run_error::RunError,
-    script::{Access, Script},
-    workspace::{File, Workspace},
+    report::{Failure, FileChange, Report, Status},
+    script::Script,
+    workspace::Workspace,
 };
 
-/// The code of the README is compiled and run.
+/// Compiles and runs the code of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,12 +1,13 @@
-//! The bounds of a script and of a run.
+//! The limits of a script and of a run, and how much of them a run has used.
 //!
-//! A script is usually written by a model, so everything that it can make grow has a limit, and
-//! running into one is a typed error: [`super::ParseErrorKind`] when the script is read,
-//! [`super::RunError`] when it runs.
+//! Scripts are usually written by a model, so everything that a script can make grow has a limit.
+//! Exceeding one is a [`ParseError`](super::ParseError) or an [`EditError`].
 
 use serde::{Deserialize, Serialize};
 
-/// How large a script, its patterns and what it makes of the files may get.
+use super::error::EditError;
+
+/// The largest size of a script, of its patterns, and of the files that it makes.
 ///
 /// ```
 /// use threadfold::edl::{Limits, Script};
@@ -19,26 +20,26 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// The length of a script.
     pub script_bytes: usize,
-    /// The commands in a script.
+    /// The number of commands in a script.
     pub commands: usize,
-    /// The size of one compiled regular expression, its automaton included.
+    /// The memory of one compiled regular expression.
     pub regex_bytes: usize,
-    /// The size of all compiled regular expressions of a script.
+    /// The memory of all compiled regular expressions of a script together.
     pub all_regexes_bytes: usize,
-    /// The matches that one command may find.
+    /// The number of matches of one command.
     pub matches: usize,
-    /// The bytes that the searches and edits of one run may read or copy together.
+    /// The bytes that the searches and edits of one run read or copy together.
     ///
     /// An edit copies the file from its first range on. A search for whole lines copies the file.
-    /// What counts for a match is what may have been read before it was known as one. For a
-    /// regular expression whose matches have no bounded length that is usually the rest of what is
-    /// searched, or of the line, even if the match is short. Half a gigabyte takes about a second.
+    /// A match counts with the text that the search may have read to decide it. For a regular
+    /// expression without a longest match that is usually the rest of the line or of the searched
+    /// text, however short the match is. Half a gigabyte takes about a second.
     pub searched_bytes: u64,
-    /// The text of all files that a run has open, checked by every edit that adds to it.
+    /// The size of all files that a run has open. Checked by every edit that adds text.
     pub output_bytes: usize,
-    /// The registers of a workspace.
+    /// The number of registers in a workspace.
     pub registers: usize,
-    /// The text in the registers of a workspace.
+    /// The size of all registers of a workspace together.
     pub register_bytes: usize,
 }
 
@@ -56,5 +57,28 @@ impl Default for Limits {
             registers: 1_000,
             register_bytes: 16 * MEBIBYTE,
         }
+    }
+}
+
+/// What a run has used of its limits.
+#[derive(Debug)]
+pub(crate) struct Meter<'l> {
+    pub(crate) limits: &'l Limits,
+    pub(crate) searched_bytes: u64,
+    pub(crate) open_bytes: usize,
+}
+
+impl<'l> Meter<'l> {
+    pub(crate) fn new(limits: &'l Limits) -> Self {
+        Self { limits, searched_bytes: 0, open_bytes: 0 }
+    }
+
+    /// Uses up bytes that a run may read and copy.
+    ///
+    /// Bytes over the limit count as used, so that nothing is searched after the first refusal.
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), EditError> {
+        self.searched_bytes = self.searched_bytes.saturating_add(bytes as u64);
+        let limit = self.limits.searched_bytes;
+        if self.searched_bytes > limit { Err(EditError::SearchTooLong { limit }) } else { Ok(()) }
     }
 }

@@ -13,214 +13,234 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    command::{Action, Command, Mutate, Open, Pattern, Position, Retain, Select, Selector, Value},
+    command::{Action, Area, Command, Pattern, Position, Selector, Side, Take, Value},
+    error::{Mistake, ParseError, ParseErrorKind},
     limits::Limits,
-    lines_pattern::LinesPattern,
-    parse_error::{ParseError, ParseErrorKind},
-    path::FilePath,
-    pattern_error::RegexError,
-    place::PlaceFinder,
     regex::Regex,
-    scan::{Misplaced, Scanner, TokenKind, expected, quote, reused_tags},
-    words::{QUOTE_CHARACTERS, abridge},
+    text::{end_position, shorten},
+    token::{Token, Tokens, expected, quote, reused_tags},
+    whole_lines::LinesPattern,
+    workspace::normalize,
 };
+
+/// Every command, in the order in which the documentation lists them.
+const COMMANDS: &str = "file, newfile, select, select_multiple, narrow, narrow_multiple, \
+    retain_first, retain_last, retain_nth, select_next, select_prev, extend_forward, extend_back, \
+    replace, insert_before, insert_after, delete, cut";
+
+const SELECTORS: [Selector; 8] = [
+    selector("select", Area::File, Take::Only),
+    selector("select_multiple", Area::File, Take::All),
+    selector("narrow", Area::Selection, Take::Only),
+    selector("narrow_multiple", Area::Selection, Take::All),
+    selector("select_next", Area::After, Take::First),
+    selector("select_prev", Area::Before, Take::Last),
+    Selector { extends: true, ..selector("extend_forward", Area::After, Take::First) },
+    Selector { extends: true, ..selector("extend_back", Area::Before, Take::Last) },
+];
+
+const fn selector(word: &'static str, area: Area, take: Take) -> Selector {
+    Selector { word, area, take, extends: false }
+}
 
 /// Reads a script.
 pub(crate) fn parse(script: &str, limits: &Limits) -> Result<Vec<Command>, ParseError> {
-    if script.len() > limits.script_bytes {
-        let kind =
-            ParseErrorKind::ScriptTooLong { found: script.len(), limit: limits.script_bytes };
-        let place = PlaceFinder::new(script).place(0);
-        return Err(ParseError { place, kind, reused_tags: Vec::new() });
-    }
-    commands(script, limits).map_err(|(offset, kind)| ParseError {
-        place: PlaceFinder::new(script).place(offset),
-        kind,
-        reused_tags: reused_tags(script),
+    let mut parser =
+        Parser { tokens: Tokens::new(script), limits, regexes: HashMap::new(), regexes_bytes: 0 };
+    parser.commands(script).map_err(|Mistake { kind, mut message }| {
+        let (lines, characters) = end_position(script.get(..parser.tokens.start).unwrap_or(script));
+        let tags = if kind == ParseErrorKind::Limit { Vec::new() } else { reused_tags(script) };
+        if !tags.is_empty() {
+            message.push_str(&format!(
+                "\nnote: a heredoc ends at the first line that is its tag, and {} stands more than \
+                 once on a line of its own; if a text contains that line, choose a tag that it does \
+                 not contain",
+                tags.join(", ")
+            ));
+        }
+        ParseError { line: lines + 1, column: characters + 1, kind, message }
     })
 }
 
-fn commands<'a>(script: &'a str, limits: &'a Limits) -> Result<Vec<Command>, Misplaced> {
-    let mut parser =
-        Parser { scanner: Scanner::new(script), limits, regexes: HashMap::new(), regexes_bytes: 0 };
-    let mut places = PlaceFinder::new(script);
-    let mut commands = Vec::new();
-    while let Some((start, action)) = parser.command()? {
-        let is_open = matches!(action, Action::Open(_));
-        if commands.is_empty() && !is_open {
-            return Err((start, ParseErrorKind::NoFile { command: action.to_string() }));
-        }
-        if commands.len() == limits.commands {
-            return Err((start, ParseErrorKind::TooManyCommands { limit: limits.commands }));
-        }
-        commands.push(Command { place: places.place(start), action });
-    }
-    Ok(commands)
-}
-
+/// Reads commands from tokens. A mistake is at the start of the last token.
 struct Parser<'a> {
-    scanner: Scanner<'a>,
+    tokens: Tokens<'a>,
     limits: &'a Limits,
-    /// What has been compiled, by source and flags. The same expression is compiled once.
+    /// The compiled expressions, by source and flags. Equal ones are compiled once.
     regexes: HashMap<(&'a str, &'a str), Arc<Regex>>,
     regexes_bytes: usize,
 }
 
 impl<'a> Parser<'a> {
-    fn command(&mut self) -> Result<Option<(usize, Action)>, Misplaced> {
-        let Some(token) = self.scanner.token()? else { return Ok(None) };
-        let TokenKind::Word(word) = token.kind else {
-            return Err((token.start, expected("a command", &describe(&token.kind))));
-        };
-        let action = match word {
-            "file" => Action::Open(Open { path: self.path(word)?, is_new: false }),
-            "newfile" => Action::Open(Open { path: self.path(word)?, is_new: true }),
-            "retain_first" => Action::Retain(Retain::First),
-            "retain_last" => Action::Retain(Retain::Last),
-            "retain_nth" => Action::Retain(Retain::Nth(self.integer()?)),
-            "replace" => Action::Mutate(Mutate::Replace(self.value(word)?)),
-            "insert_before" => Action::Mutate(Mutate::InsertBefore(self.value(word)?)),
-            "insert_after" => Action::Mutate(Mutate::InsertAfter(self.value(word)?)),
-            "delete" => Action::Mutate(Mutate::Delete),
-            "cut" => Action::Mutate(Mutate::Cut { register: self.register()? }),
-            _ => match selector(word) {
-                Some(selector) => Action::Select(Select { selector, pattern: self.pattern(word)? }),
-                None => return Err((token.start, unknown(word))),
-            },
-        };
-        Ok(Some((token.start, action)))
+    fn commands(&mut self, script: &str) -> Result<Vec<Command>, Mistake> {
+        let (found, limit) = (script.len(), self.limits.script_bytes);
+        if found > limit {
+            let message = format!("the script has {found} bytes, the limit is {limit}");
+            return Err(Mistake { kind: ParseErrorKind::Limit, message });
+        }
+        let mut commands = Vec::new();
+        let (mut position, mut counted_to) = ((1, 1), 0);
+        while let Some(token) = self.tokens.next()? {
+            let start = self.tokens.start;
+            let (source, action) = self.command(&token)?;
+            if let Err(mistake) = self.check(&commands, &source, &action) {
+                self.tokens.start = start;
+                return Err(mistake);
+            }
+            // Counting goes on from the last command. From the start it would take quadratic time.
+            let (lines, characters) = end_position(script.get(counted_to..start).unwrap_or(script));
+            let before = if lines == 0 { position.1 } else { 1 };
+            (position, counted_to) = ((position.0 + lines, before + characters), start);
+            commands.push(Command { position, source, action });
+        }
+        Ok(commands)
     }
 
-    fn path(&mut self, command: &str) -> Result<FilePath, Misplaced> {
-        let Some((start, path)) = self.scanner.path()? else {
-            let due = format!("a path after `{command}`");
-            return Err((self.scanner.offset(), expected(&due, END)));
-        };
-        path.parse().map_err(|_| (start, ParseErrorKind::EmptyPath { path: path.to_owned() }))
+    /// Checks that a command may follow those before it.
+    fn check(&self, before: &[Command], source: &str, action: &Action) -> Result<(), Mistake> {
+        if before.is_empty() && !matches!(action, Action::Open { .. }) {
+            let message = format!(
+                "`{source}` stands before any `file` or `newfile`, so there is no text to work on"
+            );
+            return Err(Mistake { kind: ParseErrorKind::NoFile, message });
+        }
+        let limit = self.limits.commands;
+        if before.len() == limit {
+            let message = format!("the script has more than {limit} commands");
+            return Err(Mistake { kind: ParseErrorKind::Limit, message });
+        }
+        Ok(())
     }
 
-    fn pattern(&mut self, command: &str) -> Result<Pattern, Misplaced> {
+    /// Reads a command, and returns it in the form in which reports quote it too.
+    fn command(&mut self, token: &Token<'a>) -> Result<(String, Action), Mistake> {
+        let Token::Word(word) = token else {
+            return Err(expected("a command", &token.describe()).into());
+        };
+        let (argument, action) = match *word {
+            "file" | "newfile" => {
+                let path = self.path(word)?;
+                (path.clone(), Action::Open { path, is_new: *word == "newfile" })
+            }
+            "retain_first" => (String::new(), Action::Retain(0)),
+            "retain_last" => (String::new(), Action::Retain(-1)),
+            "retain_nth" => {
+                let index = self.word("a whole number after `retain_nth`")?;
+                let index: i64 = index.parse().map_err(|_| no_number(index))?;
+                (index.to_string(), Action::Retain(index))
+            }
+            "replace" => self.put(word, Side::Instead)?,
+            "insert_before" => self.put(word, Side::Before)?,
+            "insert_after" => self.put(word, Side::After)?,
+            "delete" => (String::new(), Action::Delete),
+            "cut" => {
+                let name = register(self.word("the name of a register after `cut`")?)?;
+                (shorten(&name), Action::Cut(name))
+            }
+            _ => {
+                let Some(selector) = SELECTORS.into_iter().find(|it| it.word == *word) else {
+                    let message =
+                        format!("unknown command {}, expected one of: {COMMANDS}", quote(word));
+                    return Err(Mistake { kind: ParseErrorKind::UnknownCommand, message });
+                };
+                let pattern = self.pattern(word)?;
+                (pattern.to_string(), Action::Select(selector, pattern))
+            }
+        };
+        Ok((format!("{word} {argument}").trim_end().to_owned(), action))
+    }
+
+    fn path(&mut self, command: &str) -> Result<String, String> {
+        let Some(path) = self.tokens.path()? else {
+            return Err(expected(&format!("a path after `{command}`"), END));
+        };
+        normalize(path).map_err(|error| error.to_string())
+    }
+
+    fn pattern(&mut self, command: &str) -> Result<Pattern, Mistake> {
         let due = format!(
             "a pattern after `{command}` (/regex/, heredoc, line, line:column, bof, eof or a range)"
         );
-        let (start, kind) = self.argument(&due)?;
-        match kind {
-            TokenKind::Regex { source, flags } => {
-                let regex = self.regex(source, flags).map_err(|(at, error)| {
-                    let pattern = abridge(source, QUOTE_CHARACTERS);
-                    (start + 1 + at, ParseErrorKind::Regex { pattern, error })
-                })?;
-                Ok(Pattern::Regex(regex))
+        let token = self.argument(&due)?;
+        let found = match &token {
+            Token::Regex { source, flags } => return self.regex(source, flags).map(Pattern::Regex),
+            Token::Heredoc(lines) => return Ok(Pattern::Lines(LinesPattern::new(lines))),
+            Token::Word(word) => match positions(word)? {
+                Some(pattern) => return Ok(pattern),
+                None => quote(word),
+            },
+            Token::Quoted(_) => {
+                "a quoted string; use a heredoc for whole lines, a regex within a line".to_owned()
             }
-            TokenKind::Heredoc(lines) => Ok(Pattern::Lines(Box::new(LinesPattern::new(&lines)))),
-            TokenKind::Word(word) => {
-                let pattern = positions(word).map_err(|kind| (start, kind))?;
-                pattern.ok_or_else(|| (start, expected(&due, &quote(word))))
-            }
-            TokenKind::Quoted(_) => {
-                let found = "a quoted string; use a heredoc for whole lines, a regex within a line";
-                Err((start, expected(&due, found)))
-            }
-            TokenKind::Literal(_) => Err((start, expected(&due, &describe(&kind)))),
-        }
+            Token::Path(_) => token.describe(),
+        };
+        Err(expected(&due, &found).into())
     }
 
-    fn regex(
-        &mut self,
-        source: &'a str,
-        flags: &'a str,
-    ) -> Result<Arc<Regex>, (usize, RegexError)> {
+    fn regex(&mut self, source: &'a str, flags: &'a str) -> Result<Arc<Regex>, Mistake> {
         if let Some(regex) = self.regexes.get(&(source, flags)) {
             return Ok(Arc::clone(regex));
         }
-        let regex = Arc::new(Regex::new(source, flags, self.limits.regex_bytes)?);
-        self.regexes_bytes = self.regexes_bytes.saturating_add(regex.size());
         let limit = self.limits.all_regexes_bytes;
-        if self.regexes_bytes > limit {
-            return Err((0, RegexError::AllTooLarge { limit }));
-        }
+        let compiled = Regex::new(source, flags, self.limits.regex_bytes).and_then(|regex| {
+            self.regexes_bytes = self.regexes_bytes.saturating_add(regex.size());
+            if self.regexes_bytes <= limit {
+                return Ok(Arc::new(regex));
+            }
+            Err((0, format!("the script's expressions need more than {limit} bytes together")))
+        });
+        let regex = compiled.map_err(|(at, message)| {
+            self.tokens.start += 1 + at;
+            let message = format!("regular expression `/{}/`: {message}", shorten(source));
+            Mistake { kind: ParseErrorKind::Regex, message }
+        })?;
         self.regexes.insert((source, flags), Arc::clone(&regex));
         Ok(regex)
     }
 
-    fn value(&mut self, command: &str) -> Result<Value, Misplaced> {
+    fn put(&mut self, command: &str, side: Side) -> Result<(String, Action), String> {
         let due = format!("a heredoc, a quoted string or a register after `{command}`");
-        let (start, kind) = self.argument(&due)?;
-        match kind {
-            TokenKind::Heredoc(lines) => Ok(Value::Lines(lines)),
-            TokenKind::Quoted(text) => Ok(Value::Quoted(text)),
-            TokenKind::Word(word) => Ok(Value::Register(register(start, word)?)),
-            TokenKind::Regex { .. } | TokenKind::Literal(_) => {
-                Err((start, expected(&due, &describe(&kind))))
-            }
+        let token = self.argument(&due)?;
+        let value = match token {
+            Token::Heredoc(lines) => Value::Lines(lines),
+            Token::Quoted(text) => Value::Quoted(text),
+            Token::Word(word) => Value::Register(register(word)?),
+            Token::Regex { .. } | Token::Path(_) => return Err(expected(&due, &token.describe())),
+        };
+        Ok((value.to_string(), Action::Put(side, value)))
+    }
+
+    fn word(&mut self, due: &str) -> Result<&'a str, String> {
+        match self.argument(due)? {
+            Token::Word(word) => Ok(word),
+            token @ (Token::Regex { .. }
+            | Token::Path(_)
+            | Token::Heredoc(_)
+            | Token::Quoted(_)) => Err(expected(due, &token.describe())),
         }
     }
 
-    fn register(&mut self) -> Result<String, Misplaced> {
-        let due = "the name of a register after `cut`";
-        let (start, kind) = self.argument(due)?;
-        match kind {
-            TokenKind::Word(word) => register(start, word),
-            TokenKind::Regex { .. }
-            | TokenKind::Literal(_)
-            | TokenKind::Heredoc(_)
-            | TokenKind::Quoted(_) => Err((start, expected(due, &describe(&kind)))),
-        }
-    }
-
-    fn integer(&mut self) -> Result<i64, Misplaced> {
-        let due = "a whole number after `retain_nth`";
-        let (start, kind) = self.argument(due)?;
-        match kind {
-            TokenKind::Word(word) => {
-                word.parse().map_err(|_| (start, ParseErrorKind::Number { word: shorten(word) }))
-            }
-            TokenKind::Regex { .. }
-            | TokenKind::Literal(_)
-            | TokenKind::Heredoc(_)
-            | TokenKind::Quoted(_) => Err((start, expected(due, &describe(&kind)))),
-        }
-    }
-
-    fn argument(&mut self, due: &str) -> Result<(usize, TokenKind<'a>), Misplaced> {
-        match self.scanner.token()? {
-            Some(token) => Ok((token.start, token.kind)),
-            None => Err((self.scanner.offset(), expected(due, END))),
-        }
+    fn argument(&mut self, due: &str) -> Result<Token<'a>, String> {
+        self.tokens.next()?.ok_or_else(|| expected(due, END))
     }
 }
 
 const END: &str = "the end of the script";
 
-fn selector(word: &str) -> Option<Selector> {
-    Some(match word {
-        "select" => Selector::Select,
-        "select_multiple" => Selector::SelectMultiple,
-        "narrow" => Selector::Narrow,
-        "narrow_multiple" => Selector::NarrowMultiple,
-        "select_next" => Selector::SelectNext,
-        "select_prev" => Selector::SelectPrev,
-        "extend_forward" => Selector::ExtendForward,
-        "extend_back" => Selector::ExtendBack,
-        _ => return None,
-    })
-}
-
-/// Reads a position or a range of them, which is one word, split at its first dash.
-fn positions(word: &str) -> Result<Option<Pattern>, ParseErrorKind> {
+/// Reads a position or a range. The error is a number that is too large.
+fn positions(word: &str) -> Result<Option<Pattern>, String> {
     if let Some((from, to)) = word.split_once('-')
         && let (Some(from), Some(to)) = (position(from)?, position(to)?)
     {
-        return Ok(Some(Pattern::Range(from, to)));
+        return Ok(Some(Pattern::Positions(from, Some(to))));
     }
-    Ok(position(word)?.map(Pattern::Position))
+    Ok(position(word)?.map(|position| Pattern::Positions(position, None)))
 }
 
-fn position(word: &str) -> Result<Option<Position>, ParseErrorKind> {
+fn position(word: &str) -> Result<Option<Position>, String> {
     let (line, column) = word.split_once(':').unwrap_or((word, ""));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
-    let number =
-        |text: &str| text.parse().map_err(|_| ParseErrorKind::Number { word: shorten(text) });
+    let number = |text: &str| text.parse().map_err(|_| no_number(text));
     Ok(match word {
         "bof" => Some(Position::Start),
         "eof" => Some(Position::End),
@@ -232,41 +252,30 @@ fn position(word: &str) -> Result<Option<Position>, ParseErrorKind> {
     })
 }
 
-/// Checks the name of a register: one that reads as a position would be mistaken for one.
-fn register(start: usize, word: &str) -> Result<String, Misplaced> {
+/// Checks the name of a register. One that reads as a position would be taken for a position.
+fn register(word: &str) -> Result<String, String> {
     let is_position = |part: &str| position(part).map_or(true, |it| it.is_some());
-    if word.split('-').all(is_position) {
-        return Err((start, ParseErrorKind::PositionAsRegister { word: shorten(word) }));
+    if !word.split('-').all(is_position) {
+        return Ok(word.to_owned());
     }
-    Ok(word.to_owned())
+    Err(format!(
+        "{} reads as a position and cannot name a register; \
+         `replace`, `insert_before` and `insert_after` act on what is selected",
+        quote(word)
+    ))
 }
 
-fn unknown(word: &str) -> ParseErrorKind {
-    ParseErrorKind::UnknownCommand { word: shorten(word) }
-}
-
-fn shorten(word: &str) -> String {
-    abridge(word, QUOTE_CHARACTERS)
-}
-
-fn describe(kind: &TokenKind<'_>) -> String {
-    match kind {
-        TokenKind::Regex { source, flags } => format!("the regex `/{}/{flags}`", shorten(source)),
-        TokenKind::Literal(text) => format!("a path in backticks ({})", shorten(text)),
-        TokenKind::Heredoc(_) => "a heredoc".to_owned(),
-        TokenKind::Quoted(text) => format!("the quoted string \"{}\"", shorten(text)),
-        TokenKind::Word(word) => quote(word),
-    }
+fn no_number(word: &str) -> String {
+    format!("expected a whole number, found {}", quote(word))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::COMMANDS;
 
     fn actions(script: &str) -> Vec<String> {
         let commands = parse(script, &Limits::default());
-        commands.expect("a script").iter().map(|it| it.action.to_string()).collect()
+        commands.expect("a script").iter().map(|it| it.source.clone()).collect()
     }
 
     fn error(script: &str) -> String {
@@ -282,8 +291,11 @@ mod tests {
             "retain_first" | "retain_last" | "delete" => "",
             _ => "/x/",
         };
-        let script: Vec<String> =
-            COMMANDS.iter().map(|it| format!("{it} {}", arguments(it)).trim().to_owned()).collect();
+        let script: Vec<String> = COMMANDS
+            .split(", ")
+            .map(|it| format!("{it} {}", arguments(it)).trim().to_owned())
+            .collect();
+        assert_eq!(script.len(), 18);
         assert_eq!(actions(&script.join(" ")), script);
     }
 
@@ -313,13 +325,33 @@ mod tests {
 
     #[test]
     fn a_script_may_be_as_long_as_its_limits() {
-        let kind = |script: &str| {
+        let parsed = |script: &str| {
             let limits = Limits { script_bytes: 13, ..Limits::default() };
-            parse(script, &limits).map(|commands| commands.len()).map_err(|it| it.kind)
+            parse(script, &limits).map(|commands| commands.len())
         };
-        assert_eq!(kind("file a delete"), Ok(2));
-        let too_long = ParseErrorKind::ScriptTooLong { found: 14, limit: 13 };
-        assert_eq!(kind("file a delete "), Err(too_long));
+        assert_eq!(parsed("file a delete"), Ok(2));
+        let message = "the script has 14 bytes, the limit is 13".to_owned();
+        let too_long = ParseError { line: 1, column: 1, kind: ParseErrorKind::Limit, message };
+        assert_eq!(parsed("file a delete "), Err(too_long));
+    }
+
+    #[test]
+    fn commands_know_their_lines_and_columns() {
+        let commands = parse("file a # é\n  delete é\n\ndelete delete", &Limits::default());
+        let message = commands.expect_err("an unknown command").to_string();
+        assert!(message.starts_with("line 2, column 10: unknown command `é`"), "{message}");
+        let commands = parse("file é delete\n  delete\n\ndelete delete", &Limits::default());
+        let positions: Vec<_> = commands.expect("a script").iter().map(|it| it.position).collect();
+        assert_eq!(positions, [(1, 1), (1, 8), (2, 3), (4, 1), (4, 8)]);
+    }
+
+    #[test]
+    fn an_error_names_tags_that_may_have_ended_a_heredoc_early() {
+        let error = error("file a replace <<END\nx\nEND\nmore\nEND\n");
+        assert!(
+            error.starts_with("line 4, column 1: unknown command `more`, expected one of: file")
+        );
+        assert!(error.contains("\nnote: ") && error.contains("`END` stands more than once"));
     }
 
     #[test]

@@ -1,113 +1,87 @@
-//! Regular expressions of scripts: flags, compilation, and how far a search must look.
+//! Compiled regular expressions: their flags, their size, and how far a search must read.
 
 use std::{fmt, ops::Range};
 
 use regex_automata::{
     Anchored, Input,
     meta::{Cache, Regex as Engine},
+    nfa::thompson::WhichCaptures,
     util::syntax::{self, Config},
 };
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::{
-    pattern_error::RegexError,
-    translate::{Misplaced, translate},
-    words::{QUOTE_CHARACTERS, abridge},
+    javascript::{Invalid, translate},
+    text::shorten,
 };
 
 /// A compiled regular expression.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Regex {
     engine: Engine,
-    source: String,
-    flags: String,
-    sticky: bool,
-    reach_beyond: Reach,
+    /// The expression as messages quote it.
+    shown: String,
+    is_sticky: bool,
+    lookahead: Lookahead,
 }
 
-/// How much text after a match can decide it.
+/// How much text after a match a search may read before the match is certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum Lookahead {
     /// At most this many bytes.
     Bytes(usize),
-    /// The rest of the line.
-    Line,
-    /// Anything up to the end of the text.
-    Text,
+    RestOfLine,
+    RestOfText,
 }
 
 impl Regex {
-    /// Compiles a pattern. An error comes with the byte of the pattern where it was found.
-    pub(crate) fn new(source: &str, flags: &str, limit: usize) -> Result<Self, Misplaced> {
+    /// Compiles a pattern into at most `limit` bytes.
+    pub(crate) fn new(source: &str, flags: &str, limit: usize) -> Result<Self, Invalid> {
         if let Some(flag) = repeated(flags) {
-            return Err((source.len() + 1, RegexError::RepeatedFlag { flag }));
+            return Err((source.len() + 1, format!("flag `{flag}` is given twice")));
         }
-        let has = |flag| flags.contains(flag);
-        let translation = translate(source, has('u'), has('s'))?;
-        let config = Config::new()
-            .case_insensitive(has('i'))
-            .multi_line(has('m'))
-            .dot_matches_new_line(has('s'))
-            .crlf(true);
-        let parsed = syntax::parse_with(&translation.source, &config)
-            .map_err(|error| (0, RegexError::Syntax { message: last_line(&error.to_string()) }))?;
-        let limits = Engine::config()
-            .nfa_size_limit(Some(limit))
-            .which_captures(regex_automata::nfa::thompson::WhichCaptures::Implicit);
-        let engine =
-            Engine::builder().configure(limits).build_from_hir(&parsed).map_err(|error| {
-                let message = last_line(&error.to_string());
-                let too_large = error.size_limit().map(|limit| RegexError::TooLarge { limit });
-                (0, too_large.unwrap_or(RegexError::Syntax { message }))
-            })?;
-        // An assertion looks at one character on either side, and a character has up to four bytes.
-        let longest = parsed.properties().maximum_len().map(|bytes| bytes.saturating_add(4));
-        // If the only repetition without bound comes last, as in `\n\n+`, the expression matches
-        // after every round of it. Less is read in vain than what comes before it and its first
-        // rounds.
-        let whole = std::slice::from_ref(&parsed);
-        let parts = if parsed.kind().subs().len() > 1 { parsed.kind().subs() } else { whole };
-        let beyond = parts.split_last().and_then(|(last, before)| {
-            let [round] = last.kind().subs() else { return None };
-            let (round, least) = (round.properties(), last.properties().minimum_len()?);
-            let rounds = least.checked_div(round.minimum_len()?)?.saturating_add(1);
-            let repeated = round.maximum_len()?.saturating_mul(rounds).saturating_add(4);
-            before.iter().try_fold(repeated, |sum, part| {
-                Some(sum.saturating_add(part.properties().maximum_len()?))
-            })
-        });
-        let reach_beyond = match longest.or(beyond) {
-            Some(bytes) => Reach::Bytes(bytes),
-            None if translation.within_line => Reach::Line,
-            None => Reach::Text,
-        };
-        let (source, flags) = (source.to_owned(), flags.to_owned());
-        Ok(Self { engine, source, sticky: flags.contains('y'), flags, reach_beyond })
+        let parsed = parse(source, flags)?;
+        let limits =
+            Engine::config().nfa_size_limit(Some(limit)).which_captures(WhichCaptures::Implicit);
+        let built = Engine::builder().configure(limits).build_from_hir(&parsed);
+        let engine = built.map_err(|error| match error.size_limit() {
+            Some(limit) => {
+                (0, format!("it needs more than the {limit} bytes that an expression may take"))
+            }
+            None => (0, last_line(&error.to_string())),
+        })?;
+        let shown = format!("/{}/{flags}", shorten(source));
+        Ok(Self {
+            engine,
+            shown,
+            is_sticky: flags.contains('y'),
+            lookahead: Lookahead::of(&parsed),
+        })
     }
 
-    /// How much text beyond a match may be read before it is known as one.
-    pub(crate) fn reach_beyond(&self) -> Reach {
-        self.reach_beyond
+    pub(crate) fn lookahead(&self) -> Lookahead {
+        self.lookahead
     }
 
-    /// How much memory the compiled expression takes.
+    /// Returns the memory that the compiled expression takes.
     pub(crate) fn size(&self) -> usize {
         self.engine.memory_usage()
     }
 
-    /// Returns memory for searches. It is not kept in the expression, where it would add up over
-    /// the expressions of a script.
+    /// Returns the working memory of a search. A script has many expressions and searches with one
+    /// at a time, so the expressions do not keep it.
     pub(crate) fn cache(&self) -> Cache {
         self.engine.create_cache()
     }
 
-    /// Returns the first match within a span of a text, all of which it sees.
+    /// Returns the first match within a span. `^`, `$` and `\b` see the text around the span.
     pub(crate) fn find(
         &self,
         cache: &mut Cache,
         text: &str,
         span: Range<usize>,
     ) -> Option<Range<usize>> {
-        let anchored = if self.sticky { Anchored::Yes } else { Anchored::No };
+        let anchored = if self.is_sticky { Anchored::Yes } else { Anchored::No };
         let input = Input::new(text).span(span).anchored(anchored);
         self.engine.search_with(cache, &input).map(|found| found.range())
     }
@@ -115,13 +89,66 @@ impl Regex {
 
 impl fmt::Display for Regex {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "/{}/{}", abridge(&self.source, QUOTE_CHARACTERS), self.flags)
+        formatter.write_str(&self.shown)
     }
 }
 
-impl fmt::Debug for Regex {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, formatter)
+fn parse(source: &str, flags: &str) -> Result<Hir, Invalid> {
+    let has = |flag| flags.contains(flag);
+    let config = Config::new()
+        .case_insensitive(has('i'))
+        .multi_line(has('m'))
+        .dot_matches_new_line(has('s'))
+        .crlf(true);
+    let translated = translate(source, has('u'))?;
+    syntax::parse_with(&translated, &config).map_err(|error| (0, last_line(&error.to_string())))
+}
+
+impl Lookahead {
+    fn of(expression: &Hir) -> Self {
+        match bytes_read_past(expression) {
+            // An assertion reads one character more, which has up to four bytes.
+            Some(bytes) => Self::Bytes(bytes.saturating_add(4)),
+            None if may_match_line_feed(expression) => Self::RestOfText,
+            None => Self::RestOfLine,
+        }
+    }
+}
+
+/// Returns how many bytes a search may read past the end of a match, if there is a bound.
+///
+/// That is at most the longest match. There is also a bound if the only repetition without end comes
+/// last, as in `\n\n+`: such an expression matches after every round, so a search reads at most what
+/// comes before the repetition, its required rounds, and one round more.
+fn bytes_read_past(expression: &Hir) -> Option<usize> {
+    let longest = |part: &Hir| part.properties().maximum_len();
+    if let HirKind::Repetition(repetition) = expression.kind()
+        && repetition.max.is_none()
+    {
+        let rounds = usize::try_from(repetition.min).ok()?.saturating_add(1);
+        return Some(longest(&repetition.sub)?.saturating_mul(rounds));
+    }
+    let HirKind::Concat(parts) = expression.kind() else { return longest(expression) };
+    let (last, before) = parts.split_last()?;
+    before
+        .iter()
+        .try_fold(bytes_read_past(last)?, |sum, part| Some(sum.saturating_add(longest(part)?)))
+}
+
+fn may_match_line_feed(expression: &Hir) -> bool {
+    match expression.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&'\n'))
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.ranges().iter().any(|range| (range.start()..=range.end()).contains(&b'\n'))
+        }
+        kind @ (HirKind::Repetition(_)
+        | HirKind::Capture(_)
+        | HirKind::Concat(_)
+        | HirKind::Alternation(_)) => kind.subs().iter().any(may_match_line_feed),
     }
 }
 
@@ -130,9 +157,9 @@ fn repeated(flags: &str) -> Option<char> {
     seen.find_map(|(at, flag)| flags.get(..at)?.contains(flag).then_some(flag))
 }
 
-/// The engine draws the pattern above its message; only the message fits into ours.
+/// Returns the message of an engine's error without the drawing of the pattern above it.
 fn last_line(message: &str) -> String {
-    let last = message.lines().next_back().unwrap_or_default();
+    let last = message.lines().next_back().unwrap_or(message);
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
@@ -179,25 +206,69 @@ mod tests {
     #[test]
     fn an_expression_is_shown_as_it_was_written() {
         let shown = regex(r"a\s*", "gm");
-        assert_eq!([format!("{shown}"), format!("{shown:?}")], [r"/a\s*/gm"; 2]);
+        assert_eq!(shown.to_string(), r"/a\s*/gm");
     }
 
     #[test]
     fn the_reach_is_as_short_as_can_be_known() {
-        assert_eq!(regex("ab{2}", "").reach_beyond(), Reach::Bytes(7));
-        assert_eq!(regex("ab{2,}", "").reach_beyond(), Reach::Bytes(8));
-        assert_eq!(regex("^a.*$", "m").reach_beyond(), Reach::Line);
-        assert_eq!(regex(r"a\s*b", "").reach_beyond(), Reach::Text);
+        assert_eq!(regex("ab{2}", "").lookahead(), Lookahead::Bytes(7));
+        assert_eq!(regex("ab{2,}", "").lookahead(), Lookahead::Bytes(8));
+        assert_eq!(regex("^a.*$", "m").lookahead(), Lookahead::RestOfLine);
+        assert_eq!(regex(r"a\s*b", "").lookahead(), Lookahead::RestOfText);
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_match_a_line_feed_is_known() {
+        let may = |pattern, flags| may_match_line_feed(&parse(pattern, flags).expect("a pattern"));
+        for pattern in [
+            r"^# .*$",
+            r"\w+\S",
+            "[a-z]*",
+            r"[^\n]*",
+            r"[^\s]",
+            "(?im:.)(?<s>a)",
+            "[]",
+            "[a-]",
+            "[ -~]",
+            r"[^\t-\r]",
+            r"[^\D]",
+        ] {
+            assert!(!may(pattern, ""), "{pattern}");
+        }
+        for pattern in [
+            r"a\n",
+            r"\s",
+            "[^a]",
+            r"\D",
+            r"\W",
+            r"[\x00-z]",
+            "(?s:.)",
+            "(?s).",
+            r"\u000a",
+            "[^]",
+            "[^a-a]",
+            r"[\t-\r]",
+            r"[\n]",
+            r"[\nab]",
+            r"[\b-\n]",
+        ] {
+            assert!(may(pattern, ""), "{pattern}");
+        }
+        assert!(!may(r"\d\w\S\b\B\p{L}", "u") && may(r"\D", "u") && may(r"\W", "u"));
+        assert!(!may("a.", "") && may("a.", "s"));
     }
 
     #[test]
     fn what_cannot_be_compiled_is_an_error_of_one_line() {
         let error =
             |source, flags| Regex::new(source, flags, 10_000).map(|_| ()).map_err(|it| it.1);
-        let syntax = |message: &str| RegexError::Syntax { message: message.to_owned() };
-        assert_eq!(error("(a", ""), Err(syntax("unclosed group")));
-        assert_eq!(error("*", ""), Err(syntax("repetition operator missing expression")));
-        assert_eq!(error("a", "gig"), Err(RegexError::RepeatedFlag { flag: 'g' }));
-        assert_eq!(error("(a{999}){999}", ""), Err(RegexError::TooLarge { limit: 10_000 }));
+        let message = |message: &str| Err(message.to_owned());
+        assert_eq!(error("(a", ""), message("unclosed group"));
+        assert_eq!(error("*", ""), message("repetition operator missing expression"));
+        assert_eq!(error("a", "gig"), message("flag `g` is given twice"));
+        assert_eq!(
+            error("(a{999}){999}", ""),
+            message("it needs more than the 10000 bytes that an expression may take")
+        );
     }
 }

@@ -1,80 +1,62 @@
-//! The registers of a run: those of the workspace, and on top those that the run has set.
+//! Registers: texts by name, which stay in a workspace between runs.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
 
-use super::{
-    limits::Limits,
-    report::SavedRegister,
-    run_error::RunError,
-    words::{QUOTE_CHARACTERS, abridge},
-    workspace::Workspace,
-};
+use serde::{Deserialize, Serialize};
 
-/// Registers under a run. The workspace is not touched.
-#[derive(Debug)]
-pub(crate) struct Registers<'a> {
-    workspace: &'a Workspace,
-    limits: &'a Limits,
-    set: BTreeMap<String, String>,
-    count: usize,
-    bytes: usize,
+use super::{error::EditError, limits::Limits, text::shorten};
+
+/// The registers of a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Registers {
+    #[serde(rename = "registers")]
+    pub(crate) texts: BTreeMap<String, String>,
+    /// The number of the last register that was named by a run.
     saved: u64,
 }
 
-impl<'a> Registers<'a> {
-    pub(crate) fn new(workspace: &'a Workspace, limits: &'a Limits) -> Self {
-        let count = workspace.registers().count();
-        let bytes = workspace.registers().map(|(_, text)| text.len()).sum();
-        let saved = workspace.saved();
-        Self { workspace, limits, set: BTreeMap::new(), count, bytes, saved }
+impl Registers {
+    pub(crate) fn text(&self, name: &str) -> Result<&str, EditError> {
+        let text = self.texts.get(name).map(String::as_str);
+        text.ok_or_else(|| EditError::UnknownRegister { register: shorten(name) })
     }
 
-    pub(crate) fn text(&self, name: &str) -> Result<&str, RunError> {
-        let text = self.find(name);
-        text.ok_or_else(|| RunError::UnknownRegister { register: abridge(name, QUOTE_CHARACTERS) })
-    }
-
-    /// Sets a register, whether it was set before or not.
-    pub(crate) fn set(&mut self, name: &str, text: String) -> Result<(), RunError> {
-        let before = self.find(name).map(str::len);
-        let count = self.count + usize::from(before.is_none());
-        let bytes = self.bytes - before.unwrap_or(0) + text.len();
-        let Limits { registers, register_bytes, .. } = *self.limits;
-        // What makes the registers smaller is allowed even if they are too many.
-        if (count > self.count && count > registers)
-            || (bytes > self.bytes && bytes > register_bytes)
+    /// Fills a register. Its old text is lost.
+    pub(crate) fn set(
+        &mut self,
+        name: &str,
+        text: String,
+        limits: &Limits,
+    ) -> Result<(), EditError> {
+        let before = self.texts.get(name);
+        let bytes: usize = self.texts.values().map(String::len).sum();
+        let is_larger = text.len() > before.map_or(0, String::len);
+        let more_bytes = bytes - before.map_or(0, String::len) + text.len();
+        // A host may lower the limits between runs, so an edit that adds nothing is always allowed.
+        if before.is_none() && self.texts.len() >= limits.registers
+            || is_larger && more_bytes > limits.register_bytes
         {
-            return Err(RunError::RegistersFull { registers, bytes: register_bytes });
+            let Limits { registers, register_bytes: bytes, .. } = *limits;
+            return Err(EditError::RegistersFull { registers, bytes });
         }
-        self.set.insert(name.to_owned(), text);
-        (self.count, self.bytes) = (count, bytes);
+        self.texts.insert(name.to_owned(), text);
         Ok(())
     }
 
-    /// Keeps the text of an edit that was not carried out in a register of its own.
-    pub(crate) fn save(&mut self, text: String) -> Result<SavedRegister, RunError> {
-        let mut name = String::new();
+    /// Keeps the text of an edit that was not carried out, in a new register. Returns its name.
+    pub(crate) fn save(&mut self, text: String, limits: &Limits) -> Result<String, EditError> {
         let mut number = self.saved;
-        while name.is_empty() || self.find(&name).is_some() {
-            // A stored number may be the largest one.
+        let name = loop {
+            // A stored workspace may hold the largest number.
             number = number.wrapping_add(1);
-            name.clear();
-            // Writing to a string does not fail.
-            let _ = write!(name, "_saved_{number}");
-        }
-        let bytes = text.len();
-        self.set(&name, text)?;
+            let name = format!("_saved_{number}");
+            if !self.texts.contains_key(&name) {
+                break name;
+            }
+        };
+        self.set(&name, text, limits)?;
         self.saved = number;
-        Ok(SavedRegister { name, bytes })
-    }
-
-    /// Returns what the run has set, and the number of the last register that it saved.
-    pub(crate) fn into_set(self) -> (BTreeMap<String, String>, u64) {
-        (self.set, self.saved)
-    }
-
-    fn find(&self, name: &str) -> Option<&str> {
-        self.set.get(name).map(String::as_str).or_else(|| self.workspace.register(name))
+        Ok(name)
     }
 }
 
@@ -82,48 +64,45 @@ impl<'a> Registers<'a> {
 mod tests {
     use super::*;
 
+    fn registers<const N: usize>(texts: [(&str, &str); N], saved: u64) -> Registers {
+        let texts = texts.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        Registers { texts, saved }
+    }
+
     #[test]
     fn a_register_over_the_limit_is_refused_and_a_smaller_one_is_not() {
         let limits = Limits { registers: 1, register_bytes: 3, ..Limits::default() };
-        let workspace = Workspace::new();
-        let mut registers = Registers::new(&workspace, &limits);
-        let full = Err(RunError::RegistersFull { registers: 1, bytes: 3 });
-        assert_eq!(registers.set("a", "four".to_owned()), full);
-        assert_eq!(registers.set("a", "xyz".to_owned()), Ok(()));
-        assert_eq!(registers.set("b", String::new()), full);
-        assert_eq!(registers.set("a", "z".to_owned()), Ok(()));
+        let mut registers = Registers::default();
+        let mut set = |name: &str, text: &str| registers.set(name, text.to_owned(), &limits);
+        let full = Err(EditError::RegistersFull { registers: 1, bytes: 3 });
+        assert_eq!(set("a", "four"), full);
+        assert_eq!(set("a", "xyz"), Ok(()));
+        assert_eq!(set("b", ""), full);
+        assert_eq!(set("a", "z"), Ok(()));
         assert_eq!(registers.text("a"), Ok("z"));
     }
 
     #[test]
-    fn what_is_no_more_than_before_is_set_where_there_is_too_much() {
-        let mut workspace = Workspace::new();
-        let texts = [("a", "four"), ("b", "six")].map(|(name, text)| (name.into(), text.into()));
-        workspace.keep_registers(texts.into(), 0);
-        let full = Err(RunError::RegistersFull { registers: 1, bytes: 3 });
+    fn an_edit_that_adds_nothing_is_allowed_over_the_limits() {
+        let full = Err(EditError::RegistersFull { registers: 1, bytes: 3 });
         let limits = Limits { registers: 1, register_bytes: 3, ..Limits::default() };
         for (text, expected) in [("4444", Ok(())), ("4", Ok(())), ("55555", full)] {
-            let mut registers = Registers::new(&workspace, &limits);
-            assert_eq!(registers.set("a", text.to_owned()), expected, "{text}");
+            let mut registers = registers([("a", "four"), ("b", "six")], 0);
+            assert_eq!(registers.set("a", text.to_owned(), &limits), expected, "{text}");
         }
     }
 
     #[test]
     fn the_largest_stored_number_is_followed_by_one_that_is_free() {
-        let (limits, mut workspace) = (Limits::default(), Workspace::new());
-        workspace.keep_registers([("_saved_0".to_owned(), "x".to_owned())].into(), u64::MAX);
-        let saved = Registers::new(&workspace, &limits).save("y".to_owned());
-        assert_eq!(saved, Ok(SavedRegister { name: "_saved_1".to_owned(), bytes: 1 }));
+        let mut registers = registers([("_saved_0", "x")], u64::MAX);
+        let saved = registers.save("y".to_owned(), &Limits::default());
+        assert_eq!(saved.as_deref(), Ok("_saved_1"));
     }
 
     #[test]
     fn saved_registers_pass_over_names_in_use() {
-        let limits = Limits::default();
-        let workspace = Workspace::new();
-        let mut registers = Registers::new(&workspace, &limits);
-        assert_eq!(registers.set("_saved_1", "mine".to_owned()), Ok(()));
-        let saved = SavedRegister { name: "_saved_2".to_owned(), bytes: 1 };
-        assert_eq!(registers.save("x".to_owned()), Ok(saved));
-        assert_eq!(registers.text("_saved_1"), Ok("mine"));
+        let mut registers = registers([("_saved_1", "mine")], 0);
+        let saved = registers.save("x".to_owned(), &Limits::default());
+        assert_eq!((saved.as_deref(), registers.text("_saved_1")), (Ok("_saved_2"), Ok("mine")));
     }
 }

@@ -1,13 +1,14 @@
-//! What a run did, as data.
+//! What a run did, as data. Its `Display` is in `report_text`.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{document::EditCounts, path::FilePath, place::Place, run_error::RunError};
+use super::error::EditError;
 
-/// What a run did and did not do.
+/// What a run changed, and which files failed.
 ///
-/// [`Report::status`] alone says whether every file got what the script meant for it. `Display`
-/// gives the text for the model that wrote the script.
+/// `Display` gives the text for the model that wrote the script.
 ///
 /// ```
 /// use threadfold::edl::{Script, Status, Workspace};
@@ -19,152 +20,89 @@ use super::{document::EditCounts, path::FilePath, place::Place, run_error::RunEr
 /// assert!(report.to_string().starts_with("FAILED"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
     /// Whether any file failed.
     pub status: Status,
-    /// What went well but may not have been meant.
-    pub warnings: Vec<Warning>,
-    /// The commands that were carried out, without the texts that they touched.
-    pub trace: Vec<TraceEntry>,
+    /// Edits that succeeded but may have hit the wrong text, such as those by line number.
+    pub warnings: Vec<String>,
+    /// The commands that were carried out, each with the size of the new selection.
+    pub trace: Vec<String>,
     /// The files that were written.
     pub changes: Vec<FileChange>,
-    /// What is selected at the end, unless the file that it is in failed.
-    pub selection: Option<Selection>,
-    /// The files that failed, and were left as they were.
+    /// The selected texts at the end, abridged, with their lines and columns. `None` if the current
+    /// file failed.
+    pub selection: Option<String>,
+    /// The files that failed. They are as they were before.
     pub failures: Vec<Failure>,
-    /// The registers that the run has set.
-    pub registers: Vec<SavedRegister>,
+    /// The registers that the run filled, and the sizes of their texts in bytes.
+    pub registers: BTreeMap<String, usize>,
 }
 
-/// Whether a run did everything that it was asked to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Whether a run carried out everything it was asked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Status {
     /// Every command was carried out and every change is written.
+    #[default]
     Ok,
-    /// At least one file failed. Nothing was written to it; the other files have their changes.
+    /// At least one file failed and is as it was before. The changes of the others are written.
     Failed,
 }
 
-/// Something that went well but may not have been meant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Warning {
-    /// A pattern counts lines.
-    #[error(
-        "line {}: `{position}` counts lines of the file as it was loaded; \
-         a heredoc or a regex says what is meant", place.line
-    )]
-    LineNumber {
-        /// Where the command stands in the script.
-        place: Place,
-        /// The position.
-        position: String,
-    },
-}
-
-/// A command that was carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct TraceEntry {
-    /// Where the command stands in the script.
-    pub place: Place,
-    /// The command, without the text that it puts in.
-    pub command: String,
-    /// What came of it, in numbers.
-    pub outcome: String,
-}
-
 /// A file that was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// Which file.
-    pub path: FilePath,
-    /// The run has made the file.
+    /// The path of the file.
+    pub path: String,
+    /// The file is new.
     pub created: bool,
-    /// How often and how much it was changed.
-    #[serde(flatten)]
-    pub counts: EditCounts,
-    /// The size that the file has now.
+    /// The number of ranges that were replaced.
+    pub replacements: usize,
+    /// The number of positions at which text was inserted.
+    pub insertions: usize,
+    /// The number of ranges that were deleted or cut.
+    pub deletions: usize,
+    /// The number of lines that were put in. A changed line counts here and in `lines_removed`.
+    pub lines_added: usize,
+    /// The number of lines that were taken out.
+    pub lines_removed: usize,
+    /// The size of the file after the run.
     pub bytes: usize,
-    /// The text that the file had, `None` if it is new. Not serialised: it is as large as the file.
+    /// The text before the run, `None` for a new file. Not serialized, because it can be large.
     #[serde(skip)]
     pub before: Option<String>,
-}
-
-/// What is selected at the end of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Selection {
-    /// In which file.
-    pub path: FilePath,
-    /// How many ranges.
-    pub count: usize,
-    /// The first few of them.
-    pub ranges: Vec<SelectedRange>,
-}
-
-/// A selected range.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SelectedRange {
-    /// Where it begins.
-    pub start: LineColumn,
-    /// Where it ends.
-    pub end: LineColumn,
-    /// The text, its middle left out if it is long.
-    pub text: String,
-}
-
-/// A place in a file: lines count from 1, columns from 0, as in the positions of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct LineColumn {
-    /// The line.
-    pub line: usize,
-    /// The character within the line.
-    pub column: usize,
 }
 
 /// A file that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// Which file. It was left as it was.
-    pub path: FilePath,
-    /// Where the command that failed stands in the script.
-    pub place: Place,
-    /// The command, without the text that it puts in.
+    /// The path of the file.
+    pub path: String,
+    /// The line of the script with the command that failed, counted from 1.
+    pub line: usize,
+    /// The column of that command, counted from 1.
+    pub column: usize,
+    /// The command that failed, without the text that it puts in.
     pub command: String,
     /// Why it failed.
-    pub error: RunError,
-    /// The same in words.
+    pub error: EditError,
+    /// The text of `error`.
     pub message: String,
-    /// How many edits of this file were carried out before and are not written.
+    /// The number of edits of this file that were carried out before, and are not written.
     pub discarded_edits: usize,
-    /// How many commands of this file were skipped, not counting the one that failed.
+    /// The number of later commands for this file.
     pub skipped_commands: usize,
-    /// How many edits were not carried out: skipped ones, and the failed command if it is one.
+    /// The number of edits that were not carried out. It includes the failed command if that edits.
     pub skipped_edits: usize,
     /// The registers that hold the texts of the skipped edits.
-    pub saved: Vec<SavedRegister>,
-    /// How many texts found no place in a register.
+    pub saved: Vec<String>,
+    /// The number of texts that were lost because the registers are full.
     pub unsaved: usize,
-}
-
-/// A register that a run has set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SavedRegister {
-    /// Its name.
-    pub name: String,
-    /// The size of its text.
-    pub bytes: usize,
 }
 
 impl Report {
@@ -172,5 +110,12 @@ impl Report {
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
+    }
+}
+
+impl FileChange {
+    /// The number of edits.
+    pub(crate) fn edits(&self) -> usize {
+        self.replacements + self.insertions + self.deletions
     }
 }

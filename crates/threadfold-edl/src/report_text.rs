@@ -1,136 +1,161 @@
-//! What a run did, as the text that goes back to a model.
+//! The text of a report, which goes back to the model.
 //!
-//! The headline says whether it worked. Sections that have nothing to say are left out, and long
-//! lists lose their middle: the text costs the model tokens, and the data has it all.
+//! The first line says whether the run succeeded. Empty sections are left out and long lists lose
+//! their middle, because every line costs the model tokens. The data has everything.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::{
-    document::EditCounts,
-    report::{Failure, FileChange, Report, SelectedRange, Selection},
-    words::count,
+    document::{Document, Selected},
+    report::{Failure, FileChange, Report},
+    text::{count_lines, counted, end_position, slice},
 };
 
-/// How many lines of a list are shown at its head, and as many at its end.
-const LIST_LINES: usize = 25;
+/// The number of list items shown from the start, and again from the end.
+const LIST_ITEMS: usize = 25;
+/// The number of selected ranges that are shown.
+const RANGES: usize = 10;
+/// The longest text that is shown whole, in characters.
+const WHOLE_CHARACTERS: usize = 800;
+/// The number of characters of a longer text shown from the start, and again from the end.
+const END_CHARACTERS: usize = 397;
+/// The largest selection whose lines are counted for the trace.
+const COUNTED_BYTES: usize = 64 * 1024;
+
+/// Returns the size of a selection, for the trace.
+pub(crate) fn extent(document: &Document<'_>, selected: &[Selected]) -> String {
+    let ranges = counted(selected.len(), "range");
+    let bytes: usize = selected.iter().map(|range| range.end - range.start).sum();
+    if bytes > COUNTED_BYTES || selected.len() > COUNTED_BYTES / 64 {
+        return format!("{ranges}, {}", counted(bytes, "byte"));
+    }
+    let lines = selected.iter().map(|range| count_lines(document.selected(range))).sum();
+    format!("{ranges}, {}", counted(lines, "line"))
+}
+
+/// Returns the selected texts, abridged, with their lines and columns.
+pub(crate) fn selection(document: &Document<'_>, selected: &[Selected]) -> String {
+    let ranges = counted(selected.len(), "range");
+    let mut shown = format!("Selected at the end ({ranges} in {}):", document.change.path);
+    for range in selected.iter().take(RANGES) {
+        let (start, end) = (position(document, range.start), position(document, range.end));
+        shown.push_str(&format!("\n[{start} - {end}]"));
+        let text = abridged(document.selected(range));
+        if !text.is_empty() {
+            shown.push('\n');
+            shown.push_str(text.strip_suffix('\n').unwrap_or(&text));
+        }
+    }
+    let hidden = selected.len().saturating_sub(RANGES);
+    if hidden > 0 {
+        shown.push_str(&format!("\n… {} more …", counted(hidden, "range")));
+    }
+    shown
+}
+
+/// Returns the line and the column of an offset, as a script writes them.
+fn position(document: &Document<'_>, offset: usize) -> String {
+    let (lines, characters) = end_position(slice(&document.text, 0..offset));
+    format!("{}:{characters}", lines + 1)
+}
+
+fn abridged(text: &str) -> String {
+    if text.chars().nth(WHOLE_CHARACTERS).is_none() {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(END_CHARACTERS).collect();
+    let tail = text.char_indices().nth_back(END_CHARACTERS - 1);
+    format!("{head}\n…\n{}", tail.map_or(text, |(at, _)| slice(text, at..text.len())))
+}
 
 impl Display for Report {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        headline(self, formatter)?;
-        if !self.warnings.is_empty() {
-            formatter.write_str("\n\nWarnings:")?;
-            list(formatter, &self.warnings, |warning, formatter| write!(formatter, "{warning}"))?;
+        let written = counted(self.changes.len(), "file");
+        match self.failures.len() {
+            0 if self.changes.is_empty() => formatter.write_str("OK: nothing modified.")?,
+            0 => write!(formatter, "OK: {written} written.")?,
+            failed => write!(
+                formatter,
+                "FAILED: {} failed and left as before, {written} written. \
+                 See the end of this report.",
+                counted(failed, "file")
+            )?,
         }
-        if !self.trace.is_empty() {
-            formatter.write_str("\n\nTrace:")?;
-            list(formatter, &self.trace, |entry, formatter| {
-                write!(formatter, "{} → {}", entry.command, entry.outcome)
-            })?;
+        list(formatter, "Warnings", &self.warnings, |warning| warning.clone())?;
+        list(formatter, "Trace", &self.trace, |entry| entry.clone())?;
+        list(formatter, "Written", &self.changes, change)?;
+        if let Some(selection) = &self.selection {
+            write!(formatter, "\n\n{selection}")?;
         }
-        if !self.changes.is_empty() {
-            formatter.write_str("\n\nWritten:")?;
-            list(formatter, &self.changes, change)?;
-        }
-        if let Some(selected) = &self.selection {
-            selection(selected, formatter)?;
-        }
-        if !self.failures.is_empty() {
-            formatter.write_str("\n\nFailed:")?;
-            list(formatter, &self.failures, failure)?;
-        }
-        Ok(())
+        list(formatter, "Failed", &self.failures, |failure| self.failure(failure))
     }
 }
 
-fn headline(report: &Report, formatter: &mut Formatter<'_>) -> fmt::Result {
-    let written = count(report.changes.len(), "file");
-    match report.failures.len() {
-        0 if report.changes.is_empty() => formatter.write_str("OK: nothing modified."),
-        0 => write!(formatter, "OK: {written} written."),
-        failed => write!(
-            formatter,
-            "FAILED: {} failed and left as before, {written} written. See the end of this report.",
-            count(failed, "file")
-        ),
-    }
-}
-
-/// Writes a list, one item a line, without its middle if it is long.
+/// Writes a heading and a list, one item a line. A long list loses its middle.
 fn list<T>(
     formatter: &mut Formatter<'_>,
+    heading: &str,
     items: &[T],
-    write_item: impl Fn(&T, &mut Formatter<'_>) -> fmt::Result,
+    show: impl Fn(&T) -> String,
 ) -> fmt::Result {
-    let tail = items.len().saturating_sub(LIST_LINES).max(LIST_LINES);
+    if !items.is_empty() {
+        write!(formatter, "\n\n{heading}:")?;
+    }
+    let tail = items.len().saturating_sub(LIST_ITEMS).max(LIST_ITEMS);
     for (index, item) in items.iter().enumerate() {
-        if index == LIST_LINES && tail > index {
+        if index == LIST_ITEMS && tail > index {
             write!(formatter, "\n  … {} more …", tail - index)?;
         }
-        if index < LIST_LINES || index >= tail {
-            formatter.write_str("\n  ")?;
-            write_item(item, formatter)?;
+        if index < LIST_ITEMS || index >= tail {
+            write!(formatter, "\n  {}", show(item))?;
         }
     }
     Ok(())
 }
 
-fn change(change: &FileChange, formatter: &mut Formatter<'_>) -> fmt::Result {
-    let EditCounts { replacements, insertions, deletions, lines_added, lines_removed } =
-        change.counts;
-    let edits = [(replacements, "replacement"), (insertions, "insertion"), (deletions, "deletion")];
+fn change(change: &FileChange) -> String {
+    let edits = [
+        (change.replacements, "replacement"),
+        (change.insertions, "insertion"),
+        (change.deletions, "deletion"),
+    ];
     let mut parts: Vec<String> = Vec::new();
     if change.created {
         parts.push("new file".to_owned());
     }
-    let named = edits.into_iter().filter(|(number, _)| *number > 0);
-    parts.extend(named.map(|(number, noun)| count(number, noun)));
-    write!(formatter, "{}: {}", change.path, parts.join(", "))?;
-    if change.counts.is_edited() {
-        write!(formatter, " (+{lines_added}/-{lines_removed} lines)")?;
+    let made = edits.into_iter().filter(|(number, _)| *number > 0);
+    parts.extend(made.map(|(number, noun)| counted(number, noun)));
+    let mut shown = format!("{}: {}", change.path, parts.join(", "));
+    if change.edits() > 0 {
+        shown.push_str(&format!(" (+{}/-{} lines)", change.lines_added, change.lines_removed));
     }
-    write!(formatter, ", {} now", count(change.bytes, "byte"))
+    format!("{shown}, {} now", counted(change.bytes, "byte"))
 }
 
-fn selection(selection: &Selection, formatter: &mut Formatter<'_>) -> fmt::Result {
-    let ranges = count(selection.count, "range");
-    write!(formatter, "\n\nSelected at the end ({ranges} in {}):", selection.path)?;
-    for SelectedRange { start, end, text } in &selection.ranges {
-        let (from, to) = ((start.line, start.column), (end.line, end.column));
-        write!(formatter, "\n[{}:{} - {}:{}]", from.0, from.1, to.0, to.1)?;
-        if !text.is_empty() {
-            write!(formatter, "\n{}", text.strip_suffix('\n').unwrap_or(text))?;
+impl Report {
+    fn failure(&self, failure: &Failure) -> String {
+        let Failure { path, line, message, skipped_edits, discarded_edits, .. } = failure;
+        let mut shown = format!("{path}: script line {line}: {message}");
+        if skipped_edits + discarded_edits > 0 {
+            let edits = counted(skipped_edits + discarded_edits, "edit");
+            shown.push_str(&format!("\n    {edits} of this file not applied"));
         }
-    }
-    match selection.count - selection.ranges.len().min(selection.count) {
-        0 => Ok(()),
-        hidden => write!(formatter, "\n… {} more …", count(hidden, "range")),
-    }
-}
-
-fn failure(failure: &Failure, formatter: &mut Formatter<'_>) -> fmt::Result {
-    let Failure { path, place, message, .. } = failure;
-    write!(formatter, "{path}: script line {}: {message}", place.line)?;
-    let skipped = failure.skipped_edits;
-    let discarded = failure.discarded_edits;
-    if skipped + discarded > 0 {
-        let edits = count(skipped + discarded, "edit");
-        write!(formatter, "\n    {edits} of this file not applied")?;
-    }
-    if discarded > 0 {
-        let verb = if discarded == 1 { "was" } else { "were" };
-        write!(formatter, " ({discarded} before the failure {verb} undone)")?;
-    }
-    for saved in &failure.saved {
-        let bytes = count(saved.bytes, "byte");
-        write!(
-            formatter,
-            "\n    text kept: write `{}` for its {bytes}, as in `replace {}`",
-            saved.name, saved.name
-        )?;
-    }
-    match failure.unsaved {
-        0 => Ok(()),
-        lost => write!(formatter, "\n    {} not kept: the registers are full", count(lost, "text")),
+        if *discarded_edits > 0 {
+            let verb = if *discarded_edits == 1 { "was" } else { "were" };
+            shown.push_str(&format!(" ({discarded_edits} before the failure {verb} undone)"));
+        }
+        for (name, bytes) in failure.saved.iter().filter_map(|it| self.registers.get_key_value(it))
+        {
+            let bytes = counted(*bytes, "byte");
+            shown.push_str(&format!(
+                "\n    text kept: write `{name}` for its {bytes}, as in `replace {name}`"
+            ));
+        }
+        if failure.unsaved > 0 {
+            let lost = counted(failure.unsaved, "text");
+            shown.push_str(&format!("\n    {lost} not kept: the registers are full"));
+        }
+        shown
     }
 }
 
@@ -142,17 +167,73 @@ mod tests {
 
     impl Display for Numbers {
         fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-            list(formatter, &self.0, |number, formatter| write!(formatter, "{number}"))
+            list(formatter, "Numbers", &self.0, ToString::to_string)
         }
     }
 
     #[test]
     fn a_long_list_loses_its_middle() {
         let shown = |count| Numbers((0..count).collect()).to_string();
-        assert_eq!(shown(2), "\n  0\n  1");
-        assert_eq!(shown(50).lines().count(), 51);
+        assert_eq!(shown(2), "\n\nNumbers:\n  0\n  1");
+        assert_eq!(shown(50).lines().count(), 53);
         let text = shown(60);
-        assert_eq!(text.lines().count(), 52);
+        assert_eq!(text.lines().count(), 54);
         assert!(text.contains("\n  24\n  … 10 more …\n  35\n") && text.ends_with("\n  59"));
+    }
+
+    fn at(start: usize, end: usize) -> Selected {
+        Selected { start, end, is_lines: false }
+    }
+
+    #[test]
+    fn ranges_are_shown_by_line_and_character() {
+        let document = Document::open("a", Some("né\nx\n"));
+        let shown = selection(&document, &[at(1, 3), at(4, 6)]);
+        let expected = "Selected at the end (2 ranges in a):\n[1:1 - 1:2]\né\n[2:0 - 3:0]\nx";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_long_text_loses_its_middle() {
+        let text = format!("{}{}", "ä".repeat(800), "b".repeat(800));
+        let shown = abridged(&text);
+        assert_eq!(shown, format!("{}\n…\n{}", "ä".repeat(397), "b".repeat(397)));
+        let turned = format!("{}{}", "b".repeat(800), "😀".repeat(800));
+        let shown = abridged(&turned);
+        assert_eq!(shown, format!("{}\n…\n{}", "b".repeat(397), "😀".repeat(397)));
+    }
+
+    #[test]
+    fn a_text_of_so_many_characters_stays_whole() {
+        for character in ["x", "ä", "😀"] {
+            let (most, more) = (character.repeat(800), character.repeat(801));
+            assert_eq!(abridged(&most), most);
+            assert!(abridged(&more).contains('…'), "{character}");
+        }
+    }
+
+    #[test]
+    fn extents_count_lines_as_long_as_that_is_cheap() {
+        let long = "a\n".repeat(COUNTED_BYTES);
+        let document = Document::open("a", Some(&long));
+        assert_eq!(extent(&document, &[at(0, 2), at(4, 7)]), "2 ranges, 3 lines");
+        let extents = [
+            (vec![at(2, 2 + COUNTED_BYTES)], "1 range, 32768 lines"),
+            (vec![at(2, 3 + COUNTED_BYTES)], "1 range, 65537 bytes"),
+            (vec![at(2, 4); 1_024], "1024 ranges, 1024 lines"),
+            (vec![at(2, 4); 1_025], "1025 ranges, 2050 bytes"),
+        ];
+        for (selected, expected) in extents {
+            assert_eq!(extent(&document, &selected), expected);
+        }
+    }
+
+    #[test]
+    fn positions_are_found_far_into_a_text() {
+        let long = "é\n".repeat(20_000);
+        let document = Document::open("a", Some(&long));
+        for (offset, line, column) in [(2, 1, 1), (30_000, 10_001, 0), (59_999, 20_000, 1)] {
+            assert_eq!(position(&document, offset), format!("{line}:{column}"));
+        }
     }
 }

@@ -1,323 +1,235 @@
-//! Carrying out a script.
+//! Running a script.
 //!
-//! A run reads the workspace and returns what to write; the workspace changes afterwards, in
-//! [`commit`]. A file fails as a whole: from its first command that cannot be carried out on,
-//! nothing more is done to it, wherever in the script, and nothing of what was done is written.
+//! A file fails as a whole: from its first command that cannot be carried out, its commands are
+//! skipped wherever they are in the script, and none of its changes are written. So edits are made
+//! in copies, and the files that did not fail are written at the end. Registers are filled at once,
+//! because a failure leaves them as they are.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, btree_map::Entry},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    command::{Action, Command, Mutate, Open, Pattern, Value},
-    document::{Document, Meter, Selected},
-    limits::Limits,
-    mutate::{self, Side},
-    original::LineEnding,
-    outline::{extent, selection},
-    path::FilePath,
-    place::Place,
+    command::{Action, Command, Value},
+    document::{Document, Selected},
+    error::EditError,
+    limits::{Limits, Meter},
     registers::Registers,
-    report::{Failure, FileChange, Report, SavedRegister, Status, TraceEntry, Warning},
-    run_error::RunError,
-    select::{line_positions, retain, select},
-    workspace::Workspace,
+    report::{Failure, FileChange, Report, Status},
+    report_text::{extent, selection},
+    select::{Selecting, line_numbers, retain},
+    workspace::{File, Workspace},
 };
 
-/// What a run made, before any of it is written.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    report: Report,
-    /// The new texts of `report.changes`, in the same order.
-    texts: Vec<String>,
-    registers: BTreeMap<String, String>,
-    saved: u64,
-}
-
-/// Carries out commands.
-pub(crate) fn run(commands: &[Command], workspace: &Workspace, limits: &Limits) -> Outcome {
+/// Carries out commands, writes the changed files, and returns what was done.
+pub(crate) fn run(commands: &[Command], workspace: &mut Workspace, limits: &Limits) -> Report {
     let mut run = Run {
-        workspace,
-        registers: Registers::new(workspace, limits),
-        meter: Meter { limits, searched_bytes: 0, open_bytes: 0 },
-        documents: BTreeMap::new(),
-        state: State::Start,
-        failures: Vec::new(),
-        failed: BTreeMap::new(),
-        trace: Vec::new(),
-        warnings: Vec::new(),
+        stored: &workspace.files,
+        registers: &mut workspace.registers,
+        meter: Meter::new(limits),
+        files: BTreeMap::new(),
+        path: "",
+        selected: Vec::new(),
+        report: Report::default(),
     };
     for command in commands {
         run.command(command);
     }
-    run.finish()
-}
-
-/// Writes what a run made, and returns its report.
-pub(crate) fn commit(outcome: Outcome, workspace: &mut Workspace) -> Report {
-    let Outcome { mut report, texts, registers, saved } = outcome;
-    for (change, text) in report.changes.iter_mut().zip(texts) {
+    let (mut report, written) = run.finish();
+    for (mut change, text) in written {
+        change.bytes = text.len();
         change.before = workspace.write(change.path.clone(), text);
+        report.changes.push(change);
     }
-    workspace.keep_registers(registers, saved);
     report
 }
 
 struct Run<'a> {
-    workspace: &'a Workspace,
-    registers: Registers<'a>,
+    stored: &'a BTreeMap<String, File>,
+    registers: &'a mut Registers,
     meter: Meter<'a>,
-    documents: BTreeMap<&'a FilePath, Document<'a>>,
-    state: State<'a>,
-    failures: Vec<Failure>,
-    /// Which of the failures a file is.
-    failed: BTreeMap<&'a FilePath, usize>,
-    trace: Vec<TraceEntry>,
-    warnings: Vec<Warning>,
+    /// The files that the script has opened so far.
+    files: BTreeMap<&'a str, State<'a>>,
+    /// The current file. Empty before the first command, which opens one: the parser requires it.
+    path: &'a str,
+    /// What is selected in the current file, unless that has failed.
+    selected: Vec<Selected>,
+    report: Report,
 }
 
-/// What the commands at this point of the script apply to.
+/// The state of an opened file.
 enum State<'a> {
-    /// No file was opened yet. The parser lets no other command come first.
-    Start,
-    Editing {
-        path: &'a FilePath,
-        selected: Vec<Selected>,
-    },
-    /// A file that has failed, and which of the failures it is.
-    Skipping {
+    Open(Document<'a>),
+    Failed {
+        /// The index of its failure in the report.
         failure: usize,
+        line_ending: &'static str,
     },
 }
 
 impl<'a> Run<'a> {
     fn command(&mut self, command: &'a Command) {
-        if let Action::Open(Open { path, .. }) = &command.action
-            && let Some(failure) = self.failed.get(path)
-        {
-            self.state = State::Skipping { failure: *failure };
-        } else if let Action::Open(open) = &command.action {
-            let opened = self.open(open);
-            self.conclude(&open.path, command, opened);
+        if let Action::Open { path, .. } = &command.action {
+            self.path = path;
+        }
+        if let Some(State::Failed { failure, line_ending }) = self.files.get(self.path) {
+            let (failure, line_ending) = (*failure, *line_ending);
+            if let Some(failure) = self.report.failures.get_mut(failure) {
+                failure.skipped_commands += 1;
+            }
+            self.skip_edit(failure, line_ending, &command.action);
             return;
         }
-        match std::mem::replace(&mut self.state, State::Start) {
-            State::Start => {}
-            State::Skipping { failure } => {
-                self.skip(failure, command);
-                self.state = State::Skipping { failure };
-            }
-            State::Editing { path, selected } => {
-                let done = self.edit(path, &selected, command);
-                self.conclude(path, command, done);
-            }
-        }
-    }
-
-    /// Goes on with what a command has selected, or gives its file up.
-    fn conclude(
-        &mut self,
-        path: &'a FilePath,
-        command: &Command,
-        done: Result<Vec<Selected>, RunError>,
-    ) {
-        match done {
+        match self.carry_out(command) {
             Ok(selected) => {
-                let document = self.documents.get(path);
-                let outcome = document.map(|it| extent(it, &selected)).unwrap_or_default();
-                self.trace.push(TraceEntry {
-                    place: command.place,
-                    command: command.action.to_string(),
-                    outcome,
-                });
-                self.state = State::Editing { path, selected };
+                if let Some(State::Open(document)) = self.files.get(self.path) {
+                    let extent = extent(document, &selected);
+                    self.report.trace.push(format!("{} → {extent}", command.source));
+                }
+                self.selected = selected;
             }
-            Err(error) => {
-                let failure = self.failures.len();
-                self.failed.insert(path, failure);
-                self.failures.push(self.failure(path, command, error));
-                self.save(failure, command);
-                self.state = State::Skipping { failure };
-            }
+            Err(error) => self.fail(command, error),
         }
     }
 
-    fn open(&mut self, open: &'a Open) -> Result<Vec<Selected>, RunError> {
-        let stored = self.workspace.at(&open.path);
-        let document = match self.documents.entry(&open.path) {
-            Entry::Occupied(_) if open.is_new => return Err(RunError::FileExists),
-            Entry::Occupied(loaded) => loaded.into_mut(),
-            Entry::Vacant(vacant) => {
-                let document = match (stored, open.is_new) {
-                    (Some(_), true) => return Err(RunError::FileExists),
-                    (None, false) => return Err(RunError::FileNotFound),
-                    (None, true) => Document::new(),
-                    (Some(file), false) => Document::load(file.text()),
-                };
-                self.meter.open_bytes += document.text().len();
-                vacant.insert(document)
-            }
-        };
-        Ok(document.whole())
-    }
-
-    fn edit(
-        &mut self,
-        path: &FilePath,
-        selected: &[Selected],
-        command: &Command,
-    ) -> Result<Vec<Selected>, RunError> {
-        let Some(document) = self.documents.get_mut(path) else {
-            return Err(RunError::FileNotFound);
+    /// Carries out a command and returns the new selection.
+    fn carry_out(&mut self, command: &'a Command) -> Result<Vec<Selected>, EditError> {
+        if let Action::Open { path, is_new } = &command.action {
+            return self.open(path, *is_new);
+        }
+        let (selected, meter) = (&self.selected, &mut self.meter);
+        let Some(State::Open(document)) = self.files.get_mut(self.path) else {
+            return Err(EditError::FileNotFound);
         };
         match &command.action {
-            Action::Open(_) => Ok(document.whole()),
-            Action::Retain(one) => retain(selected, *one),
-            Action::Select(selection) => {
-                let selected = select(document, selected, selection, &mut self.meter)?;
-                self.warnings.extend(warnings(command.place, &selection.pattern));
-                Ok(selected)
+            Action::Open { .. } => Ok(document.whole()),
+            Action::Retain(index) => retain(selected, *index),
+            Action::Select(selector, pattern) => {
+                let selector = *selector;
+                let found = Selecting { document, selected, selector, pattern }.select(meter)?;
+                let line = command.position.0;
+                self.report.warnings.extend(line_numbers(pattern).map(|position| {
+                    format!(
+                        "line {line}: `{position}` counts lines of the file as it was loaded; \
+                         a heredoc or a regex says what is meant"
+                    )
+                }));
+                Ok(found)
             }
-            Action::Mutate(edit) => {
-                mutate(document, selected, edit, &mut self.registers, &mut self.meter)
+            Action::Put(side, value) => {
+                let text = resolve(value, document.line_ending, self.registers)?;
+                document.put(*side, &text, selected, meter)
+            }
+            Action::Delete => document.delete(selected, meter),
+            Action::Cut(register) => {
+                let [range] = selected.as_slice() else {
+                    return Err(EditError::SeveralSelected {
+                        command: "cut",
+                        found: selected.len(),
+                    });
+                };
+                let text = document.selected(range).to_owned();
+                let bytes = text.len();
+                self.registers.set(register, text, meter.limits)?;
+                self.report.registers.insert(register.clone(), bytes);
+                document.delete(selected, meter)
             }
         }
     }
 
-    fn failure(&self, path: &FilePath, command: &Command, error: RunError) -> Failure {
-        let counts = self.documents.get(path).map(|it| it.counts).unwrap_or_default();
-        Failure {
-            path: path.clone(),
-            place: command.place,
-            command: command.action.to_string(),
+    fn open(&mut self, path: &'a str, is_new: bool) -> Result<Vec<Selected>, EditError> {
+        let loaded = self.stored.get(path).map(|file| file.text.as_str());
+        match (self.files.get(path), loaded) {
+            (Some(State::Open(document)), _) if !is_new => return Ok(document.whole()),
+            (Some(_), _) | (None, Some(_)) if is_new => return Err(EditError::FileExists),
+            (None, None) if !is_new => return Err(EditError::FileNotFound),
+            (Some(_) | None, _) => {}
+        }
+        let document = Document::open(path, loaded);
+        self.meter.open_bytes += document.text.len();
+        let whole = document.whole();
+        self.files.insert(path, State::Open(document));
+        Ok(whole)
+    }
+
+    /// Gives the current file up.
+    fn fail(&mut self, command: &Command, error: EditError) {
+        let (discarded_edits, line_ending) = match self.files.get(self.path) {
+            Some(State::Open(document)) => (document.change.edits(), document.line_ending),
+            Some(State::Failed { .. }) | None => (0, "\n"),
+        };
+        let failure = self.report.failures.len();
+        self.files.insert(self.path, State::Failed { failure, line_ending });
+        self.report.failures.push(Failure {
+            path: self.path.to_owned(),
+            line: command.position.0,
+            column: command.position.1,
+            command: command.source.clone(),
             message: error.to_string(),
             error,
-            discarded_edits: counts.replacements + counts.insertions + counts.deletions,
+            discarded_edits,
             skipped_commands: 0,
             skipped_edits: 0,
             saved: Vec::new(),
             unsaved: 0,
-        }
+        });
+        self.skip_edit(failure, line_ending, &command.action);
     }
 
-    fn skip(&mut self, failure: usize, command: &Command) {
-        if let Some(failure) = self.failures.get_mut(failure) {
-            failure.skipped_commands += 1;
-        }
-        self.save(failure, command);
-    }
-
-    /// Counts an edit that is not carried out, and keeps its text.
-    fn save(&mut self, failure: usize, command: &Command) {
-        let Some(failure) = self.failures.get_mut(failure) else { return };
-        let Action::Mutate(mutate) = &command.action else { return };
-        failure.skipped_edits += 1;
-        let document = self.documents.get(&failure.path);
-        let line_ending = document.map_or(LineEnding::LineFeed, |it| it.line_ending);
-        let text = match mutate.value() {
-            Some(value @ (Value::Lines(_) | Value::Quoted(_))) => {
-                resolve(value, line_ending, &self.registers).map(Cow::into_owned)
-            }
-            Some(Value::Register(_)) | None => return,
+    /// Counts an edit that is not carried out, and keeps its text in a register.
+    fn skip_edit(&mut self, failure: usize, line_ending: &str, action: &Action) {
+        let Some(failure) = self.report.failures.get_mut(failure) else { return };
+        let value = match action {
+            Action::Open { .. } | Action::Select(..) | Action::Retain(_) => return,
+            Action::Put(_, value @ (Value::Lines(_) | Value::Quoted(_))) => Some(value),
+            Action::Put(_, Value::Register(_)) | Action::Delete | Action::Cut(_) => None,
         };
-        match text.and_then(|text| self.registers.save(text)) {
-            Ok(saved) => failure.saved.push(saved),
+        failure.skipped_edits += 1;
+        let text = value.map(|value| resolve(value, line_ending, self.registers));
+        let Some(Ok(text)) = text.map(|text| text.map(Cow::into_owned)) else { return };
+        let bytes = text.len();
+        match self.registers.save(text, self.meter.limits) {
+            Ok(name) => {
+                self.report.registers.insert(name.clone(), bytes);
+                failure.saved.push(name);
+            }
             Err(_) => failure.unsaved += 1,
         }
     }
 
-    fn finish(mut self) -> Outcome {
-        for failure in &self.failures {
-            self.documents.remove(&failure.path);
+    /// Returns the report, and the new texts of the files to write.
+    fn finish(mut self) -> (Report, Vec<(FileChange, String)>) {
+        if let Some(State::Open(document)) = self.files.get(self.path) {
+            self.report.selection = Some(selection(document, &self.selected));
         }
-        let selection = match &self.state {
-            State::Start | State::Skipping { .. } => None,
-            State::Editing { path, selected } => {
-                let document = self.documents.get(path);
-                document.map(|document| selection(path, document, selected))
-            }
-        };
-        let (mut changes, mut texts) = (Vec::new(), Vec::new());
-        for (path, document) in self.documents {
-            let (created, counts) = (document.is_new, document.counts);
-            if created || counts.is_edited() {
-                let text = document.into_text();
-                let (path, bytes) = (path.clone(), text.len());
-                changes.push(FileChange { path, created, counts, bytes, before: None });
-                texts.push(text);
+        if !self.report.failures.is_empty() {
+            self.report.status = Status::Failed;
+        }
+        let mut written = Vec::new();
+        for state in self.files.into_values() {
+            if let State::Open(Document { change, text, .. }) = state
+                && (change.created || change.edits() > 0)
+            {
+                written.push((change, text));
             }
         }
-        let status = if self.failures.is_empty() { Status::Ok } else { Status::Failed };
-        let (registers, saved) = self.registers.into_set();
-        let sizes = registers.iter();
-        let set = sizes.map(|(name, text)| SavedRegister { name: name.clone(), bytes: text.len() });
-        let report = Report {
-            status,
-            warnings: self.warnings,
-            trace: self.trace,
-            changes,
-            selection,
-            failures: self.failures,
-            registers: set.collect(),
-        };
-        Outcome { report, texts, registers, saved }
+        (self.report, written)
     }
 }
 
-fn mutate(
-    document: &mut Document<'_>,
-    selected: &[Selected],
-    edit: &Mutate,
-    registers: &mut Registers<'_>,
-    meter: &mut Meter<'_>,
-) -> Result<Vec<Selected>, RunError> {
-    let line_ending = document.line_ending;
-    match edit {
-        Mutate::Replace(value) => {
-            let text = resolve(value, line_ending, registers)?;
-            mutate::replace(document, selected, &text, meter)
-        }
-        Mutate::InsertBefore(value) => {
-            let text = resolve(value, line_ending, registers)?;
-            mutate::insert(document, selected, Side::Before, &text, meter)
-        }
-        Mutate::InsertAfter(value) => {
-            let text = resolve(value, line_ending, registers)?;
-            mutate::insert(document, selected, Side::After, &text, meter)
-        }
-        Mutate::Delete => mutate::delete(document, selected, meter),
-        Mutate::Cut { register } => {
-            let [range] = selected else {
-                return Err(RunError::SeveralSelected { command: "cut", found: selected.len() });
-            };
-            let text = document.slice(range.start..range.end).to_owned();
-            registers.set(register, text)?;
-            mutate::delete(document, selected, meter)
-        }
-    }
-}
-
-/// Returns the text of a value. The lines of a heredoc end as those of the file do.
+/// Returns the text of a value. The lines of a heredoc get the line endings of the file.
 fn resolve<'v>(
     value: &'v Value,
-    line_ending: LineEnding,
-    registers: &'v Registers<'_>,
-) -> Result<Cow<'v, str>, RunError> {
-    Ok(match (value, line_ending) {
-        (Value::Quoted(text), _) => Cow::Borrowed(text),
-        (Value::Register(name), _) => Cow::Borrowed(registers.text(name)?),
-        (Value::Lines(lines), LineEnding::LineFeed) => Cow::Owned(format!("{lines}\n")),
-        (Value::Lines(lines), LineEnding::CarriageReturnLineFeed) => {
+    line_ending: &str,
+    registers: &'v Registers,
+) -> Result<Cow<'v, str>, EditError> {
+    Ok(match value {
+        Value::Quoted(text) => Cow::Borrowed(text),
+        Value::Register(name) => Cow::Borrowed(registers.text(name)?),
+        Value::Lines(lines) if line_ending == "\n" => Cow::Owned(format!("{lines}\n")),
+        Value::Lines(lines) => {
             let plain = format!("{lines}\n").replace("\r\n", "\n");
-            Cow::Owned(plain.replace('\n', line_ending.as_str()))
+            Cow::Owned(plain.replace('\n', line_ending))
         }
     })
-}
-
-fn warnings(place: Place, pattern: &Pattern) -> impl Iterator<Item = Warning> {
-    line_positions(pattern)
-        .map(move |position| Warning::LineNumber { place, position: position.to_string() })
 }
 
 #[cfg(test)]
@@ -325,12 +237,15 @@ mod tests {
     use super::*;
     use crate::parse::parse;
 
-    fn error(script: &str, limits: &Limits) -> Option<RunError> {
+    fn error(script: &str, limits: &Limits) -> Option<EditError> {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "a a a\n").expect("a path");
         let commands = parse(&format!("file /a\n{script}"), limits).expect("a script");
-        let outcome = run(&commands, &workspace, limits);
-        outcome.report.failures.into_iter().next().map(|failure| failure.error)
+        run(&commands, &mut workspace, limits)
+            .failures
+            .into_iter()
+            .next()
+            .map(|failure| failure.error)
     }
 
     #[test]
@@ -343,13 +258,13 @@ mod tests {
             ..Limits::default()
         };
         let (command, pattern) = ("select_multiple", "/a/".to_owned());
-        let expected = RunError::TooManyMatches { command, pattern, limit: 2 };
+        let expected = EditError::TooManyMatches { command, pattern, limit: 2 };
         assert_eq!(error("select_multiple /a/", &limits), Some(expected));
-        let expected = RunError::SearchTooLong { limit: 20 };
+        let expected = EditError::SearchTooLong { limit: 20 };
         assert_eq!(error(&"select_multiple /\\n/ ".repeat(4), &limits), Some(expected));
-        let expected = RunError::OutputTooLarge { found: 11, limit: 10 };
+        let expected = EditError::OutputTooLarge { found: 11, limit: 10 };
         assert_eq!(error("insert_after \"12345\"", &limits), Some(expected));
-        let expected = RunError::RegistersFull { registers: 1, bytes: limits.register_bytes };
+        let expected = EditError::RegistersFull { registers: 1, bytes: limits.register_bytes };
         assert_eq!(error("cut r cut s", &limits), Some(expected));
     }
 
@@ -361,12 +276,12 @@ mod tests {
         for pattern in ["/a[^]*z|a/", "/a.*z|a/"] {
             let script = format!("file /a select_multiple {pattern}");
             let commands = parse(&script, &limits).expect("a script");
-            let outcome = run(&commands, &workspace, &limits);
-            let error = outcome.report.failures.into_iter().next().map(|failure| failure.error);
-            assert_eq!(error, Some(RunError::SearchTooLong { limit: 3_000_000 }), "{pattern}");
+            let report = run(&commands, &mut workspace, &limits);
+            let error = report.failures.into_iter().next().map(|failure| failure.error);
+            assert_eq!(error, Some(EditError::SearchTooLong { limit: 3_000_000 }), "{pattern}");
         }
         let commands = parse("file /a select_multiple /a{20}/", &limits).expect("a script");
-        assert!(run(&commands, &workspace, &limits).report.is_ok());
+        assert!(run(&commands, &mut workspace, &limits).is_ok());
     }
 
     #[test]
@@ -378,9 +293,9 @@ mod tests {
             workspace.insert(path, "a a").expect("a path");
         }
         let commands = parse(&format!("file /a {script}"), &limits).expect("a script");
-        let outcome = run(&commands, &workspace, &limits);
-        let last = outcome.report.failures.into_iter().next_back().map(|failure| failure.error);
-        assert_eq!(last, Some(RunError::SearchTooLong { limit: 7 }));
+        let report = run(&commands, &mut workspace, &limits);
+        let last = report.failures.into_iter().next_back().map(|failure| failure.error);
+        assert_eq!(last, Some(EditError::SearchTooLong { limit: 7 }));
     }
 
     #[test]
@@ -388,22 +303,10 @@ mod tests {
         let limits = Limits { registers: 1, ..Limits::default() };
         let script = "file /a replace \"b\" replace \"c\" delete insert_after \"d\"";
         let commands = parse(script, &limits).expect("a script");
-        let report = run(&commands, &Workspace::new(), &limits).report;
+        let report = run(&commands, &mut Workspace::new(), &limits);
         let [failure] = report.failures.as_slice() else { panic!("{report}") };
         assert_eq!((failure.skipped_edits, failure.saved.len(), failure.unsaved), (4, 1, 2));
         let last = report.to_string().lines().next_back().map(str::to_owned);
         assert_eq!(last.as_deref(), Some("    2 texts not kept: the registers are full"));
-    }
-
-    #[test]
-    fn a_run_writes_nothing_before_it_is_committed() {
-        let mut workspace = Workspace::new();
-        let limits = Limits::default();
-        let commands = parse("newfile /a insert_after \"x\" cut r", &limits).expect("a script");
-        let outcome = run(&commands, &workspace, &limits);
-        assert_eq!(workspace, Workspace::new());
-        let report = commit(outcome, &mut workspace);
-        assert_eq!((report.status, workspace.register("r")), (Status::Ok, Some("")));
-        assert_eq!(workspace.text("/a"), Some("x"));
     }
 }

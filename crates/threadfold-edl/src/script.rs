@@ -1,17 +1,14 @@
-//! Scripts: read once, run as often as wanted.
+//! Scripts: parsed once, run as often as needed.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
+use std::collections::BTreeSet;
 
 use super::{
-    command::{Action, Command, Open},
+    command::{Action, Command},
+    error::ParseError,
     limits::Limits,
     parse::parse,
-    parse_error::ParseError,
-    path::FilePath,
     report::Report,
-    run::{commit, run},
+    run::run,
     workspace::Workspace,
 };
 
@@ -21,22 +18,12 @@ pub struct Script {
     commands: Vec<Command>,
 }
 
-/// What a script does with a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Access {
-    /// The file must be there, and its text is looked at.
-    pub read: bool,
-    /// The file is made or changed.
-    pub write: bool,
-}
-
 impl Script {
     /// Reads a script, within the default limits.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] if it is not a script, with the place, what is due there and what was found.
+    /// [`ParseError`] with the line and column, what was expected and what was found.
     ///
     /// ```
     /// use threadfold::edl::Script;
@@ -52,7 +39,7 @@ impl Script {
     ///
     /// # Errors
     ///
-    /// [`ParseError`] if it is not a script or is over a limit.
+    /// [`ParseError`] if it is no script, or exceeds a limit.
     ///
     /// ```
     /// use threadfold::edl::{Limits, Script};
@@ -66,7 +53,7 @@ impl Script {
 
     /// Runs the script, within the default limits, and returns what it did.
     ///
-    /// A file on which a command fails is left as it was; the others get their changes.
+    /// A file on which a command fails stays as it was; the other files get their changes.
     /// [`Report::status`] says whether any failed.
     ///
     /// ```
@@ -83,7 +70,7 @@ impl Script {
         self.run_within(workspace, &Limits::default())
     }
 
-    /// Runs the script and returns what it did. A limit that is met fails the file in hand.
+    /// Runs the script and returns what it did. A command that exceeds a limit fails its file.
     ///
     /// ```
     /// use threadfold::edl::{Limits, Script, Workspace};
@@ -95,42 +82,53 @@ impl Script {
     /// # Ok::<(), threadfold::edl::ParseError>(())
     /// ```
     pub fn run_within(&self, workspace: &mut Workspace, limits: &Limits) -> Report {
-        let outcome = run(&self.commands, workspace, limits);
-        commit(outcome, workspace)
+        run(&self.commands, workspace, limits)
     }
 
-    /// Returns which files the script opens and what it does with them.
-    ///
-    /// A file that is opened is read; from its first edit on it is also written. A new file is only
-    /// written.
+    /// Returns the files that the script reads. They must exist. New files are not among them.
     ///
     /// ```
     /// use threadfold::edl::Script;
     ///
     /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
-    /// let access = script.file_access();
-    /// let read_and_written: Vec<_> = access.values().map(|file| (file.read, file.write)).collect();
-    /// assert_eq!(read_and_written, [(true, true), (true, false), (false, true)]);
+    /// assert_eq!(script.files_read().into_iter().collect::<Vec<_>>(), ["a", "b"]);
     /// # Ok::<(), threadfold::edl::ParseError>(())
     /// ```
     #[must_use]
-    pub fn file_access(&self) -> BTreeMap<FilePath, Access> {
-        let mut files: BTreeMap<FilePath, Access> = BTreeMap::new();
-        let mut current: Option<&FilePath> = None;
+    pub fn files_read(&self) -> BTreeSet<&str> {
+        let mut files = BTreeSet::new();
         for command in &self.commands {
-            match &command.action {
-                Action::Open(Open { path, is_new }) => {
-                    let access = files.entry(path.clone()).or_default();
-                    access.read |= !is_new;
-                    access.write |= is_new;
-                    current = Some(path);
+            if let Action::Open { path, is_new: false } = &command.action {
+                files.insert(path.as_str());
+            }
+        }
+        files
+    }
+
+    /// Returns the files that the script makes or edits, so that a host can ask before it runs.
+    ///
+    /// ```
+    /// use threadfold::edl::Script;
+    ///
+    /// let script = Script::parse("file a select /x/ delete file b newfile c")?;
+    /// assert_eq!(script.files_written().into_iter().collect::<Vec<_>>(), ["a", "c"]);
+    /// # Ok::<(), threadfold::edl::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn files_written(&self) -> BTreeSet<&str> {
+        let mut files = BTreeSet::new();
+        let mut current = "";
+        for command in &self.commands {
+            let is_written = match &command.action {
+                Action::Open { path, is_new } => {
+                    current = path;
+                    *is_new
                 }
-                Action::Mutate(_) => {
-                    if let Some(access) = current.and_then(|path| files.get_mut(path)) {
-                        access.write = true;
-                    }
-                }
-                Action::Select(_) | Action::Retain(_) => {}
+                Action::Put(..) | Action::Delete | Action::Cut(_) => true,
+                Action::Select(..) | Action::Retain(_) => false,
+            };
+            if is_written {
+                files.insert(current);
             }
         }
         files
@@ -144,13 +142,8 @@ mod tests {
     #[test]
     fn a_file_that_is_opened_is_read_and_one_that_is_edited_or_new_is_written() {
         let script = "file a newfile b select /x/ file a retain_first file c delete newfile c";
-        let access = Script::parse(script).map(|script| script.file_access());
-        let found: Vec<_> = access
-            .iter()
-            .flatten()
-            .map(|(path, file)| (path.to_string(), file.read, file.write))
-            .collect();
-        let expected = [("a", true, false), ("b", false, true), ("c", true, true)];
-        assert_eq!(found, expected.map(|(path, read, write)| (path.to_owned(), read, write)));
+        let script = Script::parse(script).expect("a script");
+        assert_eq!(script.files_read(), ["a", "c"].into());
+        assert_eq!(script.files_written(), ["b", "c"].into());
     }
 }

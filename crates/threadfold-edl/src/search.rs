@@ -1,36 +1,25 @@
-//! Looking for a pattern in a text, and counting what that reads.
+//! Looking for a pattern in a text, and counting the bytes that this reads.
 
 use std::ops::Range;
 
 use regex_automata::meta::Cache;
 
 use super::{
-    command::Pattern,
-    lines_pattern::{LinesPattern, PlainLines},
-    regex::{Reach, Regex},
+    document::Selected,
+    error::EditError,
+    limits::Meter,
+    regex::{Lookahead, Regex},
+    whole_lines::{LinesPattern, PlainLines},
 };
 
-/// The matches of a pattern within a span, from left to right.
+/// A search for one pattern in one text.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     text: &'a str,
     finder: Finder<'a>,
-    /// Where the next match may begin, or `None` if there is no more.
-    next: Option<usize>,
-    until: usize,
-    searched: u64,
 }
 
-/// A text that matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Match {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// It is whole lines. The line end after them belongs to it, even where the span ends before.
-    pub(crate) is_lines: bool,
-}
-
-/// What a search looks for, with what it needs for that.
+/// A pattern with what its search needs.
 #[derive(Debug)]
 enum Finder<'a> {
     Regex(&'a Regex, Box<Cache>),
@@ -38,146 +27,110 @@ enum Finder<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search, unless the pattern is a position. It finds nothing before [`Self::within`].
-    pub(crate) fn new(text: &'a str, pattern: &'a Pattern) -> Option<Self> {
-        let (finder, searched) = match pattern {
-            Pattern::Regex(regex) => (Finder::Regex(regex, Box::new(regex.cache())), 0),
-            // The text is copied without its carriage returns.
-            Pattern::Lines(lines) => {
-                (Finder::Lines(lines, PlainLines::new(text)), text.len() as u64)
-            }
-            Pattern::Position(_) | Pattern::Range(..) => return None,
-        };
-        Some(Self { text, finder, next: None, until: 0, searched })
+    pub(crate) fn for_regex(text: &'a str, regex: &'a Regex) -> Self {
+        Self { text, finder: Finder::Regex(regex, Box::new(regex.cache())) }
     }
 
-    /// Looks within a span from here on.
-    pub(crate) fn within(&mut self, span: Range<usize>) {
-        (self.next, self.until) = (Some(span.start), span.end);
+    /// Prepares a search for whole lines, which copies the text.
+    pub(crate) fn for_lines(
+        text: &'a str,
+        lines: &'a LinesPattern,
+        meter: &mut Meter<'_>,
+    ) -> Result<Self, EditError> {
+        meter.spend(text.len())?;
+        Ok(Self { text, finder: Finder::Lines(lines, PlainLines::new(text)) })
     }
 
-    /// How many bytes may have been read or copied so far.
-    pub(crate) fn searched(&self) -> u64 {
-        self.searched
-    }
-
-    fn find(&mut self, from: usize) -> Option<Match> {
+    /// Returns the first match within a span. Only the line ending of whole lines may lie beyond it.
+    pub(crate) fn find(
+        &mut self,
+        span: Range<usize>,
+        meter: &mut Meter<'_>,
+    ) -> Result<Option<Selected>, EditError> {
         let (found, is_lines) = match &mut self.finder {
-            Finder::Regex(regex, cache) => (regex.find(cache, self.text, from..self.until), false),
-            Finder::Lines(pattern, lines) => (lines.find(pattern, from..self.until), true),
+            Finder::Regex(regex, cache) => (regex.find(cache, self.text, span.clone()), false),
+            Finder::Lines(pattern, lines) => (lines.find(pattern, span.clone()), true),
         };
-        let found = found.map(|it| Match { start: it.start, end: it.end, is_lines });
-        self.searched += self.cost(from, found);
-        found
+        let read_to = found.as_ref().map_or(span.end, |found| self.read_to(found, span.end));
+        meter.spend(read_to.saturating_sub(span.start))?;
+        Ok(found.map(|Range { start, end }| Selected { start, end, is_lines }))
     }
 
-    /// Returns how many bytes a look may have read.
+    /// Returns up to where a search may have read to decide a match.
     ///
-    /// A short match can be known as one only after what follows it was read: `a` for `/a[^]*z|a/`
-    /// only where no `z` follows. So what could have decided it counts, and not only its own length.
-    fn cost(&self, from: usize, found: Option<Match>) -> u64 {
-        let end = found.map_or(self.until, |found| {
-            let decided = match &self.finder {
-                // Whole lines are known by their last byte.
-                Finder::Lines(..) => found.end,
-                Finder::Regex(regex, _) => match regex.reach_beyond() {
-                    Reach::Bytes(bytes) => found.end.saturating_add(bytes),
-                    Reach::Line => line_end(self.text, found.end),
-                    Reach::Text => self.until,
-                },
-            };
-            decided.min(self.until).max(found.end)
-        });
-        end.saturating_sub(from) as u64
+    /// That can be far after the match: `/a[^]*z|a/` matches `a` only where no `z` follows.
+    fn read_to(&self, found: &Range<usize>, limit: usize) -> usize {
+        let read_to = match &self.finder {
+            Finder::Lines(..) => found.end,
+            Finder::Regex(regex, _) => match regex.lookahead() {
+                Lookahead::Bytes(bytes) => found.end.saturating_add(bytes),
+                Lookahead::RestOfLine => line_end(self.text, found.end),
+                Lookahead::RestOfText => limit,
+            },
+        };
+        read_to.min(limit).max(found.end)
+    }
+
+    /// Returns where the next match may begin: one character on if the last match was empty.
+    pub(crate) fn after(&self, found: Selected) -> Option<usize> {
+        if found.end > found.start {
+            return Some(found.end);
+        }
+        let character = self.text.get(found.end..)?.chars().next()?;
+        Some(found.end + character.len_utf8())
     }
 }
 
-impl Iterator for Search<'_> {
-    type Item = Match;
-
-    fn next(&mut self) -> Option<Match> {
-        let found = self.next.filter(|from| *from <= self.until).and_then(|from| self.find(from));
-        self.next = found.and_then(|found| {
-            if found.end > found.start {
-                return Some(found.end);
-            }
-            // The search goes on one character after an empty match.
-            let character = self.text.get(found.end..)?.chars().next()?;
-            Some(found.end + character.len_utf8())
-        });
-        found
-    }
-}
-
-/// Returns where the line that holds a place ends, its line feed included.
-fn line_end(text: &str, place: usize) -> usize {
-    let feed = text.get(place..).and_then(|rest| rest.find('\n'));
-    feed.map_or(text.len(), |feed| place + feed + 1)
+/// Returns the end of the line that holds a position, with its line feed.
+fn line_end(text: &str, position: usize) -> usize {
+    let feed = text.get(position..).and_then(|rest| rest.find('\n'));
+    feed.map_or(text.len(), |feed| position + feed + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
-    fn regex(source: &str, flags: &str) -> Pattern {
-        let regex = Regex::new(source, flags, 1 << 20).expect("a pattern that compiles");
-        Pattern::Regex(regex.into())
+    fn regex(source: &str) -> Regex {
+        Regex::new(source, "", 1 << 20).expect("a pattern that compiles")
     }
 
-    fn lines(text: &str) -> Pattern {
-        Pattern::Lines(Box::new(LinesPattern::new(text)))
-    }
-
-    fn search<'a>(text: &'a str, pattern: &'a Pattern) -> Search<'a> {
-        let mut search = Search::new(text, pattern).expect("a pattern to search for");
-        search.within(0..text.len());
-        search
+    /// The end of the first match, and the bytes that the search for it counts.
+    fn first(text: &str, source: &str) -> (Option<usize>, u64) {
+        let (regex, limits) = (regex(source), Limits::default());
+        let mut meter = Meter::new(&limits);
+        let found = Search::for_regex(text, &regex).find(0..text.len(), &mut meter);
+        (found.expect("within the limits").map(|found| found.end), meter.searched_bytes)
     }
 
     #[test]
-    fn what_may_have_been_read_after_a_match_counts() {
+    fn text_that_may_have_been_read_after_a_match_counts() {
         let text = format!("{}\n{}", "a".repeat(100), "b".repeat(100));
-        let searched = |pattern| {
-            let pattern = regex(pattern, "");
-            let mut search = search(&text, &pattern);
-            assert_eq!(search.next().map(|found| found.end), Some(1));
-            search.searched()
-        };
-        assert_eq!(searched("a[^]*z|a"), 201);
-        assert_eq!(searched("a.*z|a"), 101);
-        assert_eq!(searched("az?"), 7);
-        assert_eq!(searched("az*"), 7);
+        assert_eq!(first(&text, "a[^]*z|a"), (Some(1), 201));
+        assert_eq!(first(&text, "a.*z|a"), (Some(1), 101));
+        assert_eq!(first(&text, "az?"), (Some(1), 7));
+        assert_eq!(first(&text, "az*"), (Some(1), 7));
     }
 
     #[test]
     fn whole_lines_are_looked_for_in_a_copy_which_is_read_twice() {
         let wanted = "a".repeat(10_000);
         let text = format!("x\r\n{wanted}\r\nb\n");
-        let pattern = lines(&wanted);
-        let mut search = search(&text, &pattern);
-        assert_eq!(search.searched(), text.len() as u64);
-        let found = Match { start: 3, end: text.len() - 2, is_lines: true };
-        assert_eq!(search.next(), Some(found));
-        assert_eq!(search.searched(), (text.len() + found.end) as u64);
+        let (pattern, limits) = (LinesPattern::new(&wanted), Limits::default());
+        let mut meter = Meter::new(&limits);
+        let mut search = Search::for_lines(&text, &pattern, &mut meter).expect("a copy");
+        assert_eq!(meter.searched_bytes, text.len() as u64);
+        let found = Selected { start: 3, end: text.len() - 2, is_lines: true };
+        assert_eq!(search.find(0..text.len(), &mut meter), Ok(Some(found)));
+        assert_eq!(meter.searched_bytes, (text.len() + found.end) as u64);
     }
 
     #[test]
     fn a_text_without_a_match_is_read_once() {
         let text = "some words\n".repeat(10_000);
         for source in ["z", "z.*", "z[^]*", "z[a-y]{100}"] {
-            let pattern = regex(source, "");
-            let mut search = search(&text, &pattern);
-            assert_eq!(search.next(), None);
-            assert_eq!(search.searched(), text.len() as u64, "{source}");
+            assert_eq!(first(&text, source), (None, text.len() as u64), "{source}");
         }
-    }
-
-    #[test]
-    fn matches_within_a_span_follow_each_other_past_whole_characters() {
-        let pattern = regex("x*", "");
-        let mut search = Search::new("éxxé", &pattern).expect("a pattern to search for");
-        search.within(0..4);
-        let found: Vec<_> = search.map(|found| (found.start, found.end)).collect();
-        assert_eq!(found, [(0, 0), (2, 4), (4, 4)]);
     }
 }

@@ -1,17 +1,16 @@
-//! Scripts as tools of an agent: `edl` runs one, `get_file` shows files.
+//! Scripts as tools of an agent: `edl` runs a script, `get_file` shows files.
 //!
-//! A tool is plain data and a function over a [`Workspace`]; how it is offered to a model is for
-//! the caller. No input makes a call panic: what is wrong with it comes back as an error text that
-//! says how to put it right.
+//! A tool is a name, a description, a schema and a function over a [`Workspace`]. The host offers it
+//! to the model. Wrong input is never a panic: the reply is an error text that says what to change.
 
 use serde_json::{Value, json};
 
 use super::{limits::Limits, script::Script, workspace::Workspace};
 
-/// How many characters of files one call of `get_file` shows.
+/// The largest number of characters that a call of `get_file` shows.
 const SHOWN_CHARACTERS: usize = 40_000;
 
-/// How many files one call of `get_file` shows.
+/// The largest number of files that a call of `get_file` shows.
 const SHOWN_FILES: usize = 100;
 
 /// A tool over a workspace.
@@ -35,7 +34,7 @@ pub enum EdlTool {
     GetFile,
 }
 
-/// What a tool answers.
+/// The reply to a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolReply {
@@ -58,7 +57,7 @@ impl EdlTool {
         }
     }
 
-    /// What the tool is for and how to use it, written for a model.
+    /// The purpose and the use of the tool, for the model.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -76,32 +75,23 @@ impl EdlTool {
     /// ```
     #[must_use]
     pub fn schema(self) -> Value {
-        let properties = match self {
-            Self::Edl => json!({
-                "script": { "type": "string", "description": "The edit script to run." },
-            }),
-            Self::GetFile => json!({
-                "paths": {
-                    "type": "array",
-                    "items": { "type": "string" },
-                    "minItems": 1,
-                    "description": "The files to show.",
-                },
-                "start_line": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "description": "The first line to show. Default: 1.",
-                },
-                "line_count": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "description": "How many lines to show. Default: as many as there is room for.",
-                },
-            }),
-        };
-        let required = match self {
-            Self::Edl => "script",
-            Self::GetFile => "paths",
+        let number =
+            |description| json!({ "type": "integer", "minimum": 1, "description": description });
+        let (required, properties) = match self {
+            Self::Edl => {
+                let script = json!({ "type": "string", "description": "The edit script to run." });
+                ("script", json!({ "script": script }))
+            }
+            Self::GetFile => {
+                let (strings, description) = (json!({ "type": "string" }), "The files to show.");
+                let paths = json!({
+                    "type": "array", "items": strings, "minItems": 1, "description": description,
+                });
+                let start = number("The first line to show. Default: 1.");
+                let count =
+                    number("How many lines to show. Default: as many as there is room for.");
+                ("paths", json!({ "paths": paths, "start_line": start, "line_count": count }))
+            }
         };
         json!({
             "type": "object",
@@ -113,8 +103,8 @@ impl EdlTool {
 
     /// Carries out a call, within the default limits.
     ///
-    /// A script that cannot be read, a file that failed and a file that does not exist make the
-    /// reply an error. The other files of the same call are edited and shown all the same.
+    /// The reply is an error if the script cannot be read, if a file fails, and if a file to show
+    /// does not exist. The other files of the call are edited or shown all the same.
     ///
     /// ```
     /// use serde_json::json;
@@ -127,7 +117,7 @@ impl EdlTool {
         self.call_within(workspace, input, &Limits::default())
     }
 
-    /// Carries out a call. [`EdlTool::call`] with limits of one's own.
+    /// Carries out a call. See [`EdlTool::call`].
     ///
     /// ```
     /// use serde_json::json;
@@ -170,54 +160,50 @@ fn show_files(workspace: &Workspace, input: &Value) -> Result<ToolReply, String>
     if paths.len() > SHOWN_FILES {
         return Err(format!("`paths` holds {} paths, the limit is {SHOWN_FILES}", paths.len()));
     }
-    let part =
-        Part { start: line(input, "start_line")?.unwrap_or(1), count: line(input, "line_count")? };
-    let mut reply = ToolReply { text: String::new(), is_error: false };
+    let start = line_number(input, "start_line")?.unwrap_or(1);
+    let lines = Lines { start, count: line_number(input, "line_count")? };
+    let (mut shown, mut is_error) = (Vec::new(), false);
     let mut room = SHOWN_CHARACTERS;
     for path in paths {
         let path = path.as_str().ok_or("`paths` must hold strings only")?;
-        if !reply.text.is_empty() {
-            reply.text.push_str("\n\n");
-        }
-        match workspace.text(path) {
-            Some(text) => reply.text.push_str(&part.of(path, text, &mut room)),
+        let part = match workspace.text(path) {
+            Some(text) => lines.of(text, &mut room),
             None => {
-                reply.text.push_str(&format!("=== {path} ===\nerror: there is no such file"));
-                reply.is_error = true;
+                is_error = true;
+                "\nerror: there is no such file".to_owned()
             }
-        }
+        };
+        shown.push(format!("=== {path} ==={part}"));
     }
-    Ok(reply)
+    Ok(ToolReply { text: shown.join("\n\n"), is_error })
 }
 
-/// Reads a line number or count, which is 1 at least.
-fn line(input: &Value, name: &str) -> Result<Option<usize>, String> {
+/// Reads a line number or a number of lines, both of which are at least 1.
+fn line_number(input: &Value, name: &str) -> Result<Option<usize>, String> {
     let Some(value) = input.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
     let number =
         value.as_u64().filter(|number| *number > 0).and_then(|it| usize::try_from(it).ok());
     number.map(Some).ok_or_else(|| format!("`{name}` must be a whole number from 1, found {value}"))
 }
 
-/// Which lines of a file to show.
-struct Part {
+/// The lines of a file to show.
+struct Lines {
     start: usize,
     count: Option<usize>,
 }
 
-impl Part {
-    /// Returns lines of a text as far as there is room, under a heading that says which.
-    fn of(&self, path: &str, text: &str, room: &mut usize) -> String {
+impl Lines {
+    /// Returns these lines as far as there is room, for the line after the path.
+    fn of(&self, text: &str, room: &mut usize) -> String {
+        let Self { start, count } = *self;
         let total = text.split_inclusive('\n').count();
-        if self.start > total.max(1) {
-            return format!("=== {path} ===\nerror: the file has {total} lines");
+        if start > total.max(1) {
+            return format!("\nerror: the file has {total} lines");
         }
-        let wanted = text.split_inclusive('\n').skip(self.start - 1);
-        let mut shown = String::new();
-        let mut last = self.start - 1;
-        let mut is_cut = false;
-        for line in wanted.take(self.count.unwrap_or(usize::MAX)) {
+        let (mut shown, mut last, mut is_cut) = (String::new(), start - 1, false);
+        for line in text.split_inclusive('\n').skip(start - 1).take(count.unwrap_or(usize::MAX)) {
             let characters = line.chars().count();
-            // A line that is too long for an empty reply is cut; nothing else could show it.
+            // Only a line that does not fit into an empty reply is cut. Others are asked for again.
             if characters > *room && *room < SHOWN_CHARACTERS {
                 break;
             }
@@ -226,23 +212,19 @@ impl Part {
             *room = room.saturating_sub(characters);
             last += 1;
         }
-        if last < self.start && total > 0 {
-            let start = self.start;
-            return format!(
-                "=== {path} ===\n(no room is left: ask again, with start_line {start})"
-            );
-        }
-        let mut heading = format!("=== {path} ===");
-        if self.start > 1 || last < total {
-            heading.push_str(&format!(" lines {} to {last} of {total}", self.start));
+        if last < start && total > 0 {
+            return format!("\n(no room is left: ask again, with start_line {start})");
         }
         if is_cut {
             shown.push_str("\n(the rest of this line is left out)");
         }
-        if last < total && self.count.is_none() {
+        if last < total && count.is_none() {
             shown.push_str(&format!("\n(go on with start_line {})", last + 1));
         }
-        format!("{heading}\n{}", shown.strip_suffix('\n').unwrap_or(&shown))
+        let is_part = start > 1 || last < total;
+        let range =
+            if is_part { format!(" lines {start} to {last} of {total}") } else { String::new() };
+        format!("{range}\n{}", shown.strip_suffix('\n').unwrap_or(&shown))
     }
 }
 

@@ -1,15 +1,16 @@
-//! Files and registers in memory: what scripts work on.
+//! Files and registers in memory, which scripts work on.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-use super::path::{EmptyPath, FilePath};
+use super::{error::EditError, registers::Registers};
 
 /// Files by path, and registers by name.
 ///
-/// A workspace is plain data: it can be cloned, compared, stored and loaded. Registers stay between
-/// runs, so a later script can use what an earlier one cut or could not apply.
+/// Two spellings of a path name one file: `/a/./b`, `/a//b` and `/a/c/../b` do, `/a` and `a` do not.
+/// A workspace is plain data that can be cloned, compared and stored. Registers stay between runs,
+/// so that a later script can use a text that an earlier one cut or could not put in.
 ///
 /// ```
 /// use threadfold::edl::Workspace;
@@ -17,43 +18,23 @@ use super::path::{EmptyPath, FilePath};
 /// let mut workspace = Workspace::new();
 /// workspace.insert("/summary.md", "# Summary\n")?;
 /// assert_eq!(workspace.text("//summary.md"), Some("# Summary\n"));
-/// # Ok::<(), threadfold::edl::EmptyPath>(())
+/// # Ok::<(), threadfold::edl::EditError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workspace {
-    files: BTreeMap<FilePath, File>,
-    registers: BTreeMap<String, String>,
-    /// How many writes there have been, which makes every version unique.
+    #[serde(deserialize_with = "with_normal_paths")]
+    pub(crate) files: BTreeMap<String, File>,
+    #[serde(flatten)]
+    pub(crate) registers: Registers,
+    /// The number of writes, from which files get their versions.
     writes: u64,
-    /// The number of the last register that was saved by a run.
-    saved: u64,
 }
 
 /// A file of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
-    text: String,
+pub(crate) struct File {
+    pub(crate) text: String,
     version: u64,
-}
-
-impl File {
-    /// The text.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The size of the text in bytes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.text.len()
-    }
-
-    /// A number that is another after every write, also if the file was removed in between.
-    #[must_use]
-    pub fn version(&self) -> u64 {
-        self.version
-    }
 }
 
 impl Workspace {
@@ -67,24 +48,24 @@ impl Workspace {
         Self::default()
     }
 
-    /// Writes a file, and returns the text that it had before.
+    /// Writes a file and returns its old text.
     ///
     /// # Errors
     ///
-    /// [`EmptyPath`] if the path names no file.
+    /// [`EditError::EmptyPath`] if the path names no file.
     ///
     /// ```
     /// let mut workspace = threadfold::edl::Workspace::new();
     /// assert_eq!(workspace.insert("a", "one")?, None);
     /// assert_eq!(workspace.insert("./a", "two")?, Some("one".to_owned()));
-    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// # Ok::<(), threadfold::edl::EditError>(())
     /// ```
     pub fn insert(
         &mut self,
         path: &str,
         text: impl Into<String>,
-    ) -> Result<Option<String>, EmptyPath> {
-        Ok(self.write(path.parse()?, text.into()))
+    ) -> Result<Option<String>, EditError> {
+        Ok(self.write(normalize(path)?, text.into()))
     }
 
     /// Removes a file and returns its text, or `None` if there is no such file.
@@ -94,37 +75,41 @@ impl Workspace {
     /// workspace.insert("a", "one")?;
     /// assert_eq!(workspace.remove("a"), Some("one".to_owned()));
     /// assert_eq!(workspace.remove("a"), None);
-    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// # Ok::<(), threadfold::edl::EditError>(())
     /// ```
     pub fn remove(&mut self, path: &str) -> Option<String> {
-        let path: FilePath = path.parse().ok()?;
-        self.files.remove(&path).map(|file| file.text)
+        self.files.remove(&normalize(path).ok()?).map(|file| file.text)
     }
 
-    /// Returns a file, whatever the spelling of its path.
+    /// Returns the text of a file.
     ///
     /// ```
     /// let mut workspace = threadfold::edl::Workspace::new();
     /// workspace.insert("a", "one")?;
-    /// assert_eq!(workspace.file("b/../a").map(|file| file.size()), Some(3));
-    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// assert_eq!(workspace.text("b/../a"), Some("one"));
+    /// # Ok::<(), threadfold::edl::EditError>(())
     /// ```
     #[must_use]
-    pub fn file(&self, path: &str) -> Option<&File> {
-        let path: FilePath = path.parse().ok()?;
-        self.files.get(&path)
+    pub fn text(&self, path: &str) -> Option<&str> {
+        Some(&self.file(path)?.text)
     }
 
-    /// Returns the text of a file, whatever the spelling of its path.
+    /// Returns the version of a file: a number that no earlier write in this workspace had.
     ///
     /// ```
-    /// assert_eq!(threadfold::edl::Workspace::new().text("a"), None);
+    /// let mut workspace = threadfold::edl::Workspace::new();
+    /// workspace.insert("a", "one")?;
+    /// let before = workspace.version("a");
+    /// workspace.insert("a", "one")?;
+    /// assert_ne!(workspace.version("a"), before);
+    /// # Ok::<(), threadfold::edl::EditError>(())
     /// ```
-    pub fn text(&self, path: &str) -> Option<&str> {
-        self.file(path).map(File::text)
+    #[must_use]
+    pub fn version(&self, path: &str) -> Option<u64> {
+        Some(self.file(path)?.version)
     }
 
-    /// The files, in the order of their paths.
+    /// Returns the paths and texts of all files, in the order of their paths.
     ///
     /// ```
     /// use threadfold::edl::Workspace;
@@ -132,12 +117,12 @@ impl Workspace {
     /// let mut workspace = Workspace::new();
     /// workspace.insert("src/b.rs", "fn b() {}")?;
     /// workspace.insert("./src/a.rs", "fn a() {}")?;
-    /// let files: Vec<_> = workspace.files().map(|(path, file)| (path.as_str(), file.size())).collect();
-    /// assert_eq!(files, [("src/a.rs", 9), ("src/b.rs", 9)]);
-    /// # Ok::<(), threadfold::edl::EmptyPath>(())
+    /// let files: Vec<(&str, &str)> = workspace.files().collect();
+    /// assert_eq!(files, [("src/a.rs", "fn a() {}"), ("src/b.rs", "fn b() {}")]);
+    /// # Ok::<(), threadfold::edl::EditError>(())
     /// ```
-    pub fn files(&self) -> impl Iterator<Item = (&FilePath, &File)> {
-        self.files.iter()
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|(path, file)| (path.as_str(), file.text.as_str()))
     }
 
     /// Returns the text of a register.
@@ -151,11 +136,12 @@ impl Workspace {
     /// assert_eq!(workspace.register("first"), Some("one "));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn register(&self, name: &str) -> Option<&str> {
-        self.registers.get(name).map(String::as_str)
+        self.registers.texts.get(name).map(String::as_str)
     }
 
-    /// The registers, in the order of their names.
+    /// Returns the names and texts of all registers, in the order of their names.
     ///
     /// ```
     /// use threadfold::edl::{Script, Workspace};
@@ -168,7 +154,7 @@ impl Workspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn registers(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.registers.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+        self.registers.texts.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }
 
     /// Removes all registers.
@@ -179,28 +165,52 @@ impl Workspace {
     /// assert_eq!(workspace.registers().count(), 0);
     /// ```
     pub fn clear_registers(&mut self) {
-        self.registers.clear();
+        self.registers.texts.clear();
     }
 
-    pub(crate) fn at(&self, path: &FilePath) -> Option<&File> {
-        self.files.get(path)
+    fn file(&self, path: &str) -> Option<&File> {
+        self.files.get(&normalize(path).ok()?)
     }
 
-    pub(crate) fn saved(&self) -> u64 {
-        self.saved
-    }
-
-    pub(crate) fn write(&mut self, path: FilePath, text: String) -> Option<String> {
-        // A stored workspace may hold any number; every version still differs from the one before.
+    /// Writes a file whose path is in its normal form, and returns its old text.
+    pub(crate) fn write(&mut self, path: String, text: String) -> Option<String> {
+        // A stored workspace may hold the largest number. Versions differ even then.
         self.writes = self.writes.wrapping_add(1);
         let file = File { text, version: self.writes };
         self.files.insert(path, file).map(|before| before.text)
     }
+}
 
-    pub(crate) fn keep_registers(&mut self, registers: BTreeMap<String, String>, saved: u64) {
-        self.registers.extend(registers);
-        self.saved = saved;
+/// Returns the normal form of a path, without empty, `.` and resolvable `..` parts.
+///
+/// A `..` that would leave the root of an absolute path is dropped. One that leads out of a relative
+/// path stays. The file system is not read.
+pub(crate) fn normalize(path: &str) -> Result<String, EditError> {
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if is_absolute => {}
+            name => parts.push(name),
+        }
     }
+    if parts.last().is_none_or(|last| *last == "..") {
+        return Err(EditError::EmptyPath { path: path.to_owned() });
+    }
+    Ok(format!("{}{}", if is_absolute { "/" } else { "" }, parts.join("/")))
+}
+
+/// Reads stored files. The paths could have been written by others, so they are normalized again.
+fn with_normal_paths<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, File>, D::Error> {
+    let files = BTreeMap::<String, File>::deserialize(deserializer)?;
+    let normal = files.into_iter().map(|(path, file)| Ok((normalize(&path)?, file)));
+    normal.collect::<Result<_, EditError>>().map_err(D::Error::custom)
 }
 
 #[cfg(test)]
@@ -214,7 +224,7 @@ mod tests {
         for _ in 0..3 {
             workspace.remove("a");
             workspace.insert("a", "x").expect("a path");
-            versions.push(workspace.file("a").map(File::version));
+            versions.push(workspace.version("a"));
         }
         assert_eq!(versions, [Some(1), Some(2), Some(3)]);
     }
@@ -226,8 +236,7 @@ mod tests {
         let mut workspace: Workspace = serde_json::from_str(&stored).expect("plain data");
         workspace.insert("a", "one").expect("a path");
         workspace.insert("b", "two").expect("a path");
-        let version = |path| workspace.file(path).map(File::version);
-        assert_ne!(version("a"), version("b"));
+        assert_ne!(workspace.version("a"), workspace.version("b"));
     }
 
     #[test]
@@ -237,23 +246,57 @@ mod tests {
             workspace.insert(path, text).expect("a path");
         }
         let registers = [("r", "x"), ("q", "y")].map(|(name, text)| (name.into(), text.into()));
-        workspace.keep_registers(registers.into(), 2);
-        let files = workspace.files().map(|(path, file)| (path.as_str(), file.text()));
-        assert_eq!(files.collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
+        workspace.registers.texts = registers.into();
+        assert_eq!(workspace.files().collect::<Vec<_>>(), [("a", "1"), ("b", "2")]);
         assert_eq!(workspace.registers().collect::<Vec<_>>(), [("q", "y"), ("r", "x")]);
         let removed = ["/b", "./a", "a"].map(|path| workspace.remove(path));
         assert_eq!(removed, [None, Some("1".to_owned()), None]);
         workspace.clear_registers();
         assert_eq!((workspace.registers().count(), workspace.register("r")), (0, None));
-        assert_eq!((workspace.text("b"), workspace.saved()), (Some("2"), 2));
+        assert_eq!(workspace.text("b"), Some("2"));
     }
 
     #[test]
     fn a_stored_workspace_comes_back_as_it_was() {
         let mut workspace = Workspace::new();
         workspace.insert("/a", "né").expect("a path");
-        workspace.keep_registers(BTreeMap::from([("r".to_owned(), "x".to_owned())]), 2);
+        workspace.registers.texts.insert("r".to_owned(), "x".to_owned());
         let stored = serde_json::to_string(&workspace).expect("plain data");
         assert_eq!(serde_json::from_str::<Workspace>(&stored).ok(), Some(workspace));
+    }
+
+    #[test]
+    fn stored_paths_are_normalized_and_must_name_a_file() {
+        let stored = |path: &str| {
+            let file = r#"{"text":"x","version":1}"#;
+            format!(r#"{{"files":{{"{path}":{file}}},"registers":{{}},"writes":1,"saved":0}}"#)
+        };
+        let read = serde_json::from_str::<Workspace>(&stored("/a//b")).expect("plain data");
+        assert_eq!(read.files().collect::<Vec<_>>(), [("/a/b", "x")]);
+        assert!(serde_json::from_str::<Workspace>(&stored("a/..")).is_err());
+    }
+
+    fn normal(path: &str) -> Option<String> {
+        normalize(path).ok()
+    }
+
+    #[test]
+    fn spellings_of_a_path_become_one() {
+        for spelling in ["/a/b", "/a//b", "/a/./b", "/a/c/../b", "/../a/b", "/a/b/"] {
+            assert_eq!(normal(spelling).as_deref(), Some("/a/b"), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_relative_path_may_lead_out() {
+        assert_eq!(normal("../../a").as_deref(), Some("../../a"));
+        assert_eq!(normal("a/../../b").as_deref(), Some("../b"));
+    }
+
+    #[test]
+    fn a_path_without_a_name_is_refused() {
+        for path in ["", "/", ".", "a/..", "..", "//", "../.."] {
+            assert_eq!(normal(path), None, "{path}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use genai::chat::{ChatOptions, ChatRequest};
 use serde_json::{Map, Value};
 use threadfold::{
     Request, WireFormat,
-    message::{JsonError, Text},
+    message::{InvalidValue, Text},
     wire::{Adjustment, AnthropicMessages, Change, EncodeOptions, OpenAiChat},
 };
 
@@ -42,14 +42,14 @@ pub struct Converted {
 /// assert_eq!(converted.request.system.as_deref(), Some("Be brief."));
 /// assert_eq!(converted.request.messages.len(), 1);
 /// assert_eq!(converted.adjustments, []);
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`JsonError`] if an input nests deeper than `serde_json` reads (128 levels), where genai wants a
+/// [`InvalidValue`] if an input nests deeper than `serde_json` reads (128 levels), where genai wants a
 /// tree.
-pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, JsonError> {
+pub fn to_genai(request: &Request, target: &Target) -> Result<Converted, InvalidValue> {
     let options = EncodeOptions { model: Some(target.model().into()), traits: target.traits() };
     let anthropic = target.dialect == Dialect::Anthropic;
     let encoded = if anthropic {

@@ -234,7 +234,7 @@ impl ModelTraits {
     }
 }
 
-/// Why a body could not be read.
+/// Why a body or a stream could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -253,6 +253,12 @@ pub enum WireError {
         expected: &'static str,
         /// What is there, abridged.
         found: String,
+    },
+    /// One event, or one line, of a stream is larger than allowed.
+    #[error("an event of the stream has more than {limit} bytes")]
+    EventTooLarge {
+        /// The limit in bytes.
+        limit: usize,
     },
 }
 

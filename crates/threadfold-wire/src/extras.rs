@@ -103,6 +103,13 @@ pub(super) fn wire_fields(extra: &Extra, notes: &mut Notes) -> Object {
     object
 }
 
+/// Returns the wire fields of this codec as an object, to which the known ones are added.
+pub(super) fn own_object(codec: &str, extra: &Extra) -> Object {
+    let mut object = Object::default();
+    add_rest(&mut object, extra.of(codec));
+    object
+}
+
 /// Adds the wire fields among these extra fields; those that are set already win.
 pub(super) fn add_rest<'e>(
     object: &mut Object,

@@ -2,6 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::{
+    contract::Change,
+    normal::{Thread, rewrite_ids},
+    notes::Notes,
+};
 use threadfold_core::message::{Message, Text};
 
 /// The ids that are too long, and what they become.
@@ -38,15 +43,28 @@ impl Ids {
         Self(names)
     }
 
-    /// The name of an id that is too long.
-    pub(super) fn shortened(&self, id: &Text) -> Option<&Text> {
-        self.0.get(id)
-    }
-
     /// The id under which a call goes on.
     pub(super) fn of(&self, id: &Text) -> Text {
         self.0.get(id).unwrap_or(id).clone()
     }
+}
+
+/// Shortens the ids of calls, and of their results, that have more than `most` characters.
+pub(super) fn shorten(thread: &mut Thread, most: usize, notes: &mut Notes) {
+    let ids = Ids::new(thread, most);
+    if ids.0.is_empty() {
+        return;
+    }
+    let mut seen = HashSet::new();
+    for (at, message) in thread.iter() {
+        for call in message.tool_uses() {
+            if let Some(to) = ids.0.get(&call.id).filter(|_| seen.insert(&call.id)) {
+                notes.turn_to(*at);
+                notes.note(Change::IdRewritten { from: call.id.clone(), to: to.clone() });
+            }
+        }
+    }
+    rewrite_ids(thread, |id| ids.0.get(id).cloned());
 }
 
 /// Returns the beginning of an id and a hash of it, `most` characters together.

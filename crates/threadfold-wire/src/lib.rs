@@ -49,7 +49,6 @@ mod converse;
 mod error_body;
 mod extras;
 mod fields;
-mod foreign;
 #[cfg(feature = "gemini")]
 mod gemini;
 mod ids;
@@ -92,7 +91,7 @@ pub use openai_chat::OpenAiChat;
 pub use openai_responses::OpenAiResponses;
 pub use retry_after::retry_after;
 pub use server::window_of;
-pub use sse::{SseError, SseEvent, SseParser};
+pub use sse::{SseEvent, SseParser};
 pub use stream::{StreamEvent, TurnBuilder};
 
 /// The code of the README is compiled and run.

@@ -8,8 +8,11 @@ use std::collections::HashMap;
 use super::{
     contract::Change,
     extras::without_forms,
+    fields::items,
     notes::{BEGIN, CONTINUE, Fitted, Notes, is_form},
+    raw::Raw,
     texts::wire_text,
+    tree::Tree,
 };
 use threadfold_core::message::{
     Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
@@ -141,44 +144,57 @@ fn lift_results(turn: &mut [(usize, Message)], kinds: Kinds, notes: &mut Notes) 
     }
 }
 
-/// Merges neighbours of one role. Of fields that clash the first stays.
+/// Merges neighbours of one role.
 pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
     if thread.windows(2).all(|pair| !matches!(pair, [(_, a), (_, b)] if a.role == b.role)) {
         return;
     }
-    let mut merged: Thread = Vec::with_capacity(thread.len());
-    for turn in thread.chunk_by(|(_, left), (_, right)| left.role == right.role) {
-        let Some((first, rest)) = turn.split_first() else { continue };
-        let (at, mut message) = first.clone();
-        let mut fields: Vec<(Text, Json)> = own(&message);
-        let mut known: HashMap<Text, Json> = fields.iter().cloned().collect();
-        for (at, other) in rest {
-            notes.turn_to(*at);
-            notes.note(Change::Merged);
-            let mut clashes = Vec::new();
-            for (key, value) in own(other).into_iter().filter(|(key, _)| !is_form(key)) {
-                match known.get(&key) {
-                    None => {
-                        known.insert(key.clone(), value.clone());
-                        fields.push((key, value));
-                    }
-                    Some(kept) if *kept == value => {}
-                    Some(_) => clashes.push(key),
-                }
-            }
-            if !clashes.is_empty() {
-                let codec = notes.codec().into();
-                notes.note(Change::FieldsDropped { codec, fields: clashes });
-            }
-        }
-        if !rest.is_empty() {
-            let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
-            message = message.with_content(content.collect());
-            message.make_mut().extra = Extra::new(notes.codec(), fields);
-        }
-        merged.push((at, message));
+    let turns = thread.chunk_by(|(_, left), (_, right)| left.role == right.role);
+    *thread = turns.filter_map(|turn| merge(turn, notes)).collect();
+}
+
+/// Merges messages into the first of them. Of fields that clash the first stays, but the details of
+/// reasoning, which gateways send as lists, are joined.
+pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usize, Message)> {
+    let (first, rest) = turn.split_first()?;
+    let (at, mut message) = first.clone();
+    if rest.is_empty() {
+        return Some((at, message));
     }
-    *thread = merged;
+    let mut fields: Vec<(Text, Json)> = own(&message);
+    let keys = fields.iter().enumerate();
+    let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
+    for (at, other) in rest {
+        notes.turn_to(*at);
+        notes.note(Change::Merged);
+        let mut clashes = Vec::new();
+        for (key, value) in own(other).into_iter().filter(|(key, _)| !is_form(key)) {
+            let place = places.get(&key).and_then(|place| fields.get_mut(*place));
+            let Some((_, kept)) = place else {
+                places.insert(key.clone(), fields.len());
+                fields.push((key, value));
+                continue;
+            };
+            match joined(kept, &value).filter(|_| key == "reasoning_details") {
+                Some(joined) => *kept = joined,
+                None if *kept == value => {}
+                None => clashes.push(key),
+            }
+        }
+        if !clashes.is_empty() {
+            notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
+        }
+    }
+    let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
+    message = message.with_content(content.collect());
+    message.make_mut().extra = Extra::new(notes.codec(), fields);
+    Some((at, message))
+}
+
+/// Joins two arrays; `None` if either is none.
+fn joined(before: &Json, more: &Json) -> Option<Json> {
+    let all = items(Raw::of(before))?.into_iter().chain(items(Raw::of(more))?);
+    Some(Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json())
 }
 
 /// The extra fields of a message.
@@ -289,6 +305,45 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let mut answers = turns.take_while(is_loop).flatten().peekable();
     answers.peek().is_some()
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
+}
+
+/// Takes the context of a document away, in dialects that have no form for it.
+pub(super) fn drop_context(document: &mut Document, notes: &mut Notes) -> bool {
+    if document.context.take().is_none() {
+        return false;
+    }
+    notes.drop_block("document context", "the dialect has no form for it");
+    true
+}
+
+/// Takes the pictures and documents out of a result that cannot hold them, and puts a text before
+/// them that says where they come from; `None` if there are none.
+pub(super) fn take_media(
+    result: &ToolResult,
+    source: &str,
+    reason: &str,
+    notes: &mut Notes,
+) -> Option<(ToolResult, Vec<ContentBlock>)> {
+    let is_media =
+        |block: &ContentBlock| matches!(block, ContentBlock::Image(_) | ContentBlock::Document(_));
+    if !result.content.iter().any(is_media) {
+        return None;
+    }
+    let (moved, content): (Vec<_>, Vec<_>) = result.content.iter().cloned().partition(is_media);
+    moved.iter().for_each(|block| notes.moved(block.kind(), reason));
+    let label = ContentBlock::text(format!("From the result of {source}:"));
+    let media = std::iter::once(label).chain(moved).collect();
+    Some((ToolResult { content, ..result.clone() }, media))
+}
+
+/// Notes the fields of a message that have no place on the wire, because all of its blocks are written
+/// as messages or items of their own.
+pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
+    let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_form(key));
+    let fields: Vec<Text> = lost.map(Text::from).collect();
+    if !fields.is_empty() {
+        notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields });
+    }
 }
 
 /// The ids of the calls that a block makes or answers, to be written in another form.

@@ -137,6 +137,12 @@ impl Notes {
         Gone
     }
 
+    /// Notes that reasoning is left out.
+    pub(super) fn drop_reasoning(&mut self, reason: &str) -> Gone {
+        self.note(Change::ReasoningDropped { reason: reason.into() });
+        Gone
+    }
+
     /// Notes that a block stands elsewhere than before.
     pub(super) fn moved(&mut self, kind: &str, reason: &str) {
         self.note(Change::BlockMoved { kind: kind.into(), reason: reason.into() });

@@ -1,20 +1,20 @@
-//! What both dialects of OpenAI have: data URIs, inputs that are texts, failures that are texts,
-//! and parameters.
+//! What both dialects of OpenAI share: data URIs, inputs and failures that are texts, parameters.
 
 use serde_json::Number;
 
 use super::{
     contract::{Change, EncodeOptions},
-    extras::{self, Field},
+    extras::{self, Field, own_object},
     fields::{Fields, text},
-    notes::Notes,
+    notes::{Notes, with_object},
     raw::Raw,
+    rules::BLANK,
     schemas::no_parameters,
     tree::{Object, Tree},
 };
 use threadfold_core::message::{
-    ContentBlock, Document, Json, MediaSource, Request, Text, TextBlock, ToolChoice, ToolInput,
-    ToolSpec, ToolUse, markup,
+    ContentBlock, Json, MediaSource, Request, Text, TextBlock, ToolChoice, ToolInput, ToolResult,
+    ToolSpec, ToolUse,
 };
 
 /// Whether the body names a model to go on with the thread; without one it is a thread at rest.
@@ -23,35 +23,12 @@ pub(super) fn names_model(request: &Request, options: &EncodeOptions, codec: &st
     options.model.is_some() || own.is_some_and(|own| *own != Json::default())
 }
 
-/// Reads a data URI, if it is of the one form that [`write_data_uri`] gives back.
+/// Reads a data URI, if it is of the one form in which it is written.
 pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     let (media_type, data) = uri.strip_prefix("data:")?.split_once(";base64,")?;
     let plain = !media_type.is_empty() && !media_type.contains([';', ',']);
     plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
 }
-
-/// Returns the data URI of these bytes.
-pub(super) fn write_data_uri(media_type: &str, data: &str) -> Text {
-    format!("data:{media_type};base64,{data}").into()
-}
-
-/// Writes a document as text: its title, what the model is told about it, and its text or address.
-/// `None` for one that says nothing, which is noted.
-pub(super) fn document_text(document: &Document, text: &str, notes: &mut Notes) -> Option<Text> {
-    let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([text]);
-    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
-    if written.is_blank() {
-        notes.drop_block("document", "blank text");
-        return None;
-    }
-    notes.note(Change::BlockAsText { kind: "document".into() });
-    // The fields of a file mean nothing on text.
-    let _ = notes.own_fields(&document.extra).count();
-    Some(markup::plain(&written))
-}
-
-/// Says of a blank text in a result that it came so.
-pub(super) const BLANK: &str = "~blank";
 
 /// Returns a text of a result, with a mark if it is blank.
 pub(super) fn result_text(codec: &'static str, text: Text, rest: &Fields<'_>) -> ContentBlock {
@@ -60,36 +37,34 @@ pub(super) fn result_text(codec: &'static str, text: Text, rest: &Fields<'_>) ->
     TextBlock { text, extra }.into()
 }
 
-/// Whether a block of a result may be written. A blank text may not, but where it came so.
-pub(super) fn check_result_block(block: &ContentBlock, notes: &mut Notes) -> Option<()> {
-    let ContentBlock::Text(TextBlock { text, extra }) = block else { return Some(()) };
-    if !text.is_blank() || extra.get(notes.codec(), BLANK).is_some() {
-        return Some(());
+/// Wraps an input of JSON that is no object. What came as text stays, whatever it is.
+pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
+    match call.input {
+        ToolInput::Json(_) => with_object(call, notes),
+        ToolInput::Text(_) => None,
     }
-    notes.drop_block(block.kind(), "blank text");
-    None
 }
 
-/// The input as text. What came as text stays, whatever it is; what came as JSON must be an object.
-pub(super) fn input_text(call: &ToolUse, notes: &mut Notes) -> Tree {
-    match &call.input {
-        ToolInput::Text(text) => text.clone().into(),
-        ToolInput::Json(json) if json.is_object() => Text::from(json.as_str()).into(),
-        ToolInput::Json(json) => {
-            notes.note(Change::InputWrapped { id: call.id.clone() });
-            let wrapped = Tree::from(Object::default().with("input", json.clone())).into_json();
-            Text::from(wrapped.as_str()).into()
+/// Says in the text of a result that the tool failed: nothing else says so in these dialects.
+pub(super) fn say_failure(codec: &str, result: &mut ToolResult) -> bool {
+    const FAILED: &str = "Error:";
+    if !result.is_error {
+        return false;
+    }
+    let first = result.content.first_mut();
+    let says =
+        |text: &str| text.get(..FAILED.len()).is_some_and(|it| it.eq_ignore_ascii_case(FAILED));
+    match first {
+        Some(ContentBlock::Text(TextBlock { text, extra }))
+            if own_object(codec, extra).len() == 0 =>
+        {
+            if !says(text) {
+                *text = format!("{FAILED} {text}").into();
+            }
         }
+        _ => result.content.insert(0, ContentBlock::text(FAILED)),
     }
-}
-
-/// How the result of a call that failed begins: nothing else says so in these dialects.
-pub(super) const FAILED: &str = "Error:";
-
-/// Says in a text that the tool failed, unless it begins so itself.
-pub(super) fn failed(text: &Text) -> Text {
-    let says = text.get(..FAILED.len()).is_some_and(|start| start.eq_ignore_ascii_case(FAILED));
-    if says { text.clone() } else { format!("{FAILED} {text}").into() }
+    true
 }
 
 /// Takes the description of a function and the schema of its parameters out. What is no such thing

@@ -1,17 +1,18 @@
-//! Which blocks of a thread a provider takes, and in which form, for the dialects whose messages have
-//! a role and blocks.
+//! Which blocks of a thread a provider takes, and in which form.
+//!
+//! A dialect says in its [`Rules`] what it treats differently. [`thread`] and [`system`] apply them
+//! to messages before anything is written, so a writer meets only what has a form in its dialect.
 
 use std::collections::HashSet;
 
 use super::{
     contract::{Change, ModelTraits},
-    foreign::{check_opaque, check_reasoning, check_server_call},
     normal::{Thread, as_user, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
-    texts::wire_text,
 };
 use threadfold_core::message::{
-    ContentBlock, Document, Image, MediaSource, Message, Role, Text, Thinking, ToolResult,
+    ContentBlock, Document, Extra, Image, MediaSource, Message, Opaque, Role, Text, TextBlock,
+    Thinking, ToolResult, ToolUse, markup,
 };
 
 /// What a source is the source of.
@@ -21,220 +22,153 @@ pub(super) enum Medium {
     Document,
 }
 
-/// Returns a source that can be written, nothing where it is one itself, or why there is none. The
-/// last says whether it is in the store of another provider, if it is in one.
-pub(super) type FitSource =
-    fn(&MediaSource, Medium, bool) -> Result<Option<MediaSource>, &'static str>;
+/// A source that can be written instead of another one, nothing where that can be written itself, or
+/// why none can.
+pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
-/// The rules of a provider for a thread.
-#[derive(Debug)]
-pub(super) struct Rules {
-    pub(super) source: FitSource,
-    /// Whether the text of a document becomes plain text.
-    pub(super) is_flattened: fn(&MediaSource) -> bool,
-    /// What becomes of a block that is written as a text, and of the rest of a result.
-    pub(super) text: fn(Role, &ContentBlock, &mut Notes) -> Option<ContentBlock>,
-    pub(super) result: fn(&Rules, &mut ToolResult, &mut Notes) -> bool,
-    pub(super) traits: ModelTraits,
-    /// The note on system messages that stood within the thread, if the body goes back to the model
-    /// that accepted them.
-    pub(super) inner_system: Option<&'static str>,
-    /// Whether pictures of this provider's models go back.
-    pub(super) takes_pictures_back: bool,
-    /// Whether reasoning of this provider's models goes back without a signature.
-    pub(super) takes_unsigned_back: bool,
-    /// Whether results may say that they failed.
-    pub(super) takes_status: bool,
-    /// The server calls that another provider made or answered.
-    pub(super) foreign_calls: HashSet<Text>,
-}
+/// How the text of a result is marked that came blank. Other blank texts are left out.
+pub(super) const BLANK: &str = "~blank";
 
-impl Rules {
-    /// Returns the messages as the provider takes them. Those of which nothing is left are left out.
-    pub(super) fn thread(&self, messages: Thread, notes: &mut Notes) -> Thread {
-        let mut thread: Thread = Vec::with_capacity(messages.len());
-        for (at, message) in messages {
-            notes.turn_to(at);
-            let before = thread.last().map(|(_, last)| last.role);
-            let stays = message.role != Role::System || self.may_stay(&message, before, notes);
-            let message =
-                if stays { self.message(message, notes) } else { as_user(&message, notes) };
-            thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
-        }
-        thread
+/// The rules of a provider for the blocks of a thread. What a dialect does not override is the rule
+/// of most.
+pub(super) trait Rules {
+    /// Fits a source. `reader` is the codec that read its block, if one did.
+    fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource;
+
+    /// Why the reasoning in a block would be refused, if it would.
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str>;
+
+    /// Whether a system message may stay within the thread, after a message of this role. Otherwise
+    /// it becomes a user message.
+    fn keeps_system(&self, _message: &Message, _before: Option<Role>) -> bool {
+        true
     }
 
-    /// Returns the system prompt as the provider takes it, without blank texts.
-    pub(super) fn system(&self, system: &[Message], notes: &mut Notes) -> Vec<Message> {
-        let mut fitted = system.to_vec();
-        for message in &mut fitted {
-            own_message_fields(message, notes);
-            let changed = fit(&message.content, |block| {
-                if block.as_text().is_some_and(|text| text.is_blank()) {
-                    return Err(notes.leave_out(block.kind(), "blank text"));
-                }
-                self.system_block(block, notes)
-            });
-            if let Some(content) = changed {
-                *message = message.with_content(content);
-            }
-        }
-        fitted
+    /// Whether a message of this role may hold pictures and documents.
+    fn takes_media(&self, role: Role, _is_own: bool) -> bool {
+        role == Role::User
     }
 
-    /// Whether a system message may stay within the thread: the model accepts those behind a user
-    /// turn, or the body goes back to the model that accepted this one.
-    fn may_stay(&self, message: &Message, before: Option<Role>, notes: &Notes) -> bool {
-        let came_so = |note| message.extra.get(notes.codec(), note).is_some();
-        let behind_user = matches!(before, Some(Role::User | Role::System));
-        self.inner_system.is_some_and(came_so) || (self.traits.accepts_inner_system && behind_user)
+    /// The text of a document that is written as text in a message of this role.
+    fn text_of<'s>(&self, _role: Role, _source: &'s MediaSource) -> Option<&'s Text> {
+        None
     }
 
-    fn message(&self, mut message: Message, notes: &mut Notes) -> Message {
-        let changed = fit(&message.content, |block| match message.role {
-            Role::System => self.system_block(block, notes),
-            Role::User | Role::Assistant => {
-                let fitted = self.block(&message, block, notes)?;
-                Ok(own_fields(block, fitted, notes))
-            }
-        });
-        if let Some(content) = changed {
-            message = message.with_content(content);
-        }
-        own_message_fields(&mut message, notes);
-        message
+    /// Whether the texts of a result may be blank.
+    fn takes_blank(&self) -> bool {
+        false
     }
 
-    /// What becomes of a block of a system message, which holds text and what only this provider
-    /// knows.
-    fn system_block(&self, block: &ContentBlock, notes: &mut Notes) -> Fitted {
-        if let ContentBlock::Opaque(opaque) = block {
-            return check_opaque(opaque, notes);
-        }
-        if wire_text(Role::System, block).is_none() {
-            return Err(notes.leave_out(block.kind(), "a system message is text"));
-        }
-        let fitted = (self.text)(Role::System, block, notes);
-        Ok(own_fields(block, fitted, notes))
+    /// Whether this provider can use the call of a server tool with this id.
+    fn takes_server_call(&self, _id: &Text) -> bool {
+        false
     }
 
-    fn block(&self, message: &Message, block: &ContentBlock, notes: &mut Notes) -> Fitted {
-        let is_own = is_made_by(message, notes.codec());
-        match block {
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => return Ok((self.text)(message.role, block, notes)),
-            ContentBlock::Image(image)
-                if message.role == Role::User || (is_own && self.takes_pictures_back) =>
-            {
-                return self.image(image, notes);
-            }
-            ContentBlock::Document(document) if message.role == Role::User => {
-                return self.document(document, notes);
-            }
-            ContentBlock::Image(_) | ContentBlock::Document(_) => {
-                return Err(notes.leave_out(block.kind(), "only users send it"));
-            }
-            ContentBlock::Thinking(Thinking { signature, extra, .. }) => {
-                let is_signed = signature.as_ref().is_some_and(|it| !it.is_empty());
-                let may_lack = is_own && self.takes_unsigned_back;
-                let unsigned = (!is_signed && !may_lack).then_some("it is not signed");
-                let fault = self.reasoning_fault(message, notes.codec()).or(unsigned);
-                check_reasoning(fault, extra, notes)?;
-            }
-            ContentBlock::RedactedThinking(redacted) => {
-                let fault = self.reasoning_fault(message, notes.codec());
-                check_reasoning(fault, &redacted.extra, notes)?;
-            }
-            ContentBlock::ToolUse(call) => {
-                return Ok(with_object(call, notes).map(ContentBlock::ToolUse));
-            }
-            ContentBlock::ToolResult(result) => return Ok(self.tool_result(result, notes)),
-            ContentBlock::ServerToolUse(call) => {
-                check_server_call(&self.foreign_calls, block.kind(), &call.id, notes)?;
-            }
-            ContentBlock::ServerToolResult(result) => {
-                check_server_call(&self.foreign_calls, block.kind(), &result.tool_use_id, notes)?;
-            }
-            ContentBlock::Opaque(opaque) => return check_opaque(opaque, notes),
-        }
-        Ok(None)
+    /// Changes a block that is written as text.
+    fn text(&self, _: Role, _: &ContentBlock, _: &mut Notes) -> Option<ContentBlock> {
+        None
     }
 
-    fn tool_result(&self, result: &ToolResult, notes: &mut Notes) -> Option<ContentBlock> {
-        let content = fit(&result.content, |block| {
-            let fitted = self.nested(block, notes)?;
-            Ok(own_fields(block, fitted, notes))
-        });
-        let mut changed = content.is_some();
-        let mut result = ToolResult {
-            content: content.unwrap_or_else(|| result.content.clone()),
-            ..result.clone()
-        };
-        changed |= (self.result)(self, &mut result, notes);
-        changed.then(|| result.into())
+    /// Changes a document that is written as one, and had this source; returns whether it did.
+    fn document(&self, _: &mut Document, _: &MediaSource, _: &mut Notes) -> bool {
+        false
     }
 
-    /// What becomes of a block of a tool result.
-    fn nested(&self, block: &ContentBlock, notes: &mut Notes) -> Fitted {
-        match block {
-            ContentBlock::Text(text) if text.text.is_blank() => {
-                Err(notes.leave_out(block.kind(), "blank text"))
-            }
-            ContentBlock::Text(_)
-            | ContentBlock::SystemReminder(_)
-            | ContentBlock::ContextUpdate(_)
-            | ContentBlock::Checkpoint(_)
-            | ContentBlock::Summary(_) => Ok((self.text)(Role::User, block, notes)),
-            ContentBlock::Image(image) => self.image(image, notes),
-            ContentBlock::Document(document) => self.document(document, notes),
-            ContentBlock::Opaque(opaque) => check_opaque(opaque, notes),
-            ContentBlock::Thinking(_)
-            | ContentBlock::RedactedThinking(_)
-            | ContentBlock::ToolUse(_)
-            | ContentBlock::ToolResult(_)
-            | ContentBlock::ServerToolUse(_)
-            | ContentBlock::ServerToolResult(_) => {
-                Err(notes.leave_out(block.kind(), "a tool result cannot hold it"))
-            }
-        }
+    /// Changes a call whose input has no form.
+    fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
+        with_object(call, notes)
     }
 
-    fn image(&self, image: &Image, notes: &mut Notes) -> Fitted {
-        let is_foreign = image.extra.codec().is_some_and(|codec| codec != notes.codec());
-        let source = (self.source)(&image.source, Medium::Image, is_foreign);
-        let source = source.map_err(|reason| notes.leave_out("image", reason))?;
-        Ok(source.map(|source| Image { source, ..image.clone() }.into()))
+    /// Changes a result whose content was fitted already; returns whether it did.
+    fn result(&self, _: &mut ToolResult, _: &mut Notes) -> bool {
+        false
     }
 
-    fn document(&self, document: &Document, notes: &mut Notes) -> Fitted {
-        let is_foreign = document.extra.codec().is_some_and(|codec| codec != notes.codec());
-        let source = (self.source)(&document.source, Medium::Document, is_foreign);
-        let source = source.map_err(|reason| notes.leave_out("document", reason))?;
-        if (self.is_flattened)(&document.source) {
-            notes.note(Change::BlockAsText { kind: "document".into() });
-        }
-        Ok(source.map(|source| Document { source, ..document.clone() }.into()))
-    }
-
-    /// Why the reasoning of a message would be refused, if it would.
-    fn reasoning_fault(&self, message: &Message, codec: &str) -> Option<&'static str> {
-        if message.origin.is_some() && !is_made_by(message, codec) {
-            return Some("another provider signed it");
-        }
-        if message.role != Role::Assistant {
-            return Some("only the model thinks");
-        }
-        let bound = self.traits.binds_reasoning && message.prefix_rewritten;
-        bound.then_some("what it was thought on was rewritten")
+    /// Says why a block that only this provider understands cannot stand in a message of this role,
+    /// or in a result where there is no role.
+    fn opaque_fault(&self, _: Option<Role>, _: &Opaque) -> Option<&'static str> {
+        None
     }
 }
 
-/// Whether the provider of this codec made a message.
-fn is_made_by(message: &Message, codec: &str) -> bool {
-    message.origin.as_ref().is_some_and(|origin| origin.provider == codec)
+/// Returns the messages as the provider takes them. Those of which nothing is left are left out.
+pub(super) fn thread(rules: &dyn Rules, messages: Thread, notes: &mut Notes) -> Thread {
+    let mut thread: Thread = Vec::with_capacity(messages.len());
+    for (at, message) in messages {
+        notes.turn_to(at);
+        let before = thread.last().map(|(_, last)| last.role);
+        let stays = message.role != Role::System || rules.keeps_system(&message, before);
+        let message = if stays { message } else { as_user(&message, notes) };
+        let message = if stays { fit_message(rules, message, notes) } else { message };
+        thread.extend(Some((at, message)).filter(|(_, it)| !it.content.is_empty()));
+    }
+    thread
+}
+
+/// Returns the system prompt as the provider takes it, without blank texts.
+pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -> Vec<Message> {
+    let mut fitted = Vec::with_capacity(system.len());
+    for message in system {
+        let message = fit_message(rules, message.clone(), notes);
+        if message.content.is_empty() {
+            notes.drop_block("system message", "it has no content");
+        } else {
+            fitted.push(message);
+        }
+    }
+    fitted
+}
+
+/// Why reasoning that is signed would be refused, if it would. It must be of this provider, and on
+/// some models nothing before it may have been rewritten.
+pub(super) fn signed_fault(
+    codec: &str,
+    (message, block): (&Message, &ContentBlock),
+    traits: ModelTraits,
+    needs_signature: bool,
+) -> Option<&'static str> {
+    let is_own = is_made_by(message, codec);
+    let mut is_unsigned = false;
+    if let ContentBlock::Thinking(Thinking { signature, .. }) = block {
+        let is_signed = signature.as_ref().is_some_and(|it| !it.is_empty());
+        is_unsigned = !is_signed && (needs_signature || !is_own);
+    }
+    let reader = super::normal::extra(block).and_then(Extra::codec);
+    if message.origin.is_some() && !is_own {
+        return Some("another provider signed it");
+    }
+    if message.role != Role::Assistant {
+        return Some("only the model thinks");
+    }
+    if traits.binds_reasoning && message.prefix_rewritten {
+        return Some("what it was thought on was rewritten");
+    }
+    if is_unsigned {
+        return Some("it is not signed");
+    }
+    reader.is_some_and(|reader| reader != codec).then_some("another provider signed it")
+}
+
+/// Returns the ids of the server calls that this provider cannot use: another one made them, or it
+/// does not know the block of the call or of its result. Both are left out together, so an id stands
+/// for both.
+pub(super) fn foreign_server_calls(
+    codec: &str,
+    messages: &[(usize, Message)],
+    knows: impl Fn(&ContentBlock) -> bool,
+) -> HashSet<Text> {
+    let mut ids = HashSet::new();
+    for (_, message) in messages {
+        let origin = message.origin.as_ref().map(|origin| origin.provider.as_str());
+        for block in &message.content {
+            let Some((extra, id)) = server_call(block) else { continue };
+            let is_foreign = extra.codec().or(origin).is_some_and(|owner| owner != codec);
+            if is_foreign || !knows(block) {
+                ids.insert(id.clone());
+            }
+        }
+    }
+    ids
 }
 
 /// The media type and the data of a URI that holds its data in Base64, its parameters left out.
@@ -245,4 +179,164 @@ pub(super) fn data_uri(uri: &str) -> Option<(&str, &str)> {
     let media_type = kind.split(';').next()?.trim();
     let is_data = scheme.eq_ignore_ascii_case("data") && coding.eq_ignore_ascii_case("base64");
     is_data.then_some((media_type, data))
+}
+
+fn fit_message(rules: &dyn Rules, mut message: Message, notes: &mut Notes) -> Message {
+    let changed = fit(&message.content, |block| {
+        let fitted = fit_block(rules, &message, block, notes)?;
+        Ok(own_fields(block, fitted, notes))
+    });
+    if let Some(content) = changed {
+        message = message.with_content(content);
+    }
+    own_message_fields(&mut message, notes);
+    message
+}
+
+fn fit_block(
+    rules: &dyn Rules,
+    message: &Message,
+    block: &ContentBlock,
+    notes: &mut Notes,
+) -> Fitted {
+    let (role, is_own) = (message.role, is_made_by(message, notes.codec()));
+    match block {
+        ContentBlock::Text(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_) => {
+            if role == Role::System && block.is_blank() {
+                return Err(notes.leave_out(block.kind(), "blank text"));
+            }
+            return Ok(rules.text(role, block, notes));
+        }
+        ContentBlock::Opaque(opaque) => return fit_opaque(rules, Some(role), opaque, notes),
+        ContentBlock::Document(document) if rules.text_of(role, &document.source).is_some() => {
+            return fit_document(rules, role, document, notes);
+        }
+        ContentBlock::Image(image) if rules.takes_media(role, is_own) => {
+            return fit_image(rules, image, notes);
+        }
+        ContentBlock::Document(document) if rules.takes_media(role, false) => {
+            return fit_document(rules, role, document, notes);
+        }
+        _ if role == Role::System => {
+            return Err(notes.leave_out(block.kind(), "a system message is text"));
+        }
+        ContentBlock::Image(_) | ContentBlock::Document(_) => {
+            return Err(notes.leave_out(block.kind(), "only users send it"));
+        }
+        ContentBlock::Thinking(_) | ContentBlock::RedactedThinking(_) => {
+            if let Some(reason) = rules.reasoning_fault(message, block) {
+                return Err(notes.drop_reasoning(reason));
+            }
+        }
+        ContentBlock::ToolUse(call) => {
+            return Ok(rules.call(call, notes).map(ContentBlock::ToolUse));
+        }
+        ContentBlock::ToolResult(result) => return Ok(fit_result(rules, result, notes)),
+        ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_) => {
+            let id = server_call(block).map(|(_, id)| id);
+            if id.is_some_and(|id| !rules.takes_server_call(id)) {
+                return Err(notes.leave_out(block.kind(), "another provider's server tool"));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn fit_result(rules: &dyn Rules, result: &ToolResult, notes: &mut Notes) -> Option<ContentBlock> {
+    let content = fit(&result.content, |block| {
+        let fitted = fit_nested(rules, block, notes)?;
+        Ok(own_fields(block, fitted, notes))
+    });
+    let mut changed = content.is_some();
+    let mut result =
+        ToolResult { content: content.unwrap_or_else(|| result.content.clone()), ..result.clone() };
+    changed |= rules.result(&mut result, notes);
+    changed.then(|| result.into())
+}
+
+/// What becomes of a block of a tool result.
+fn fit_nested(rules: &dyn Rules, block: &ContentBlock, notes: &mut Notes) -> Fitted {
+    match block {
+        ContentBlock::Text(TextBlock { text, extra })
+            if text.is_blank()
+                && extra.get(notes.codec(), BLANK).is_none()
+                && !rules.takes_blank() =>
+        {
+            Err(notes.leave_out(block.kind(), "blank text"))
+        }
+        ContentBlock::Text(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_) => Ok(rules.text(Role::User, block, notes)),
+        ContentBlock::Image(image) => fit_image(rules, image, notes),
+        ContentBlock::Document(document) => fit_document(rules, Role::User, document, notes),
+        ContentBlock::Opaque(opaque) => fit_opaque(rules, None, opaque, notes),
+        ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_) => {
+            Err(notes.leave_out(block.kind(), "a tool result cannot hold it"))
+        }
+    }
+}
+
+fn fit_opaque(rules: &dyn Rules, role: Option<Role>, opaque: &Opaque, notes: &mut Notes) -> Fitted {
+    if opaque.codec != notes.codec() {
+        return Err(notes.leave_out("opaque", &format!("only {} understands it", opaque.codec)));
+    }
+    let fault = rules.opaque_fault(role, opaque);
+    fault.map_or(Ok(None), |reason| Err(notes.leave_out("opaque", reason)))
+}
+
+fn fit_image(rules: &dyn Rules, image: &Image, notes: &mut Notes) -> Fitted {
+    let source = rules.source(&image.source, Medium::Image, image.extra.codec());
+    let source = source.map_err(|reason| notes.leave_out("image", reason))?;
+    Ok(source.map(|source| Image { source, ..image.clone() }.into()))
+}
+
+fn fit_document(rules: &dyn Rules, role: Role, document: &Document, notes: &mut Notes) -> Fitted {
+    if let Some(text) = rules.text_of(role, &document.source) {
+        return as_text(document, text, notes);
+    }
+    let source = rules.source(&document.source, Medium::Document, document.extra.codec());
+    let source = source.map_err(|reason| notes.leave_out("document", reason))?;
+    let mut changed = source.is_some();
+    let mut fitted = document.clone();
+    fitted.source = source.unwrap_or(fitted.source);
+    changed |= rules.document(&mut fitted, &document.source, notes);
+    Ok(changed.then(|| fitted.into()))
+}
+
+/// Returns a document as text: its title, its context, and its text or address.
+fn as_text(document: &Document, text: &Text, notes: &mut Notes) -> Fitted {
+    let lines = document.title.iter().chain(&document.context).map(Text::as_str).chain([&**text]);
+    let written = Text::from(lines.collect::<Vec<_>>().join("\n"));
+    if written.is_blank() {
+        return Err(notes.leave_out("document", "blank text"));
+    }
+    notes.note(Change::BlockAsText { kind: "document".into() });
+    // The fields of a document mean nothing on a text; those of another codec are noted.
+    let _ = notes.own_fields(&document.extra).count();
+    Ok(Some(ContentBlock::text(markup::plain(&written))))
+}
+
+/// Whether the provider of this codec made a message.
+pub(super) fn is_made_by(message: &Message, codec: &str) -> bool {
+    message.origin.as_ref().is_some_and(|origin| origin.provider == codec)
+}
+
+/// The fields and the id of a server call, or of the result of one.
+fn server_call(block: &ContentBlock) -> Option<(&Extra, &Text)> {
+    if let ContentBlock::ServerToolUse(call) = block {
+        return Some((&call.extra, &call.id));
+    }
+    let ContentBlock::ServerToolResult(result) = block else { return None };
+    Some((&result.extra, &result.tool_use_id))
 }

@@ -1,5 +1,6 @@
 //! Reading `text/event-stream`, in whatever pieces it arrives.
 
+use super::contract::WireError;
 use std::time::Duration;
 
 use super::stream::StreamEvent;
@@ -23,7 +24,7 @@ const MAX: usize = 16 * 1024 * 1024;
 /// let event = parser.next_event()?.unwrap();
 /// assert_eq!((event.name.as_str(), event.data.as_str()), ("greeting", r#"{"text":"hi"}"#));
 /// assert_eq!(parser.next_event(), Ok(None));
-/// # Ok::<(), threadfold::wire::SseError>(())
+/// # Ok::<(), threadfold::wire::WireError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SseParser {
@@ -54,18 +55,6 @@ pub struct SseEvent {
     pub id: String,
 }
 
-/// Why a stream cannot be read on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SseError {
-    /// One event, or one line, is larger than allowed.
-    #[error("an event of the stream has more than {limit} bytes")]
-    TooLarge {
-        /// What is allowed, in bytes.
-        limit: usize,
-    },
-}
-
 impl Default for SseParser {
     /// Allows 16 MiB for one event.
     fn default() -> Self {
@@ -78,11 +67,11 @@ impl SseParser {
     /// what was handed to it last.
     ///
     /// ```
-    /// use threadfold::wire::{SseError, SseParser};
+    /// use threadfold::wire::{SseParser, WireError};
     ///
     /// let mut parser = SseParser::with_max_bytes(8);
     /// parser.push(b"data: longer than that\n\n");
-    /// assert_eq!(parser.next_event(), Err(SseError::TooLarge { limit: 8 }));
+    /// assert_eq!(parser.next_event(), Err(WireError::EventTooLarge { limit: 8 }));
     /// ```
     #[must_use]
     pub fn with_max_bytes(limit: usize) -> Self {
@@ -113,7 +102,7 @@ impl SseParser {
     ///     parser.push(piece);
     /// }
     /// assert_eq!(parser.next_event()?.map(|event| event.data).as_deref(), Some("caf\u{e9}\nau lait"));
-    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     pub fn push(&mut self, bytes: &[u8]) {
         if self.failed {
@@ -137,14 +126,14 @@ impl SseParser {
     ///     read.push(event.data);
     /// }
     /// assert_eq!(read, ["one", "two"]);
-    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`SseError::TooLarge`], for ever: what follows a part that was not read has no meaning. The
+    /// [`WireError::EventTooLarge`], for ever: what follows a part that was not read has no meaning. The
     /// events before it are given first.
-    pub fn next_event(&mut self) -> Result<Option<SseEvent>, SseError> {
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, WireError> {
         while let Some(line) = self.next_line()? {
             if line.is_empty() {
                 if let Some(event) = self.dispatch() {
@@ -186,7 +175,7 @@ impl SseParser {
     /// parser.push(b"retry: 1500\n\n");
     /// assert_eq!(parser.next_event()?, None);
     /// assert_eq!(parser.retry(), Some(Duration::from_millis(1_500)));
-    /// # Ok::<(), threadfold::wire::SseError>(())
+    /// # Ok::<(), threadfold::wire::WireError>(())
     /// ```
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
@@ -194,9 +183,9 @@ impl SseParser {
     }
 
     /// Takes the next whole line out, without its end.
-    fn next_line(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+    fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         if self.failed {
-            return Err(SseError::TooLarge { limit: self.limit });
+            return Err(WireError::EventTooLarge { limit: self.limit });
         }
         if self.after_return && self.bytes.get(self.at) == Some(&b'\n') {
             self.at += 1;
@@ -217,14 +206,14 @@ impl SseParser {
     }
 
     /// Refuses a line of this length if the event becomes too large by it.
-    fn check(&mut self, line: usize) -> Result<(), SseError> {
+    fn check(&mut self, line: usize) -> Result<(), WireError> {
         let held = self.name.len() + self.data.as_ref().map_or(0, String::len);
         if line.saturating_add(held) <= self.limit {
             return Ok(());
         }
         self.failed = true;
         self.bytes = Vec::new();
-        Err(SseError::TooLarge { limit: self.limit })
+        Err(WireError::EventTooLarge { limit: self.limit })
     }
 
     /// Takes the byte order mark from the first line.
@@ -404,7 +393,7 @@ mod tests {
                 }
             }
             outcomes.dedup();
-            let expected = [Ok("1".to_owned()), Err(SseError::TooLarge { limit: 10 })];
+            let expected = [Ok("1".to_owned()), Err(WireError::EventTooLarge { limit: 10 })];
             assert_eq!(outcomes, expected, "{size}");
         }
     }

@@ -52,11 +52,6 @@ impl Object {
         self.0.push((key.into(), value.into()));
     }
 
-    /// The fields, in order.
-    pub(super) fn into_fields(self) -> Vec<(Cow<'static, str>, Tree)> {
-        self.0
-    }
-
     /// Sets a field if there is a value.
     pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
         if let Some(value) = value {

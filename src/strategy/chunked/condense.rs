@@ -1,30 +1,30 @@
-//! Making a summary shorter without a model: whole lines, the oldest detail first.
+//! Shortens a summary without a model: removes whole lines, the oldest detail first.
 
 use crate::{prose::has_demand, strategy::clip::clip, tokens::ByteEstimate};
 
-/// One byte is one token: for clipping by bytes.
+/// Counts each byte as one token, to clip by bytes.
 const BYTES: ByteEstimate = ByteEstimate::new(1);
 
 /// Returns the text with at most `most` bytes.
 ///
-/// Every section, which is a heading and what follows it, gives way in proportion to its size. Of a
-/// section, sentences that demand or forbid something stay first, then the last lines, and a line
-/// says how many are left out. A fenced block stays whole or goes whole. Only a line that is longer
-/// than all the room loses its middle.
+/// Every section (a heading with its lines) shrinks in proportion to its size. In a section, lines
+/// that demand or forbid something have priority, then the last lines; a note gives the number of
+/// omitted lines. A fenced block is kept or removed as a whole. If no line fits, the middle of the
+/// text is omitted.
 pub(super) fn condense(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }
     let sections = sections(text);
     let total: usize = sections.iter().map(Section::size).sum();
-    let mut carried = 0;
+    let mut unused = 0;
     let mut kept: Vec<String> = Vec::with_capacity(sections.len());
-    // From the newest on: what a section cannot use goes to the one before it.
+    // From the last on: bytes that a section cannot use go to the one before it.
     for section in sections.iter().rev() {
         let share = most as u128 * section.size() as u128 / (total as u128).max(1);
-        let room = usize::try_from(share).unwrap_or(most).saturating_add(carried);
+        let room = usize::try_from(share).unwrap_or(most).saturating_add(unused);
         let part = section.within(room);
-        carried = room.saturating_sub(part.len());
+        unused = room.saturating_sub(part.len());
         kept.push(part);
     }
     kept.reverse();
@@ -35,26 +35,26 @@ pub(super) fn condense(text: &str, most: usize) -> String {
     condensed
 }
 
-/// Returns a text with at most so many bytes: what is too long loses its middle.
+/// Returns the text with at most `most` bytes: the middle of a longer one is omitted.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     let mut clipped = clip(text, most as u64, &BYTES);
-    // With hardly any room the line that tells of the omission is too long itself.
+    // For a very low limit, the note about the omission exceeds it by itself.
     while clipped.len() > most {
         clipped.pop();
     }
     clipped
 }
 
-/// A heading and what stands up to the next one.
+/// A heading and the lines up to the next one.
 #[derive(Default)]
 struct Section<'t> {
     heading: Option<&'t str>,
     units: Vec<Unit<'t>>,
-    /// How many lines an earlier condensation left out.
+    /// Number of lines that earlier condensations omitted.
     left_out: usize,
 }
 
-/// A line, or a fenced block, with its line ends.
+/// A line, or a fenced block, with its line breaks.
 struct Unit<'t> {
     text: &'t str,
     is_rule: bool,
@@ -89,12 +89,11 @@ fn sections(text: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// The run of signs that opens a fence.
+/// The run of at least three backticks or tildes that opens a fence.
 fn opening(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    let length = |sign| line.len() - line.trim_start_matches(sign).len();
-    let length = length('`').max(length('~'));
-    line.get(..length).filter(|_| length >= 3)
+    let rest = line.trim_start_matches('`').len().min(line.trim_start_matches('~').len());
+    line.get(..line.len() - rest).filter(|fence| fence.len() >= 3)
 }
 
 fn closes(line: &str, open: &str) -> bool {
@@ -109,7 +108,7 @@ fn is_heading(line: &str) -> bool {
 
 impl<'t> Section<'t> {
     fn add(&mut self, text: &'t str) {
-        if let Some(count) = noted(text) {
+        if let Some(count) = omitted_lines(text) {
             self.left_out = self.left_out.saturating_add(count);
         } else if !text.trim().is_empty() {
             let is_rule = opening(text).is_none() && has_demand(text);
@@ -122,48 +121,42 @@ impl<'t> Section<'t> {
         units + self.heading.map_or(0, str::len)
     }
 
-    /// Returns what of the section fits so many bytes; nothing if no line does.
+    /// Returns the section in at most `room` bytes; empty if no line fits.
     fn within(&self, room: usize) -> String {
-        // A blank line ends it, and another stands after its heading.
+        // A blank line follows the heading, and another one the section.
         let fixed = self.heading.map_or(0, |heading| heading.len() + 1) + 2;
         let whole = self.size().saturating_add(fixed);
-        let note = if whole <= room { note(self.left_out) } else { note(99_999) };
-        let mut left = room.saturating_sub(fixed).saturating_sub(note.len());
-        let mut kept = vec![false; self.units.len()];
-        let newest_first = || self.units.iter().enumerate().rev();
-        let rules = newest_first().filter(|(_, unit)| unit.is_rule);
-        let others = newest_first().filter(|(_, unit)| !unit.is_rule);
-        for (at, unit) in rules.chain(others) {
-            let Some(rest) = left.checked_sub(unit.text.len()) else { continue };
-            if let Some(kept) = kept.get_mut(at) {
-                (*kept, left) = (true, rest);
+        let note_bytes = note(if whole <= room { self.left_out } else { 99_999 }).len();
+        let mut left = room.saturating_sub(fixed).saturating_sub(note_bytes);
+        let mut units: Vec<(&Unit<'_>, bool)> = self.units.iter().map(|u| (u, false)).collect();
+        // Rules first, so that details never take their room; of each kind, the newest first.
+        for rules in [true, false] {
+            for (unit, kept) in units.iter_mut().rev().filter(|(unit, _)| unit.is_rule == rules) {
+                if let Some(rest) = left.checked_sub(unit.text.len()) {
+                    (*kept, left) = (true, rest);
+                }
             }
         }
-        self.written(&kept)
-    }
-
-    fn written(&self, kept: &[bool]) -> String {
-        let units = self.units.iter().zip(kept).filter(|(_, kept)| **kept);
-        let text: String = units.map(|(unit, _)| unit.text).collect();
+        let (kept, removed): (Vec<_>, Vec<_>) = units.into_iter().partition(|(_, kept)| *kept);
+        let text: String = kept.into_iter().map(|(unit, _)| unit.text).collect();
         if text.is_empty() {
             return text;
         }
-        let gone = self.units.iter().zip(kept).filter(|(_, kept)| !**kept);
-        let gone: usize = gone.map(|(unit, _)| unit.text.lines().count()).sum();
+        let removed: usize = removed.iter().map(|(unit, _)| unit.text.lines().count()).sum();
         let heading = self.heading.map(|line| format!("{line}\n")).unwrap_or_default();
-        let note = note(self.left_out.saturating_add(gone));
+        let note = note(self.left_out.saturating_add(removed));
         let end = if text.ends_with('\n') { "\n" } else { "\n\n" };
         format!("{heading}{note}{text}{end}")
     }
 }
 
-/// The line that says how many are left out.
+/// The line with the number of omitted lines; empty if there are none.
 fn note(count: usize) -> String {
     if count == 0 { String::new() } else { format!("({count} lines left out)\n") }
 }
 
-/// Reads such a line.
-fn noted(line: &str) -> Option<usize> {
+/// Reads the number in such a line.
+fn omitted_lines(line: &str) -> Option<usize> {
     line.trim().strip_prefix('(')?.strip_suffix(" lines left out)")?.parse().ok()
 }
 
@@ -179,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_as_it_is() {
+    fn a_text_that_fits_is_unchanged() {
         let brief = brief();
         assert_eq!(condense(&brief, brief.len()), brief);
     }
@@ -199,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_condensation_left_out_is_counted_on() {
+    fn lines_that_an_earlier_condensation_left_out_are_counted() {
         let lines = (0..20).map(|line| format!("- line number {line}\n")).collect::<String>();
         let twice = condense(&condense(&lines, 240), 120);
         let kept = twice.lines().filter(|line| line.starts_with('-')).count();

@@ -1,51 +1,52 @@
-//! Chunks that no model folded in: which they are, why, and what they say, taken from them without
-//! a model.
+//! Chunks that no model folded into the summary: which ones, why, and an extract of their text made
+//! without a model.
 
 use std::{collections::HashMap, ops::Range};
 
 use super::{
     condense::condense,
-    options::RunError,
     step::{ChunkOutcome, ChunkStep},
 };
+use crate::strategy::run_error::RunError;
 use crate::{message::Text, render::read_back, strategy::digest};
 
-/// A stretch of neighbouring chunks that no model folded in.
+/// Neighbouring chunks that no model folded in.
 #[derive(Debug)]
 pub(super) struct Gap {
-    /// Which chunks, from 0.
+    /// Indices of the chunks.
     chunks: Range<usize>,
-    /// Where they are in the rendering.
+    /// Their bytes in the rendering.
     bytes: Range<usize>,
-    /// Why, for the first of them.
-    why: Option<RunError>,
+    /// Why the first of them was skipped.
+    failure: Option<RunError>,
 }
 
-/// Returns the stretches that no model folded in, in order.
+/// Returns the gaps in order.
 pub(super) fn gaps(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Gap> {
+    // A retried run has several steps of a chunk; the last one counts.
     let mut last: HashMap<(usize, usize), &ChunkStep> = HashMap::new();
     for step in steps.iter().filter(|step| is_end(step.outcome)) {
         last.insert((step.bytes.start, step.bytes.end), step);
     }
     let mut gaps: Vec<Gap> = Vec::new();
-    for (at, bytes) in chunks.iter().enumerate() {
+    for (index, bytes) in chunks.iter().enumerate() {
         let step = last.get(&(bytes.start, bytes.end));
         let Some(step) = step.filter(|step| step.outcome == ChunkOutcome::Skipped) else {
             continue;
         };
-        match gaps.last_mut().filter(|gap| gap.chunks.end == at) {
-            Some(gap) => (gap.chunks.end, gap.bytes.end) = (at + 1, bytes.end),
+        match gaps.last_mut().filter(|gap| gap.chunks.end == index) {
+            Some(gap) => (gap.chunks.end, gap.bytes.end) = (index + 1, bytes.end),
             None => gaps.push(Gap {
-                chunks: at..at + 1,
+                chunks: index..index + 1,
                 bytes: bytes.clone(),
-                why: step.failure.clone(),
+                failure: step.failure.clone(),
             }),
         }
     }
     gaps
 }
 
-/// Whether the work on a chunk ended with it.
+/// Whether the run went on to the next chunk after this outcome, or failed.
 fn is_end(outcome: ChunkOutcome) -> bool {
     match outcome {
         ChunkOutcome::Folded
@@ -60,9 +61,9 @@ fn is_end(outcome: ChunkOutcome) -> bool {
     }
 }
 
-/// Whether the summary, or an edit of it, was made shorter without a model.
+/// Whether the summary, or an edit of it, was shortened without a model.
 fn was_clipped(step: &ChunkStep) -> bool {
-    let unfit = matches!(
+    let by_model = matches!(
         step.failure,
         Some(
             RunError::NotFolded { .. }
@@ -70,17 +71,18 @@ fn was_clipped(step: &ChunkStep) -> bool {
                 | RunError::TooManyRounds { .. }
         )
     );
-    step.outcome == ChunkOutcome::Clipped || (step.outcome == ChunkOutcome::Capped && unfit)
+    step.outcome == ChunkOutcome::Clipped || (step.outcome == ChunkOutcome::Capped && by_model)
 }
 
-/// Returns what a person should know about how the chunks were folded in, one sentence for each.
+/// Returns notes for the user on what no model summarised, one sentence each.
 pub(super) fn notes(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Text> {
     let total = chunks.len();
-    let gap = |gap: &Gap| {
-        let why = gap.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-        format!("summarised without a model: {} of {total}{why}", numbers(&gap.chunks)).into()
-    };
-    let mut notes: Vec<Text> = gaps(chunks, steps).iter().map(gap).collect();
+    let mut notes: Vec<Text> = Vec::new();
+    for Gap { chunks, failure, .. } in gaps(chunks, steps) {
+        let why = failure.map(|failure| format!(" ({failure})")).unwrap_or_default();
+        let chunks = numbers(&chunks);
+        notes.push(format!("summarised without a model: {chunks} of {total}{why}").into());
+    }
     let clipped = steps.iter().filter(|step| was_clipped(step)).count();
     if clipped > 0 {
         let times = if clipped == 1 { "once".to_owned() } else { format!("{clipped} times") };
@@ -90,31 +92,32 @@ pub(super) fn notes(chunks: &[Range<usize>], steps: &[ChunkStep]) -> Vec<Text> {
     notes
 }
 
-/// Returns the summary with an extract of what no model folded in, in at most `most` bytes.
-pub(super) fn covered(summary: &str, rendered: &str, gaps: &[Gap], most: usize) -> String {
+/// Returns the summary with an extract of the gaps, in at most `most` bytes.
+pub(super) fn with_extract(summary: &str, rendered: &str, gaps: &[Gap], most: usize) -> String {
     let missing: Vec<&str> =
         gaps.iter().filter_map(|gap| rendered.get(gap.bytes.clone())).collect();
     let bytes: usize = missing.iter().map(|text| text.len()).sum();
     if bytes == 0 {
         return summary.to_owned();
     }
-    // The extract has the share of the summary that its chunks have of the thread, and what a model
-    // wrote keeps at least the half.
+    // The extract gets the share of the summary that its chunks have of the thread, but at most
+    // half: the model's text says more for its size.
     let share = most as u128 * bytes as u128 / (rendered.len() as u128).max(1);
     let share = usize::try_from(share).unwrap_or(most).clamp(most / 8, most / 2);
     let heading = heading(gaps);
     let room = share.saturating_sub(heading.len());
     let messages: Vec<_> = missing.into_iter().flat_map(read_back::messages).collect();
-    // Its sections are below our heading, for which each heading grows by one sign.
-    let digest = digest::of(&messages, room.saturating_sub(HEADINGS)).unwrap_or_default();
+    // Below our heading the digest's headings move one level down.
+    let digest = digest::of(&messages, room.saturating_sub(FRAME)).unwrap_or_default();
     let extract = format!("{heading}{}\n", digest.replace("\n## ", "\n### "));
     let kept = condense(summary, most.saturating_sub(extract.len()));
     let kept = if kept.is_empty() { kept } else { format!("{}\n\n", kept.trim_end()) };
     condense(&format!("{kept}{extract}"), most)
 }
 
-/// The sections of a digest, the line end after it, and the blank line before its heading.
-const HEADINGS: usize = 8 + 1 + 2;
+/// Bytes around a digest: one more `#` for each of its eight headings, the line break after it, and
+/// the blank line before its heading.
+const FRAME: usize = 8 + 1 + 2;
 
 fn heading(gaps: &[Gap]) -> String {
     let parts: Vec<String> = gaps.iter().map(|gap| numbers(&gap.chunks)).collect();
@@ -122,6 +125,7 @@ fn heading(gaps: &[Gap]) -> String {
     format!("## Not summarised by a model: {named}\n\n")
 }
 
+/// The numbers of the chunks, counted from 1.
 fn numbers(chunks: &Range<usize>) -> String {
     match chunks.len() {
         1 => format!("chunk {}", chunks.end),

@@ -1,10 +1,7 @@
-//! A run whose every request fits a window.
+//! Sizes a run so that each of its requests fits the context window.
 
-use super::{
-    options::{RunError, RunOptions},
-    run::CompactionRun,
-    step::RunStep,
-};
+use super::{options::RunOptions, run::CompactionRun, step::RunStep};
+use crate::strategy::run_error::RunError;
 use crate::{
     message::{ContextWindow, Message},
     render::ChunkBudget,
@@ -12,14 +9,15 @@ use crate::{
     tokens::{self, TokenCounter},
 };
 
-/// With less room than this for a chunk and the summary, in bytes, nothing is asked.
+/// A run needs at least this many bytes for a chunk and the summary.
 const MIN_ROOM: usize = 1_200;
 
-/// The tokens of the results of an edit, and of what is said when something has to be put right.
+/// Tokens of the results of an edit, and of the message that asks for a correction.
 const RESULTS: u64 = 120;
 
-/// The run about these messages, with what the brief says.
-pub(super) fn begun(
+/// Returns the run for these messages, with the focus and next prompt of the brief and the standing
+/// rules of the thread.
+pub(super) fn new_run(
     messages: &[Message],
     thread: &Snapshot,
     brief: &Brief,
@@ -30,13 +28,13 @@ pub(super) fn begun(
         Some(focus) => run.with_focus(focus.clone()),
         None => run,
     };
-    let rules = rules::told(thread);
+    let rules = rules::for_model(thread);
     Ok(if rules.is_empty() { run } else { run.with_rules(rules) })
 }
 
-/// Returns the options with chunk, summary, answers and all beside them so small that a request with
-/// all of them fits the window, where that is known: not every provider refuses what it cannot hold,
-/// some cut it off.
+/// Returns the options with chunk, summary, answer and aside limits lowered until a request with
+/// all of them fits the window, if the window is known. Providers are not relied on for this: some
+/// truncate a long request instead of refusing it.
 ///
 /// # Errors
 ///
@@ -50,23 +48,23 @@ pub(super) fn within_window(
     let Some(window) = thread.window().map(ContextWindow::tokens) else { return Ok(options) };
     let counter = thread.counter();
     let answer = options.answer_tokens.min(window / 10).max(1);
-    // An edit stays in the conversation when the model is asked again. A tenth stays free, because
-    // counts are estimates.
-    let said = answer.saturating_add(RESULTS);
-    let usable = (window - window / 10).saturating_sub(answer.saturating_add(said));
+    // An edit stays in the conversation when the model is asked again.
+    let conversation = answer.saturating_add(RESULTS);
+    // A tenth stays free, because counts are estimates.
+    let usable = (window - window / 10).saturating_sub(answer.saturating_add(conversation));
     let fixed = |aside_bytes| -> Result<u64, StrategyError> {
         let options = RunOptions { aside_bytes, ..options.clone() };
-        let run = begun(&[Message::user(".")], thread, brief, options)?;
+        let run = new_run(&[Message::user(".")], thread, brief, options)?;
         let RunStep::Call { request, .. } = run.step() else { return Ok(0) };
         Ok(counter.request(request))
     };
-    // What comes with every request must leave most of the room to chunk and summary.
+    // The asides come with every request and must leave most of the room to chunk and summary.
     let most = bytes(usable.saturating_sub(fixed(0)?), head, counter) / 8;
     let aside_bytes = options.aside_bytes.min(most);
     let fixed = fixed(aside_bytes)?;
     let room = bytes(usable.saturating_sub(fixed), head, counter);
     if room < MIN_ROOM {
-        let tokens = fixed.saturating_add(answer.saturating_add(said));
+        let tokens = fixed.saturating_add(answer.saturating_add(conversation));
         return Err(StrategyError::TooLong { tokens, window });
     }
     let most = room - room / 3;
@@ -78,15 +76,15 @@ pub(super) fn within_window(
     Ok(RunOptions {
         chunks,
         summary_bytes: options.summary_bytes.min(room / 3),
-        conversation_bytes: options.conversation_bytes.min(bytes(said, head, counter)),
+        conversation_bytes: options.conversation_bytes.min(bytes(conversation, head, counter)),
         aside_bytes,
         answer_tokens: answer,
         ..options
     })
 }
 
-/// Returns the bytes of so many tokens, by what the thread has for each.
+/// Returns the bytes of this many tokens, at the bytes per token of the thread (1 to 3).
 pub(super) fn bytes(room: u64, thread: &[Message], counter: &dyn TokenCounter) -> usize {
-    let each = (tokens::text_bytes(thread) / counter.messages(thread).max(1)).clamp(1, 3);
-    usize::try_from(room.saturating_mul(each)).unwrap_or(usize::MAX)
+    let ratio = (tokens::text_bytes(thread) / counter.messages(thread).max(1)).clamp(1, 3);
+    usize::try_from(room.saturating_mul(ratio)).unwrap_or(usize::MAX)
 }

@@ -1,15 +1,15 @@
-//! Cutting a text in two, near its middle and at a good place.
+//! Cuts a text in two near its middle.
 
-/// Returns where to cut: in the middle third behind the last blank line, else behind the last line
-/// end, else behind the last space, else at the character border next to the middle. `None` for a
-/// text that cannot be cut.
+/// Returns the byte at which to cut: in the middle third after the last blank line, else after the
+/// last line break, else after the last space, else at the first character border from the middle
+/// on. `None` for a text of fewer than two characters.
 pub(super) fn halve(text: &str) -> Option<usize> {
     let border = |from: usize| (from..=text.len()).find(|at| text.is_char_boundary(*at));
     let (start, end) = (border(text.len() / 3)?, border(text.len() * 2 / 3)?);
     let middle = text.get(start..end)?;
     let found = ["\n\n", "\n", " "]
         .into_iter()
-        .find_map(|sign| middle.rfind(sign).map(|at| start + at + sign.len()));
+        .find_map(|gap| middle.rfind(gap).map(|at| start + at + gap.len()));
     found.or_else(|| border(text.len() / 2)).filter(|at| (1..text.len()).contains(at))
 }
 

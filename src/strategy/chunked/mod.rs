@@ -1,12 +1,13 @@
-//! Chunked summarisation: a thread that no single request can hold, folded into one summary.
+//! Chunked summarisation: folds a thread that exceeds any single request into one summary.
 //!
-//! The thread is [rendered](crate::render), cut into chunks between messages, and each chunk is
-//! given to a small agent whose one task is to bring `/summary.md` up to date with edit scripts
-//! ([`edl`](crate::edl)). [`CompactionRun`] is the machine behind it, for hosts that want to store
-//! and resume it step by step; [`Chunked`] is the strategy over it.
+//! The thread is [rendered](crate::render) and cut into chunks between messages. For each chunk a
+//! model is asked to bring `/summary.md` up to date with edit scripts ([`edl`](crate::edl)).
+//! [`CompactionRun`] is the state machine, for hosts that store and resume it step by step;
+//! [`Chunked`] is the strategy that uses it.
 //!
-//! What was paid for is kept: `condense` makes a full summary shorter, `cover` extracts what no
-//! model folded in, and `state` has the table of when which happens. `fit` sizes a run for a window.
+//! A run keeps the work that was paid for: `condense` shortens a full summary, `cover` extracts the
+//! chunks that no model folded in, and `state` documents when each happens. `fit` sizes a run for a
+//! window.
 
 mod condense;
 mod cover;
@@ -20,7 +21,7 @@ mod step;
 mod strategy;
 mod tools;
 
-pub use options::{NotAsked, RunError, RunOptions, StoredRunError};
+pub use options::RunOptions;
 pub use run::CompactionRun;
 pub use step::{ChunkOutcome, ChunkStep, RunStep};
 pub use strategy::Chunked;

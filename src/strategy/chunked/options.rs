@@ -1,35 +1,31 @@
-//! The caps of a run, and why it ends without a summary.
+//! The limits of a run.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    message::{ModelErrorKind, StopReason, Text},
-    render::{ChunkBudget, RenderOptions},
-};
+use crate::render::{ChunkBudget, RenderOptions};
 
-/// How a thread is summarised chunk by chunk, and how much of everything there may be. Whatever a
-/// model does, a run ends within these.
+/// Options and limits of a run. Every run ends within these limits, whatever the model answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunOptions {
     /// How the thread is rendered for the summariser.
     pub render: RenderOptions,
-    /// How large chunks are, in bytes.
+    /// Size of a chunk in bytes.
     pub chunks: ChunkBudget,
-    /// The most chunks, those that come of halving among them.
+    /// Upper limit for the number of chunks, including those from halving.
     pub max_chunks: usize,
-    /// The most rounds for one chunk: answers of the model, whatever they hold.
+    /// Upper limit for the model's answers about one chunk.
     pub max_rounds: usize,
-    /// The most bytes that the summary may have.
+    /// Upper limit for the bytes of the summary.
     pub summary_bytes: usize,
-    /// The most bytes of the conversation about one chunk after its prompt: answers, and the
-    /// results of their calls. At the cap the chunk ends as at the cap on rounds.
+    /// Upper limit for the bytes of the conversation about one chunk after its prompt: answers and
+    /// results of their calls. Reaching it ends the chunk, as reaching `max_rounds` does.
     pub conversation_bytes: usize,
-    /// The most bytes of each of the texts beside the chunk: the next prompt, the focus, the rules.
+    /// Upper limit for the bytes of each text beside the chunk: next prompt, focus, rules.
     pub aside_bytes: usize,
-    /// The most tokens of one answer.
+    /// Upper limit for the tokens of one answer.
     pub answer_tokens: u64,
-    /// The most times that one call is tried again after a failure that may pass.
+    /// Upper limit for the retries of one call after retryable failures.
     pub max_retries: usize,
 }
 
@@ -37,7 +33,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             render: RenderOptions {
-                // What a tool printed at length is rarely worth its tokens twice.
+                // Long tool output is rarely worth sending a second time.
                 tool_result_cap: Some(12_000),
                 tool_input_cap: Some(6_000),
                 ..RenderOptions::default()
@@ -53,101 +49,3 @@ impl Default for RunOptions {
         }
     }
 }
-
-/// Why a run ended without a summary, or why no model folded a chunk in.
-///
-/// A run ends without a summary only where no chunk was folded in at all, or where it was aborted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RunError {
-    /// There is nothing to summarise.
-    #[error("the thread renders to nothing")]
-    NothingToSummarise,
-    /// There would be more chunks than may be.
-    #[error("{found} chunks are needed, {limit} are the most")]
-    TooManyChunks {
-        /// How many are needed.
-        found: usize,
-        /// How many there may be.
-        limit: usize,
-    },
-    /// The model changed nothing within the caps on rounds and on the conversation.
-    #[error("chunk {chunk} was not done after {rounds} rounds")]
-    TooManyRounds {
-        /// Which chunk, from 1.
-        chunk: usize,
-        /// How many rounds there were.
-        rounds: usize,
-    },
-    /// The model left the summary blank, also when it was told.
-    #[error("the summary was still blank after chunk {chunk}")]
-    BlankSummary {
-        /// Which chunk, from 1.
-        chunk: usize,
-    },
-    /// The model left the summary as it was although it had something to add: its edits were
-    /// refused, or it wrote them as chat, also when it was told.
-    #[error("chunk {chunk} was not folded into the summary")]
-    NotFolded {
-        /// Which chunk, from 1.
-        chunk: usize,
-    },
-    /// The model stopped for a reason that does not let it go on.
-    #[error("the model stopped with {reason} at chunk {chunk}")]
-    Stopped {
-        /// Which chunk, from 1.
-        chunk: usize,
-        /// Why.
-        reason: StopReason,
-    },
-    /// The call of the model failed, also when tried again.
-    #[error("chunk {chunk}: {message}")]
-    Model {
-        /// Which chunk, from 1.
-        chunk: usize,
-        /// What kind of failure.
-        kind: ModelErrorKind,
-        /// In whose words.
-        message: Text,
-    },
-    /// Even the smallest piece of the thread does not fit the summariser's window.
-    #[error("chunk {chunk} does not fit the model's window even at {bytes} bytes")]
-    DoesNotFit {
-        /// Which chunk, from 1.
-        chunk: usize,
-        /// Its size.
-        bytes: usize,
-    },
-    /// Somebody stopped it.
-    #[error("aborted at chunk {chunk}")]
-    Aborted {
-        /// Which chunk, from 1.
-        chunk: usize,
-    },
-}
-
-/// Why a stored run cannot be taken up again.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoredRunError {
-    /// It was stored by a newer build.
-    #[error("the run has format {found}, this build reads {expected}")]
-    Format {
-        /// Its format.
-        found: u32,
-        /// The one that this build reads.
-        expected: u32,
-    },
-    /// Its chunks do not fit its text.
-    #[error("chunk {chunk} of the stored run does not fit its text")]
-    Chunks {
-        /// Which chunk, from 1.
-        chunk: usize,
-    },
-}
-
-/// An answer arrived that the run had not asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the run asked for nothing")]
-pub struct NotAsked;

@@ -1,7 +1,7 @@
-//! What the summariser is told about one chunk.
+//! The requests of a run: fold one chunk into the summary, or condense the summary.
 //!
-//! The transcript is material, and may hold anything, also orders to whoever reads it and tags that
-//! look like ours. It stands between tags that it does not contain.
+//! The transcript is untrusted: it may contain instructions to its reader, or tags that look like
+//! ours. It is enclosed in tags that do not occur in it.
 
 use super::condense::{clipped, condense};
 use crate::{
@@ -10,10 +10,11 @@ use crate::{
     strategy::tagged::tagged,
 };
 
-/// The file that the summariser edits. Only what is in it when the run ends counts.
+/// The file that the model edits. Its content at the end of the run is the summary.
 pub(super) const SUMMARY: &str = "/summary.md";
 
-/// Changes with the prompts: a chunk that was answered under another version was asked otherwise.
+/// Version of the prompts, part of [`RunStep::Call`](super::RunStep::Call)'s key: increase it with
+/// every change of a prompt, so that hosts do not reuse answers to older ones.
 pub(super) const VERSION: u32 = 2;
 
 const SYSTEM: &str = include_str!("../prompts/chunk_system.md");
@@ -29,21 +30,21 @@ const RULES: &str =
     "These rules are kept word for word beside the brief, so it need not repeat them:";
 const CARRY_ON: &str = "(The user said nothing new. The work goes on where it stands.)";
 
-/// One chunk as the summariser is asked about it.
+/// The prompt for one chunk.
 pub(super) struct ChunkPrompt<'a> {
-    /// Which one, from 0.
+    /// Index of the chunk.
     pub(super) index: usize,
     pub(super) total: usize,
     pub(super) transcript: &'a str,
     pub(super) summary: &'a str,
-    /// The most bytes that the summary may have.
+    /// Upper limit for the bytes of the summary.
     pub(super) summary_bytes: usize,
-    /// The most bytes of each text beside the chunk. They come with every request, so what was
-    /// pasted into them must not make these too long.
+    /// Upper limit for the bytes of each text beside the chunk. Every request repeats them, so a
+    /// long paste must not inflate all requests.
     pub(super) aside_bytes: usize,
     pub(super) next_prompt: Option<&'a Message>,
     pub(super) focus: Option<&'a str>,
-    /// What is kept beside the summary.
+    /// Standing rules, which are kept beside the summary.
     pub(super) rules: Option<&'a str>,
 }
 
@@ -60,15 +61,14 @@ impl ChunkPrompt<'_> {
 
     fn text(&self) -> String {
         let most = self.aside_bytes;
-        let next = self.next_prompt.map(|next| clipped(&typed(next), most));
+        let next = self.next_prompt.map(|next| clipped(&text_of(next), most));
         let next = next.filter(|text| !text.trim().is_empty());
         let focus = aside(FOCUS, "focus", self.focus.map(|focus| clipped(focus, most)));
         let focus = focus + &aside(RULES, "rules", self.rules.map(|rules| condense(rules, most)));
-        let number = (self.index + 1).to_string();
         fill(
             CHUNK.trim_end(),
             &[
-                ("number", &number),
+                ("number", &(self.index + 1).to_string()),
                 ("total", &self.total.to_string()),
                 ("status", self.status()),
                 ("room", &self.summary_bytes.to_string()),
@@ -92,18 +92,18 @@ impl ChunkPrompt<'_> {
     }
 }
 
-/// A summary that has to become shorter.
+/// The prompt for a shorter summary.
 pub(super) struct CondensePrompt<'a> {
     pub(super) summary: &'a str,
-    /// The most bytes that the new one may have.
+    /// Upper limit for the bytes of the new summary.
     pub(super) most: usize,
-    /// The most bytes of the focus.
+    /// Upper limit for the bytes of the focus.
     pub(super) aside_bytes: usize,
     pub(super) focus: Option<&'a str>,
 }
 
 impl CondensePrompt<'_> {
-    /// Returns the request for the new summary, as text.
+    /// Returns the request. The model answers with the new summary as text.
     pub(super) fn request(&self, answer_tokens: u64) -> Request {
         let focus = self.focus.map(|focus| clipped(focus, self.aside_bytes));
         let text = fill(
@@ -120,30 +120,30 @@ impl CondensePrompt<'_> {
     }
 }
 
-/// A text between tags, after the line that says what it is; nothing if there is none.
-/// Returns a tool of edit scripts as a model is told about it.
 fn spec(tool: EdlTool) -> ToolSpec {
     ToolSpec::new(tool.name(), tool.description(), tool.schema())
 }
 
+/// An introducing line and the text in tags; empty without a text.
 fn aside(line: &str, name: &str, text: Option<String>) -> String {
     text.map(|text| format!("{line}\n{}\n", tagged(name, &text))).unwrap_or_default()
 }
 
-/// What a person typed, as text.
-fn typed(message: &Message) -> String {
+/// The text blocks of a message, joined by line breaks.
+pub(super) fn text_of(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Fills the places of a template, `{{name}}`. What is filled in is not looked at again.
+/// Replaces each `{{name}}` of a template by its value. Values are not searched for names.
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = template;
-    while let Some((before, behind)) = rest.split_once("{{") {
+    while let Some((before, tail)) = rest.split_once("{{") {
         filled.push_str(before);
-        let Some((name, after)) = behind.split_once("}}") else { break };
-        let value = values.iter().find(|(known, _)| *known == name);
+        let Some((name, after)) = tail.split_once("}}") else { break };
+        let value = values.iter().find(|(key, _)| *key == name);
+        debug_assert!(value.is_some(), "the template names {name}, which has no value");
         filled.push_str(value.map_or("", |(_, value)| value));
         rest = after;
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_in_is_not_read_as_a_template() {
+    fn values_are_not_read_as_templates() {
         let next = Message::user("say {{summary}} and $& and {{transcript}}");
         let text = prompt("hello", Some(&next));
         assert!(text.contains("say {{summary}} and $& and {{transcript}}"), "{text}");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_of_the_template_stays_open() {
+    fn every_name_of_the_template_is_replaced() {
         let text = prompt("hello", None);
         assert!(!text.contains("{{") && text.contains("chunk 1 of 2"), "{text}");
     }

@@ -1,11 +1,12 @@
-//! The run: a thread is folded, chunk by chunk, into one summary.
+//! The run: folds a thread, chunk by chunk, into one summary.
 //!
-//! Each chunk is a conversation of its own with a small agent that edits `/summary.md`; the file
-//! goes from chunk to chunk, the conversations do not. The run is a value: it can be stored after
-//! any step and taken up in another process, and asks no second time about a chunk that is done.
+//! Each chunk has its own conversation with a model that edits `/summary.md`; only the file is
+//! carried on to the next chunk. The run is a value: it can be stored after any step and resumed in
+//! another process, and does not repeat finished chunks.
 //!
-//! The table of states stands at [`state`](super::state).
+//! [`state`](super::state) documents the states.
 
+use crate::message::UnexpectedInput;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -13,12 +14,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::{
     condense::clipped,
     cover,
-    options::{NotAsked, RunError, RunOptions},
+    options::RunOptions,
     prompt,
     state::{self, Data, State, Task},
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     compact::legality,
     message::{
@@ -28,23 +30,24 @@ use crate::{
     render::{chunk_ranges, render},
 };
 
-/// A chat answer of this many bytes, where an edit was due, was meant to be one.
+/// A longer text answer without an edit, in bytes, was probably meant as an edit.
 const CHAT: usize = 80;
 
-/// So many bytes of a text stay in the conversation about a chunk. Only edits count there.
-const SAID: usize = 1_000;
+/// Upper limit for the bytes of a text block in the conversation about a chunk.
+const MAX_TEXT: usize = 1_000;
 
-/// How long to wait before a call is tried again, where the provider does not say.
+/// Seconds to wait before each retry if the provider gives no time. The last one repeats.
 const WAITS: [u64; 4] = [1, 5, 10, 30];
 
-/// A provider that asks for more than this is not waited for.
+/// A call is not retried if the provider asks for a longer wait.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
 const NUDGE: &str = include_str!("../prompts/chunk_nudge.md");
 const GO_ON: &str = include_str!("../prompts/chunk_go_on.md");
 
-/// A thread on its way into a summary. A machine: ask for its [`step`](Self::step), do what it
-/// says, and tell it what came of it.
+/// Folds a thread, chunk by chunk, into one summary. A state machine: call [`step`](Self::step),
+/// make the model call that it returns, and pass the outcome to [`handle_turn`](Self::handle_turn)
+/// or [`handle_error`](Self::handle_error).
 ///
 /// ```
 /// use threadfold::{Message, strategy::{CompactionRun, RunError, RunOptions, RunStep}};
@@ -70,12 +73,13 @@ pub struct CompactionRun {
 }
 
 impl CompactionRun {
-    /// Returns the run over a thread. The next prompt is told to the summariser and kept for
-    /// whoever needs it back.
+    /// Returns the run for a thread. The prompts mention the next prompt, and
+    /// [`next_prompt`](Self::next_prompt) returns it.
     ///
     /// # Errors
     ///
-    /// [`RunError::NothingToSummarise`] and [`RunError::TooManyChunks`].
+    /// - [`RunError::NothingToSummarise`] if the thread has no text.
+    /// - [`RunError::TooManyChunks`] if it needs more than [`RunOptions::max_chunks`].
     pub fn new(
         messages: &[Message],
         next_prompt: Option<Message>,
@@ -95,11 +99,11 @@ impl CompactionRun {
         Ok(Self { data: Data::new(rendered, chunks, next_prompt, options) })
     }
 
-    /// Returns the run with what the summary should attend to.
+    /// Returns the run with a focus: what the user wants the summary to pay attention to.
     #[must_use]
     pub fn with_focus(mut self, focus: impl Into<Text>) -> Self {
         self.data.focus = Some(focus.into());
-        self.reopened()
+        self.with_new_prompt()
     }
 
     /// Returns the run with a list of rules that are kept beside the summary, so that it need not
@@ -107,11 +111,11 @@ impl CompactionRun {
     #[must_use]
     pub fn with_rules(mut self, rules: impl Into<Text>) -> Self {
         self.data.rules = Some(rules.into());
-        self.reopened()
+        self.with_new_prompt()
     }
 
-    /// Asks the first question anew, if it has not been answered.
-    fn reopened(mut self) -> Self {
+    /// Writes the first prompt again, unless it has been answered.
+    fn with_new_prompt(mut self) -> Self {
         let untouched = self.data.rounds == 0 && self.data.steps.is_empty();
         if let State::Asking { after, task } = self.data.state
             && untouched
@@ -123,7 +127,7 @@ impl CompactionRun {
         self
     }
 
-    /// Returns the next step. Asking twice gives the same.
+    /// Returns the next step. Calling it again returns the same step.
     #[must_use]
     pub fn step(&self) -> RunStep<'_> {
         let data = &self.data;
@@ -143,13 +147,13 @@ impl CompactionRun {
         }
     }
 
-    /// Takes the model's answer: runs its calls, and goes on to the next round, chunk or end.
+    /// Takes the model's answer: runs its calls and continues with the next round or chunk, or ends.
     ///
     /// # Errors
     ///
-    /// [`NotAsked`] if the run has ended.
-    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), NotAsked> {
-        let State::Asking { after, task } = &mut self.data.state else { return Err(NotAsked) };
+    /// [`UnexpectedInput`] if the run has ended.
+    pub fn handle_turn(&mut self, turn: Turn) -> Result<(), UnexpectedInput> {
+        let State::Asking { after, task } = &mut self.data.state else { return Err(not_asked()) };
         let task = *task;
         *after = Duration::ZERO;
         self.data.retries = 0;
@@ -170,7 +174,7 @@ impl CompactionRun {
         let complete = state::is_complete(&stop_reason) && !calls;
         let texts = message.content.iter().filter_map(ContentBlock::as_text);
         let text = texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n");
-        self.say(shortened(message));
+        self.push(shortened(message));
         self.data.condense(complete.then_some(text.as_str()));
     }
 
@@ -179,14 +183,14 @@ impl CompactionRun {
         let Turn { message, stop_reason, .. } = turn;
         let chat: usize =
             message.content.iter().filter_map(ContentBlock::as_text).map(|text| text.len()).sum();
-        self.say(shortened(message));
-        self.mend();
+        self.push(shortened(message));
+        self.repair();
         let calls = self.open_calls();
         match stop_reason {
             StopReason::Aborted => self.data.fail(self.stopped(stop_reason)),
             StopReason::Refusal => self.data.give_up(self.stopped(stop_reason)),
             StopReason::ContextWindowExceeded => self.data.shrink(),
-            _ if !calls.is_empty() => self.carry_out(&calls),
+            _ if !calls.is_empty() => self.run_calls(&calls),
             StopReason::MaxTokens => self.ask_again(GO_ON),
             StopReason::PauseTurn => self.check_caps(),
             StopReason::EndTurn
@@ -200,23 +204,23 @@ impl CompactionRun {
         RunError::Stopped { chunk: self.data.done + 1, reason }
     }
 
-    fn carry_out(&mut self, calls: &[ToolUse]) {
+    fn run_calls(&mut self, calls: &[ToolUse]) {
         let most = self.data.options.summary_bytes;
-        let answered = tools::answer(&mut self.data.workspace, calls.iter(), most);
-        self.data.refused |= answered.message.tool_results().any(|result| result.is_error);
-        if let Some(shorter) = answered.too_large {
+        let results = tools::run_calls(&mut self.data.workspace, calls, most);
+        self.data.refused |= results.message.tool_results().any(|result| result.is_error);
+        if let Some(shorter) = results.too_large {
             self.data.too_large = Some(shorter.into());
         }
-        self.say(answered.message);
+        self.push(results.message);
         self.check_caps();
     }
 
-    /// Takes the failure of a call: the run asks again later, halves the chunk, goes on without a
-    /// model, or fails where nothing was folded in yet.
+    /// Takes the failure of a call: the run retries it after a wait, halves the chunk, continues
+    /// without a model, or fails if nothing was folded in yet.
     ///
-    /// Once something was folded in, the run ends with a summary, whatever fails: the chunks that
-    /// are left have extracts in it. A host that would rather wait for its model does not hand the
-    /// failure over, but stores the run and asks the same again later.
+    /// Once a chunk was folded in, the run ends with a summary whatever fails; it holds extracts of
+    /// the remaining chunks. A host that prefers to wait for its model does not pass the failure on,
+    /// but stores the run and makes the same call later.
     ///
     /// ```
     /// use threadfold::message::{Message, ModelError, ModelErrorKind};
@@ -227,17 +231,18 @@ impl CompactionRun {
     /// let busy = ModelError::new(ModelErrorKind::Retryable { after: None }, "overloaded");
     /// run.handle_error(busy)?;
     /// assert!(matches!(run.step(), RunStep::Call { after, .. } if !after.is_zero()));
-    /// # Ok::<(), threadfold::strategy::NotAsked>(())
+    /// # Ok::<(), threadfold::message::UnexpectedInput>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`NotAsked`] if the run has ended.
-    pub fn handle_error(&mut self, error: ModelError) -> Result<(), NotAsked> {
-        let State::Asking { task, .. } = self.data.state else { return Err(NotAsked) };
+    /// [`UnexpectedInput`] if the run has ended.
+    pub fn handle_error(&mut self, error: ModelError) -> Result<(), UnexpectedInput> {
+        let State::Asking { task, .. } = self.data.state else { return Err(not_asked()) };
         self.data.chunk_usage += error.usage;
         if let ModelErrorKind::Retryable { after } = error.kind {
-            let wait = WAITS.get(self.data.retries).or(WAITS.last()).copied().unwrap_or_default();
+            let [.., longest] = WAITS;
+            let wait = WAITS.get(self.data.retries).copied().unwrap_or(longest);
             let after = after.unwrap_or(Duration::from_secs(wait));
             if self.data.retries < self.data.options.max_retries && after <= MAX_WAIT {
                 self.data.retries = self.data.retries.saturating_add(1);
@@ -253,36 +258,36 @@ impl CompactionRun {
         Ok(())
     }
 
-    /// Ends the run without a summary. One that has ended stays as it is.
+    /// Ends the run without a summary. Has no effect on a run that has ended.
     pub fn abort(&mut self) {
         if let State::Asking { .. } = self.data.state {
             self.data.fail(RunError::Aborted { chunk: self.data.done + 1 });
         }
     }
 
-    /// Takes a run that failed or was aborted up again, at the chunk where it stopped and from
-    /// the summary before it; from the first chunk where none was folded in. The steps stay, and so
-    /// do the chunks that are done. A run that has not failed stays as it is.
+    /// Resumes a run that failed or was aborted, at the chunk where it stopped and with the summary
+    /// before that chunk; if no chunk was folded in, at the first one. Finished chunks and recorded
+    /// steps stay. Has no effect on a run that has not failed.
     pub fn retry(&mut self) {
         if let State::Failed { .. } = self.data.state {
             self.data.retry();
         }
     }
 
-    /// The summary so far. Complete only when the run is done.
+    /// The summary so far; complete once the run is done.
     #[must_use]
     pub fn summary(&self) -> &str {
         self.data.summary()
     }
 
-    /// What was done so far, the failing chunk included.
+    /// The recorded steps so far, including a failing chunk.
     #[must_use]
     pub fn steps(&self) -> &[ChunkStep] {
         &self.data.steps
     }
 
-    /// What was summarised without a model so far, and why: one sentence for each stretch of
-    /// chunks. Empty if a model folded everything in.
+    /// Notes for the user on what was summarised without a model so far, and why: one sentence for
+    /// each run of neighbouring chunks. Empty if a model folded everything in.
     ///
     /// ```
     /// use threadfold::{Message, Turn, message::StopReason};
@@ -301,29 +306,29 @@ impl CompactionRun {
         cover::notes(&self.data.chunks, &self.data.steps)
     }
 
-    /// What the user typed and is sent after the compaction.
+    /// The user message that is sent right after the compaction.
     #[must_use]
     pub fn next_prompt(&self) -> Option<&Message> {
         self.data.next_prompt.as_ref()
     }
 
-    /// What all calls cost so far.
+    /// Token usage of all calls so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.data.steps.iter().map(|step| step.usage).sum::<Usage>() + self.data.chunk_usage
     }
 
-    fn say(&mut self, message: Message) {
+    fn push(&mut self, message: Message) {
         self.data.request.messages.make_mut().push(message);
     }
 
-    /// Providers refuse blank text and ids that come twice, and models write both.
-    fn mend(&mut self) {
+    /// Providers refuse blank text and duplicate ids, and models write both.
+    fn repair(&mut self) {
         let messages = self.data.request.messages.to_vec();
         self.data.request.messages = legality::repair(messages).0.into();
     }
 
-    /// The calls that wait for their results, under the ids that they have in the conversation.
+    /// The calls of the last message, with their ids after the repair.
     fn open_calls(&self) -> Vec<ToolUse> {
         let last = self.data.request.messages.last();
         let last = last.filter(|message| message.role == Role::Assistant);
@@ -331,15 +336,16 @@ impl CompactionRun {
     }
 
     fn ask_again(&mut self, text: &'static str) {
-        self.say(Message::user(text.trim_end()));
+        self.push(Message::user(text.trim_end()));
         self.check_caps();
     }
 
-    /// The model says that it is done with the chunk.
+    /// Handles an answer without calls: the model regards the chunk as done. `chat` is the size of
+    /// its text in bytes.
     fn end_chunk(&mut self, chat: usize) {
         let chunk = self.data.done + 1;
         let (blank, changed) = (!self.data.has_summary(), self.data.has_changed());
-        // An edit that was refused, or written as chat, was meant to be one.
+        // The model had something to add, but its edit was refused or written as chat.
         let idle = !changed && (self.data.refused || chat > CHAT);
         if self.data.should_condense() {
             self.data.make_room();
@@ -356,13 +362,14 @@ impl CompactionRun {
         }
     }
 
-    /// At the cap on rounds and on the conversation, what was folded in counts.
+    /// Ends the chunk if it has reached the limit on rounds or on its conversation. Edits made so
+    /// far are kept.
     fn check_caps(&mut self) {
         let Data { rounds, options, request, .. } = &self.data;
-        let said = request.messages.iter().skip(1).map(|message| message.text_bytes());
-        let said = usize::try_from(said.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
+        let bytes = request.messages.iter().skip(1).map(|message| message.text_bytes());
+        let bytes = usize::try_from(bytes.fold(0, u64::saturating_add)).unwrap_or(usize::MAX);
         let rounds = *rounds;
-        if rounds < options.max_rounds.max(1) && said <= options.conversation_bytes {
+        if rounds < options.max_rounds.max(1) && bytes <= options.conversation_bytes {
             return;
         }
         if self.data.should_condense() {
@@ -383,23 +390,28 @@ impl<'de> Deserialize<'de> for CompactionRun {
     }
 }
 
-/// The answer with long texts cut: no edit is in them, and they would be sent with every call.
+/// The answer with long texts clipped: edits are in calls, and every further request of the chunk
+/// would repeat the texts.
 fn shortened(mut message: Message) -> Message {
-    let is_long = |block: &ContentBlock| block.as_text().is_some_and(|text| text.len() > SAID);
-    if message.content.iter().any(is_long) {
-        for block in &mut message.make_mut().content {
-            if let Some(text) = block.as_text().filter(|text| text.len() > SAID) {
-                *block = ContentBlock::text(clipped(text, SAID));
-            }
+    for index in 0..message.content.len() {
+        let text = message.content.get(index).and_then(ContentBlock::as_text);
+        let Some(text) = text.filter(|text| text.len() > MAX_TEXT) else { continue };
+        let clipped = ContentBlock::text(clipped(text, MAX_TEXT));
+        if let Some(block) = message.make_mut().content.get_mut(index) {
+            *block = clipped;
         }
     }
     message
 }
 
-/// The FNV-1a hash of a chunk and the version of the prompts: stable over processes and builds.
+/// The FNV-1a hash of a chunk and the version of the prompts: the same in every process and build.
 fn key(chunk: &str) -> u64 {
     let version = prompt::VERSION.to_le_bytes();
     version.iter().chain(chunk.as_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+fn not_asked() -> UnexpectedInput {
+    UnexpectedInput::new("an answer", "the run has ended")
 }

@@ -1,23 +1,23 @@
-//! What a run holds, and how it goes from chunk to chunk.
+//! The data of a run, and its transitions from chunk to chunk.
 //!
-//! | state | what comes | next state |
+//! | state | input | next state |
 //! |---|---|---|
 //! | folding a chunk | calls | folding: their results are sent |
-//! | folding a chunk | the end, and the summary changed or nothing was to add | the next chunk |
-//! | folding a chunk | the end, and the edits did not fit the summary | condensing, once a chunk |
-//! | folding a chunk | the end without an edit that was due | folding: nudged, once a chunk |
-//! | folding a chunk | the cap, a refusal, a failure, and the summary changed | the next chunk |
-//! | folding a chunk | the same, and an edit did not fit | the edit counts, shortened; the next chunk |
-//! | folding a chunk | the same, and there was none | the chunk is skipped; the next chunk |
-//! | folding a chunk | an overflow of the window | folding its first half |
-//! | folding a chunk | a failure that may pass | the same call, later |
-//! | folding a chunk | a failure that all calls will have | all chunks left are skipped; done |
-//! | condensing | anything | folding: by the answer, or without a model |
+//! | folding a chunk | end of the answer; the summary changed, or there was nothing to add | the next chunk |
+//! | folding a chunk | end of the answer; the edits did not fit the summary | condensing, once a chunk |
+//! | folding a chunk | end of the answer; an expected edit is missing | folding: a reminder is sent, once a chunk |
+//! | folding a chunk | limit, refusal or failure; the summary changed | the next chunk |
+//! | folding a chunk | limit, refusal or failure; an edit did not fit | the shortened edit is applied; the next chunk |
+//! | folding a chunk | limit, refusal or failure; there was no edit | the chunk is skipped; the next chunk |
+//! | folding a chunk | overflow of the window | folding its first half |
+//! | folding a chunk | retryable failure | the same call, later |
+//! | folding a chunk | failure that every call will have | all remaining chunks are skipped; done |
+//! | condensing | any | folding, with the summary from the answer or shortened without a model |
 //! | the next chunk | the summary is nearly full | condensing |
-//! | the next chunk | there is none | done; failed if none was folded in |
+//! | the next chunk | no chunk is left | done; failed if none was folded in |
 //!
-//! As long as nothing was folded in, a call that fails fails the run, and so do [`MAX_UNFOLDED`]
-//! chunks: nothing is lost yet, and the caller may know a better way.
+//! While no chunk was folded in, a failed call fails the run, and so do [`MAX_UNFOLDED`] chunks: no
+//! work is lost yet, and the caller may have another strategy.
 
 use std::{ops::Range, time::Duration};
 
@@ -27,26 +27,27 @@ use super::{
     condense::condense,
     cover,
     halve::halve,
-    options::{RunError, RunOptions, StoredRunError},
+    options::RunOptions,
     prompt::{ChunkPrompt, CondensePrompt, SUMMARY},
     step::{ChunkOutcome, ChunkStep},
     tools,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     edl::Workspace,
     message::{Message, ModelErrorKind, Request, StopReason, Text, Usage},
 };
 
-/// The version of the stored form. Runs of version 1 are read: what they lack has a default.
+/// Version of the stored form. Version 1 can be read too: its missing fields have defaults.
 pub(super) const FORMAT: u32 = 2;
 
-/// A chunk is not halved below this, in bytes.
+/// Chunks of at most this many bytes are not halved.
 const MIN_CHUNK: usize = 2_000;
 
-/// After so many chunks of which none was folded in, none of the others is tried.
+/// The run fails after this many chunks if none of them was folded in.
 const MAX_UNFOLDED: usize = 3;
 
-/// How many bytes of an answer the summary needs for each token.
+/// Assumed bytes per token of a summary.
 const BYTES_PER_TOKEN: u64 = 3;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,24 +59,25 @@ pub(super) struct Data {
     pub(super) rules: Option<Text>,
     pub(super) next_prompt: Option<Message>,
     pub(super) rendered: Text,
-    /// Where the chunks are in the rendering.
+    /// The bytes of each chunk in the rendering.
     pub(super) chunks: Vec<Range<usize>>,
-    /// How many of them are done: the next one is at work.
+    /// Number of finished chunks, which is the index of the current one.
     pub(super) done: usize,
     pub(super) workspace: Workspace,
-    /// The workspace as it was before the chunk at work.
+    /// The workspace before the current chunk.
     pub(super) before: Workspace,
-    /// The conversation about the chunk at work.
+    /// The conversation about the current chunk.
     pub(super) request: Request,
     pub(super) rounds: usize,
     pub(super) retries: usize,
+    /// Whether the model was reminded to edit the summary.
     pub(super) nudged: bool,
-    /// Whether an edit of the chunk at work was refused.
+    /// Whether an edit of the current chunk was refused.
     pub(super) refused: bool,
-    /// The summary as the last edit that did not fit would have left it, made shorter.
+    /// The summary after the last edit that did not fit, shortened without a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) too_large: Option<Text>,
-    /// Whether the summary was condensed for the chunk at work.
+    /// Whether the summary was condensed for the current chunk.
     #[serde(default)]
     pub(super) condensed: bool,
     pub(super) chunk_usage: Usage,
@@ -97,14 +99,14 @@ pub(super) enum State {
     },
 }
 
-/// What the model is asked for.
+/// The task of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Task {
-    /// To fold the chunk at work into the summary.
+    /// Fold the current chunk into the summary.
     #[default]
     Fold,
-    /// To make the summary shorter.
+    /// Shorten the summary.
     Condense,
 }
 
@@ -147,24 +149,24 @@ impl Data {
         tools::summary(&self.workspace)
     }
 
-    /// The text of the chunk at work.
+    /// The text of the current chunk; empty once all are done.
     pub(super) fn chunk(&self) -> &str {
         let bytes = self.chunks.get(self.done);
         bytes.and_then(|bytes| self.rendered.get(bytes.clone())).unwrap_or_default()
     }
 
-    /// Whether a model wrote anything that counts.
+    /// Whether the summary has any text.
     pub(super) fn has_summary(&self) -> bool {
         !self.summary().trim().is_empty()
     }
 
-    /// Whether the summary is another than before the chunk at work.
+    /// Whether the current chunk changed the summary.
     pub(super) fn has_changed(&self) -> bool {
         self.summary() != tools::summary(&self.before)
     }
 
-    /// Opens the conversation about the next chunk, after the summary was condensed if it is nearly
-    /// full, or ends the run if there is none.
+    /// Opens the conversation about the current chunk, or first one that condenses a nearly full
+    /// summary. Ends the run if all chunks are done.
     pub(super) fn open_chunk(&mut self) {
         let most = self.options.summary_bytes;
         if self.done >= self.chunks.len() {
@@ -176,7 +178,7 @@ impl Data {
         }
     }
 
-    /// Opens the conversation about the chunk at work.
+    /// Opens the conversation about the current chunk.
     pub(super) fn ask_about_chunk(&mut self) {
         let prompt = ChunkPrompt {
             index: self.done,
@@ -202,14 +204,14 @@ impl Data {
         self.state = State::Asking { after: Duration::ZERO, task };
     }
 
-    /// Whether the summary is condensed before the chunk at work is asked about again: its edits
-    /// did not fit, and there is something to condense.
+    /// Whether to condense the summary and repeat the current chunk: its edits did not fit, and
+    /// there is something to condense.
     pub(super) fn should_condense(&self) -> bool {
-        let worth = self.summary().len() > self.options.summary_bytes / 4;
-        self.too_large.is_some() && !self.condensed && !self.has_changed() && worth
+        let has_detail = self.summary().len() > self.options.summary_bytes / 4;
+        self.too_large.is_some() && !self.condensed && !self.has_changed() && has_detail
     }
 
-    /// Asks for the chunk at work again, with a shorter summary.
+    /// Condenses the summary; the current chunk is then repeated.
     pub(super) fn make_room(&mut self) {
         self.record(ChunkOutcome::Full, None);
         self.workspace = self.before.clone();
@@ -227,20 +229,21 @@ impl Data {
         self.ask(Task::Condense);
     }
 
-    /// The most bytes that a condensed summary may have: half of the room, if one answer holds that.
+    /// Upper limit for the bytes of a condensed summary: half of the room, or what one answer holds.
     fn condensed_bytes(&self) -> usize {
         let answer = self.options.answer_tokens.saturating_mul(BYTES_PER_TOKEN);
         let answer = usize::try_from(answer).unwrap_or(usize::MAX);
         (self.options.summary_bytes / 2).min(answer)
     }
 
-    /// Takes a shorter summary from the model, or makes one without it, and asks about the chunk.
+    /// Replaces the summary by the model's shorter one, or shortens it without a model, and opens
+    /// the conversation about the chunk.
     pub(super) fn condense(&mut self, answer: Option<&str>) {
-        let asked = self.condensed_bytes();
-        // An answer over what was asked is fine as long as it makes room. One that is far shorter
-        // is no summary: the model said that it is done, or declined.
-        let most = asked.saturating_add(asked / 2).min(self.summary().len() / 4 * 3);
-        let least = self.summary().len().min(asked) / 8;
+        let limit = self.condensed_bytes();
+        // An answer over the limit is accepted as long as it makes room. A far shorter one is no
+        // summary, but for example a refusal.
+        let most = limit.saturating_add(limit / 2).min(self.summary().len() / 4 * 3);
+        let least = self.summary().len().min(limit) / 8;
         let fits = |text: &&str| (least.max(1)..=most).contains(&text.len());
         let (text, outcome) = match answer.map(str::trim).filter(fits) {
             Some(text) => (format!("{text}\n"), ChunkOutcome::Condensed),
@@ -256,8 +259,8 @@ impl Data {
         self.ask_about_chunk();
     }
 
-    /// The chunk at work will not be worked on any longer. What was folded in of it counts, else
-    /// its last edit that did not fit, made shorter; if there is none, it is skipped.
+    /// Ends the current chunk before the model was done. Its edits are kept, or else its last edit
+    /// that did not fit, shortened; without either it is skipped.
     pub(super) fn give_up(&mut self, why: RunError) {
         if let Some(shorter) = self.too_large.take().filter(|_| !self.has_changed()) {
             self.workspace = workspace_of(&shorter);
@@ -272,8 +275,8 @@ impl Data {
 
     pub(super) fn close_chunk(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
         self.record(outcome, failure);
-        // Only the summary goes on. Registers and scratch files belong to a conversation that the
-        // next chunk knows nothing of, and would count against its room.
+        // Registers and scratch files belong to the conversation about this chunk, and would count
+        // against the room of the next one.
         self.workspace = workspace_of(self.summary());
         self.before = self.workspace.clone();
         self.condensed = false;
@@ -288,63 +291,64 @@ impl Data {
         }
     }
 
-    /// A call failed for good, or would have to be waited for too long. The run fails if nothing is
-    /// lost by that, goes on where the failure may be one of this chunk alone, and else skips the
-    /// chunks that are left.
+    /// Handles a call that failed and is not retried. If the failure may concern this chunk only,
+    /// the chunk is given up. Otherwise the run fails if no work is lost by that, else it skips the
+    /// remaining chunks.
     pub(super) fn call_failed(&mut self, kind: &ModelErrorKind, message: &Text) {
         let why = |chunk| RunError::Model { chunk, kind: kind.clone(), message: message.clone() };
-        let by_call = |step: &ChunkStep| matches!(step.failure, Some(RunError::Model { .. }));
-        let again = self.steps.last().is_some_and(by_call);
-        let alone = match kind {
+        let last = self.steps.last().and_then(|step| step.failure.as_ref());
+        let is_second = matches!(last, Some(RunError::Model { .. }));
+        let chunk_only = match kind {
             ModelErrorKind::Refused => true,
-            ModelErrorKind::Other => self.has_summary() && !again,
+            ModelErrorKind::Other => self.has_summary() && !is_second,
             ModelErrorKind::Overflow { .. }
             | ModelErrorKind::Retryable { .. }
             | ModelErrorKind::Authentication
             | ModelErrorKind::NoModel => false,
         };
         let chunk = self.done + 1;
-        if !alone && !self.has_summary() {
+        if !chunk_only && !self.has_summary() {
             return self.fail(why(chunk));
         }
         self.give_up(why(chunk));
-        while !alone && matches!(self.state, State::Asking { .. }) {
-            self.chunk_skipped(why(self.done + 1));
+        while !chunk_only && matches!(self.state, State::Asking { .. }) {
+            self.skip_chunk(why(self.done + 1));
         }
     }
 
-    /// Skips the chunk at work without a call.
-    fn chunk_skipped(&mut self, why: RunError) {
+    /// Skips the current chunk without a call.
+    fn skip_chunk(&mut self, why: RunError) {
         self.request = Request::default();
+        // A nearly full summary is not condensed for a chunk that no model reads.
         self.condensed = true;
         self.close_chunk(ChunkOutcome::Skipped, Some(why));
     }
 
-    /// The chunk does not fit the model's window: it goes on in two halves, from where the
-    /// summary was before it.
+    /// Halves the current chunk, which exceeds the model's window, and opens the conversation about
+    /// its first half with the summary before the chunk.
     pub(super) fn shrink(&mut self) {
-        let at = self.done;
-        let Some(bytes) = self.chunks.get(at).cloned() else { return };
+        let index = self.done;
+        let Some(bytes) = self.chunks.get(index).cloned() else { return };
         self.workspace = self.before.clone();
         self.too_large = None;
         let middle = halve(self.chunk()).filter(|_| bytes.len() > MIN_CHUNK);
         let Some(middle) = middle.map(|middle| bytes.start + middle) else {
-            return self.give_up(RunError::DoesNotFit { chunk: at + 1, bytes: bytes.len() });
+            return self.give_up(RunError::DoesNotFit { chunk: index + 1, bytes: bytes.len() });
         };
         let (found, limit) = (self.chunks.len() + 1, self.options.max_chunks);
         if found > limit {
             return self.give_up(RunError::TooManyChunks { found, limit });
         }
         self.record(ChunkOutcome::Halved, None);
-        self.chunks.splice(at..=at, [bytes.start..middle, middle..bytes.end]);
+        self.chunks.splice(index..=index, [bytes.start..middle, middle..bytes.end]);
         self.ask_about_chunk();
     }
 
-    /// Ends the run. What no model folded in has an extract in the summary.
+    /// Ends the run. The summary gets an extract of the chunks that no model folded in.
     fn finish(&mut self) {
         let gaps = cover::gaps(&self.chunks, &self.steps);
         let most = self.options.summary_bytes;
-        let summary = cover::covered(self.summary(), &self.rendered, &gaps, most);
+        let summary = cover::with_extract(self.summary(), &self.rendered, &gaps, most);
         self.workspace = workspace_of(&summary);
         self.request = Request::default();
         self.state = State::Done;
@@ -356,8 +360,8 @@ impl Data {
         self.state = State::Failed { error };
     }
 
-    /// Takes a run that failed up again, from the summary before the chunk at work. Where nothing
-    /// was folded in, all chunks are asked about again.
+    /// Resumes a failed run with the summary before the current chunk, or from the first chunk if
+    /// none was folded in.
     pub(super) fn retry(&mut self) {
         self.workspace = self.before.clone();
         if !self.has_summary() {
@@ -368,7 +372,7 @@ impl Data {
     }
 
     fn record(&mut self, outcome: ChunkOutcome, failure: Option<RunError>) {
-        // The prompt is left out: it is the chunk, which the rendering has.
+        // The first message is the prompt. It repeats the chunk, which is in the rendering.
         let messages = self.request.messages.iter().skip(1).cloned().collect();
         self.steps.push(ChunkStep {
             bytes: self.chunks.get(self.done).cloned().unwrap_or_default(),
@@ -380,30 +384,32 @@ impl Data {
         });
     }
 
-    /// A stored run may have been written by anybody.
-    pub(super) fn check(&self) -> Result<(), StoredRunError> {
+    /// Checks a stored run, which may come from anywhere: its chunks must cover the rendering.
+    pub(super) fn check(&self) -> Result<(), RunError> {
         if !(1..=FORMAT).contains(&self.format) {
-            return Err(StoredRunError::Format { found: self.format, expected: FORMAT });
+            return Err(RunError::Format { found: self.format, expected: FORMAT });
         }
         let mut next = 0;
         for (index, bytes) in self.chunks.iter().enumerate() {
             let fits = bytes.start == next && self.rendered.get(bytes.clone()).is_some();
             if !fits || bytes.is_empty() {
-                return Err(StoredRunError::Chunks { chunk: index + 1 });
+                return Err(RunError::Chunks { chunk: index + 1 });
             }
             next = bytes.end;
         }
-        let working = matches!(self.state, State::Asking { .. });
-        let at_work = self.done < self.chunks.len();
-        let done = self.state == State::Done && self.done != self.chunks.len();
-        if next != self.rendered.len() || (working && !at_work) || done {
-            return Err(StoredRunError::Chunks { chunk: self.done.saturating_add(1) });
+        let done_fits = match self.state {
+            State::Asking { .. } => self.done < self.chunks.len(),
+            State::Done => self.done == self.chunks.len(),
+            State::Failed { .. } => true,
+        };
+        if next != self.rendered.len() || !done_fits {
+            return Err(RunError::Chunks { chunk: self.done.saturating_add(1) });
         }
         Ok(())
     }
 }
 
-/// Whether the model gave the answer to its end.
+/// Whether the answer is complete text.
 pub(super) fn is_complete(reason: &StopReason) -> bool {
     match reason {
         StopReason::EndTurn | StopReason::StopSequence | StopReason::Other(_) => true,
@@ -416,7 +422,7 @@ pub(super) fn is_complete(reason: &StopReason) -> bool {
     }
 }
 
-/// A workspace with nothing but the summary.
+/// A workspace that holds only the summary.
 fn workspace_of(summary: &str) -> Workspace {
     let mut workspace = Workspace::new();
     // The path is our own, so it names a file.

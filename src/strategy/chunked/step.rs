@@ -1,13 +1,13 @@
-//! What a run says: its next step, and the record of those it took.
+//! The next step of a run, and the records of its finished steps.
 
 use std::{ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::options::RunError;
 use crate::message::{Message, Request, Usage};
+use crate::strategy::run_error::RunError;
 
-/// What a run needs next, or how it ended.
+/// The next step of a run, or its end.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -33,21 +33,21 @@ use crate::message::{Message, Request, Usage};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum RunStep<'a> {
-    /// Ask a model this, and hand what comes of it to the run.
+    /// Call a model with this request and pass the outcome to the run.
     Call {
-        /// What to ask.
+        /// The request to send.
         request: &'a Request,
-        /// Which chunk it is about, from 0.
+        /// Index of the chunk.
         chunk: usize,
-        /// How many chunks there are, as far as is known: one that does not fit is halved.
+        /// Number of chunks so far; grows if one exceeds the window and is halved.
         total: usize,
-        /// How long to wait before the call: nothing, but for a call that is tried again.
+        /// Time to wait before the call: zero except for a retry.
         after: Duration,
-        /// The same for the same chunk under the same prompts: by this a durable host knows a
-        /// chunk that it has had answered.
+        /// Key of the chunk and the prompts, the same in every process. A durable host can store
+        /// answers under it.
         key: u64,
     },
-    /// Every chunk was folded in, or has an extract in the summary. [`CompactionRun::notes`] names
+    /// Every chunk was folded in or has an extract in the summary. [`CompactionRun::notes`] names
     /// those that no model folded in.
     ///
     /// [`CompactionRun::notes`]: super::CompactionRun::notes
@@ -55,29 +55,29 @@ pub enum RunStep<'a> {
         /// The summary.
         summary: &'a str,
     },
-    /// There will be no summary.
+    /// The run ended without a summary.
     Failed {
         /// Why.
         error: &'a RunError,
     },
 }
 
-/// What was done about one chunk, for whoever wants to look into it.
+/// The record of the work on one chunk, for inspection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChunkStep {
     /// The bytes of the rendering that the chunk covers.
     pub bytes: Range<usize>,
-    /// What was said about it after the prompt: answers, long texts in them shortened, and the
-    /// results of their calls.
+    /// The conversation after the prompt: answers, with long texts shortened, and the results of
+    /// their calls.
     pub messages: Vec<Message>,
-    /// What it cost.
+    /// Token usage of its calls.
     pub usage: Usage,
-    /// The size of the summary afterwards, in bytes.
+    /// Size of the summary afterwards, in bytes.
     pub summary_bytes: usize,
     /// How it ended.
     pub outcome: ChunkOutcome,
-    /// Why no model folded it in, or not to its end.
+    /// Why no model folded it in, or not completely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunError>,
 }
@@ -91,21 +91,19 @@ pub enum ChunkOutcome {
     Folded,
     /// The model found nothing in it to add.
     Unchanged,
-    /// It was folded in, and the work ended before the model said that it was done: at the cap on
-    /// rounds or on the conversation, because a call failed, or because its edit did not fit and was
-    /// shortened.
+    /// It was folded in, but the work ended early: at the limit on rounds or on the conversation,
+    /// because a call failed, or because its edit did not fit and was shortened.
     Capped,
-    /// It did not fit the model's window, and goes on in two halves.
+    /// It exceeded the model's window and was cut into two halves.
     Halved,
-    /// Its edit did not fit the summary. The summary is condensed, and the chunk is asked again.
+    /// Its edit did not fit the summary. The summary is condensed and the chunk is repeated.
     Full,
-    /// The summary was condensed by the model, before the chunk is asked.
+    /// The model condensed the summary before this chunk.
     Condensed,
-    /// The summary was condensed without a model, before the chunk is asked.
+    /// The summary was shortened without a model before this chunk.
     Clipped,
-    /// No model folded it in. An extract of it, made without a model, stands in the summary at the
-    /// end of the run.
+    /// No model folded it in. At the end of the run the summary gets an extract of it.
     Skipped,
-    /// The run failed or was aborted at it.
+    /// The run failed or was aborted at this chunk.
     Failed,
 }

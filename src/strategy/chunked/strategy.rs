@@ -1,16 +1,11 @@
-//! `chunked`: the run as a strategy.
+//! `chunked`: a [`CompactionRun`] as a strategy.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    condense::condense,
-    fit,
-    options::{RunError, RunOptions},
-    run::CompactionRun,
-    step::RunStep,
-};
+use super::{condense::condense, fit, options::RunOptions, run::CompactionRun, step::RunStep};
+use crate::strategy::run_error::RunError;
 use crate::{
     compact::{CompactOptions, Plan, Position, legality},
     message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
@@ -21,35 +16,35 @@ use crate::{
             Attempt, CompactionStrategy, ModelRole, Progress, Proposal, Step, StrategyError,
         },
         digest::Digest,
+        full_summary,
         snapshot::{Rejection, Snapshot},
-        tail, whole,
+        tail,
     },
 };
 
-/// What stands behind the summary when the agent was in the middle of its work and the user typed
-/// nothing: a request that ends with a summary alone asks for nothing.
+/// Follows the summary if it ends the thread during the agent's work: a request that ends with a
+/// summary asks for nothing.
 const CONTINUE: &str = "Please continue.";
 
-/// A summary is not asked to be, and not made, shorter than this, in bytes.
+/// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;
 
-/// Folds the thread chunk by chunk into a summary by a small agent that edits it. For threads that
-/// no single request of the summariser can hold.
+/// Folds the thread chunk by chunk into a summary that a model edits. For threads that exceed any
+/// single request.
 ///
-/// Everything up to the last legal cut is summarised: calls that are still open stay behind it.
-/// What the user typed last stays word for word, unless the next prompt follows anyway. Where the
-/// window of the conversation is known, every request with its answer fits it, from windows of some
-/// 3,500 tokens up.
+/// Everything before the last legal cut is summarised; open calls stay after it. The message that
+/// the user typed last stays word for word, unless a next prompt follows. If the context window is
+/// known, every request with its answer fits it, for windows from about 3,500 tokens.
 ///
-/// Once a part is folded in, the attempt ends with a proposal. A summary that is full is condensed,
-/// first by the model; a part that the model refuses, or does not fold in, and all parts after a
-/// failure that stays are put in as an extract that needs no model. Where the model answers and
-/// folds nothing in although the thread is over its target, the proposal is that of [`Digest`]. The notes of the proposal name what no
-/// model summarised.
+/// Once a chunk is folded in, the attempt ends with a proposal. A full summary is condensed, by the
+/// model if possible. Chunks that the model refuses or does not fold in, and all chunks after a
+/// permanent failure, are added as an extract made without a model. If the model answers but folds
+/// nothing in, and the thread is over its target, the proposal is that of [`Digest`]. The notes of
+/// the proposal name what no model summarised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Chunked {
-    /// The caps of the run.
+    /// Options and limits of the run.
     pub run: RunOptions,
 }
 
@@ -59,45 +54,44 @@ impl CompactionStrategy for Chunked {
     }
 
     fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
-        let points = legality::cut_points(thread.without_reasoning().messages());
-        let cut = points.last().copied().unwrap_or_default();
-        let head = thread.messages().get(..cut).unwrap_or_default();
+        let cut = thread.without_reasoning().cut_at_or_before(thread.messages().len());
         let kept = kept(thread, brief, cut);
         if let Err(error) = tail::check_worth(thread, brief, cut, &kept, 0) {
             return attempt::propose(Err(error));
         }
-        let head: Vec<Message> = whole::messages(head).collect();
-        let place = Place { thread: thread.clone(), brief: brief.clone(), cut };
-        match self.begun(&place, &head) {
-            Ok(run) => Box::new(Chunking { place, run, outcome: None }),
+        let head: Vec<Message> =
+            full_summary::messages(thread.messages().iter().take(cut)).collect();
+        let job = SummaryJob { thread: thread.clone(), brief: brief.clone(), cut };
+        match self.run_for(&job, &head) {
+            Ok(run) => Box::new(ChunkedAttempt { job, run, outcome: None }),
             Err(error) => attempt::propose(Err::<Plan, _>(error)),
         }
     }
 }
 
 impl Chunked {
-    /// The run over what stands before the cut.
-    fn begun(&self, place: &Place, head: &[Message]) -> Result<CompactionRun, StrategyError> {
-        let options = fit::within_window(&place.thread, &place.brief, head, self.run.clone())?;
-        let room = place.summary_tokens();
-        let bytes = fit::bytes(room, head, place.thread.counter());
+    /// Returns the run for the messages before the cut.
+    fn run_for(&self, job: &SummaryJob, head: &[Message]) -> Result<CompactionRun, StrategyError> {
+        let options = fit::within_window(&job.thread, &job.brief, head, self.run.clone())?;
+        let room = job.summary_tokens();
+        let bytes = fit::bytes(room, head, job.thread.counter());
         let summary_bytes = options.summary_bytes.min(bytes).max(MIN_SUMMARY);
         let options = RunOptions { summary_bytes, ..options };
-        Ok(fit::begun(head, &place.thread, &place.brief, options)?)
+        Ok(fit::new_run(head, &job.thread, &job.brief, options)?)
     }
 }
 
-/// A thread, and where a summary is to be put in.
+/// A thread and the cut before which a summary replaces its messages.
 #[derive(Debug)]
-struct Place {
+struct SummaryJob {
     thread: Snapshot,
     brief: Brief,
-    /// What stands before this gives way to the summary.
+    /// Index of the first message that stays.
     cut: usize,
 }
 
-impl Place {
-    /// The plan of putting a summary in.
+impl SummaryJob {
+    /// Returns the plan that inserts this summary.
     fn plan(&self, summary: &str) -> Result<Plan, StrategyError> {
         let thread = &self.thread;
         let messages = thread.messages();
@@ -109,26 +103,23 @@ impl Place {
             content.push(ContentBlock::text(CONTINUE));
         }
         let insert = vec![Message::new(Role::User, content)];
-        let edits = tail::take_all_but(kept, self.cut, insert);
+        let edits = tail::remove_except(kept, self.cut, insert);
         Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
     }
 
-    /// The most tokens that a summary may have, with what is put behind it left free.
+    /// Upper limit for the tokens of a summary, without those reserved for the addendum.
     fn summary_tokens(&self) -> u64 {
-        let counter = self.thread.counter();
-        let before = counter.messages(self.thread.messages());
+        let before = self.thread.counter().messages(self.thread.messages());
         let most = self.brief.target.unwrap_or(u64::MAX).min(before.saturating_sub(1));
-        let mut after = self.thread.messages().to_vec();
-        let fixed = match self.plan(".").map(|plan| plan.apply(&mut after)) {
-            Ok(Ok(_)) => counter.messages(&after),
-            Ok(Err(_)) | Err(_) => 0,
-        };
+        // With a summary of one character, everything else has its final size.
+        let frame = self.plan(".");
+        let fixed = frame.map_or(0, |frame| self.thread.tokens_after(&frame).unwrap_or(0));
         let room = most.saturating_sub(fixed);
         room.saturating_sub(self.brief.reserve().min(room / 2))
     }
 
-    /// Returns the plan of a summary, which is made shorter until the thread is as small as it has
-    /// to be.
+    /// Returns the plan that inserts the summary, shortened until the acceptance check finds the
+    /// thread small enough.
     fn fitting(&self, summary: &str) -> Result<Plan, StrategyError> {
         let mut summary = summary.trim().to_owned();
         loop {
@@ -145,13 +136,7 @@ impl Place {
         }
     }
 
-    /// Whether the thread is larger than it may be.
-    fn is_over_target(&self) -> bool {
-        let tokens = self.thread.counter().messages(self.thread.messages());
-        self.brief.target.is_some_and(|target| tokens > target)
-    }
-
-    /// The proposal of a digest, where a model answered and wrote no summary.
+    /// Returns the proposal of [`Digest`], for a model that answered but wrote no summary.
     fn digest(&self, why: RunError) -> Result<Proposal, StrategyError> {
         let attempt = Digest::default().begin(&self.thread, &self.brief);
         match attempt.step() {
@@ -165,13 +150,14 @@ impl Place {
 }
 
 #[derive(Debug)]
-struct Chunking {
-    place: Place,
+struct ChunkedAttempt {
+    job: SummaryJob,
     run: CompactionRun,
+    /// Set when the run ends.
     outcome: Option<Result<Proposal, StrategyError>>,
 }
 
-impl Attempt for Chunking {
+impl Attempt for ChunkedAttempt {
     fn step(&self) -> Step<'_> {
         match (&self.outcome, self.run.step()) {
             (Some(Ok(proposal)), _) => Step::Proposed(proposal),
@@ -180,8 +166,8 @@ impl Attempt for Chunking {
                 let progress = Progress { done: chunk, total };
                 Step::Call { model: ModelRole::Fast, request, progress, after }
             }
-            // A run that ends leaves an outcome behind, so these are never asked for.
             (None, RunStep::Done { .. } | RunStep::Failed { .. }) => {
+                debug_assert!(false, "a run that ended has an outcome");
                 Step::Failed(&StrategyError::NeedsModel)
             }
         }
@@ -201,7 +187,7 @@ impl Attempt for Chunking {
         let outcome = match self.run.step() {
             RunStep::Call { .. } => return,
             RunStep::Done { summary } => {
-                let plan = self.place.fitting(summary);
+                let plan = self.job.fitting(summary);
                 plan.map(|plan| Proposal { notes: self.run.notes(), ..Proposal::new(plan) })
             }
             RunStep::Failed { error } => self.failed(error.clone()),
@@ -210,17 +196,17 @@ impl Attempt for Chunking {
     }
 }
 
-impl Chunking {
-    /// Where the model answered, but wrote no summary, and the thread has to become smaller, a digest
-    /// takes its place. Where the model did not answer, another way may do better.
+impl ChunkedAttempt {
+    /// Handles a run without a summary. If the model answered and the thread is over its target, a
+    /// digest is proposed; if it did not answer, another strategy may do better.
     fn failed(&self, error: RunError) -> Result<Proposal, StrategyError> {
         match error {
             RunError::TooManyRounds { .. }
             | RunError::BlankSummary { .. }
             | RunError::NotFolded { .. }
-                if self.place.is_over_target() =>
+                if tail::missed_target(&self.job.thread, &self.job.brief).is_some() =>
             {
-                self.place.digest(error)
+                self.job.digest(error)
             }
             RunError::Model { kind: ModelErrorKind::NoModel, .. } => Err(StrategyError::NeedsModel),
             RunError::TooManyRounds { .. }
@@ -231,12 +217,20 @@ impl Chunking {
             | RunError::Stopped { .. }
             | RunError::Model { .. }
             | RunError::DoesNotFit { .. }
-            | RunError::Aborted { .. } => Err(error.into()),
+            | RunError::Aborted { .. }
+            | RunError::Format { .. }
+            | RunError::Chunks { .. }
+            | RunError::Option { .. }
+            | RunError::NoRoom { .. }
+            | RunError::Exhausted { .. }
+            | RunError::PieceTooLarge { .. }
+            | RunError::NotSmaller { .. } => Err(error.into()),
         }
     }
 }
 
-/// What stays word for word: what the user typed last, unless something else follows anyway.
+/// The blocks that stay word for word: those of the last typed message, unless a next prompt
+/// follows.
 fn kept(thread: &Snapshot, brief: &Brief, cut: usize) -> Vec<Range<Position>> {
     match brief.next_prompt {
         Some(_) => Vec::new(),

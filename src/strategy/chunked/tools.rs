@@ -1,4 +1,4 @@
-//! Carrying out what the summariser calls: each call of a round gets exactly one result.
+//! Runs the tool calls of the summarising model: each call of a round gets exactly one result.
 
 use super::{condense::condense, prompt::SUMMARY};
 use crate::{
@@ -6,41 +6,44 @@ use crate::{
     message::{ContentBlock, Message, Role, ToolResult, ToolUse},
 };
 
-/// How many times the summary everything else in the workspace may be: scratch files, registers.
+/// Upper limit for the whole workspace (summary, scratch files, registers), as a multiple of the
+/// limit for the summary.
 const SCRATCH: usize = 4;
 
-/// What came of the calls of a round.
-pub(super) struct Answered {
+/// The results of the calls of a round.
+pub(super) struct RoundResults {
     /// The results, in the order of the calls.
     pub(super) message: Message,
-    /// The summary after the last edit that was refused because it would have been too large, made
-    /// shorter without a model.
+    /// The summary after the last edit that was refused because it did not fit, shortened without a
+    /// model.
     pub(super) too_large: Option<String>,
 }
 
-/// Carries the calls out. A call that is malformed, names no tool, or makes the summary too large
-/// gets an error that says how to put it right, and changes nothing.
-pub(super) fn answer<'a>(
+/// Runs the calls. A call that is malformed, names an unknown tool or makes the summary too large
+/// gets an error that explains how to correct it, and changes nothing.
+pub(super) fn run_calls(
     workspace: &mut Workspace,
-    calls: impl Iterator<Item = &'a ToolUse>,
+    calls: &[ToolUse],
     summary_bytes: usize,
-) -> Answered {
+) -> RoundResults {
     let mut too_large = None;
-    let results = calls.map(|call| match carry_out(workspace, call, summary_bytes) {
-        Ok(text) => ContentBlock::from(ToolResult::text(call.id.clone(), text)),
-        Err(refused) => {
-            too_large = refused.too_large.or(too_large.take());
-            ContentBlock::from(ToolResult::error(call.id.clone(), refused.text))
-        }
-    });
-    let message = Message::new(Role::User, results.collect());
-    Answered { message, too_large }
+    let mut results: Vec<ContentBlock> = Vec::with_capacity(calls.len());
+    for call in calls {
+        results.push(match run_call(workspace, call, summary_bytes) {
+            Ok(text) => ToolResult::text(call.id.clone(), text).into(),
+            Err(refused) => {
+                too_large = refused.too_large.or(too_large);
+                ToolResult::error(call.id.clone(), refused.text).into()
+            }
+        });
+    }
+    RoundResults { message: Message::new(Role::User, results), too_large }
 }
 
 /// Why a call changed nothing.
 struct Refused {
     text: String,
-    /// The summary that would have been too large, made shorter.
+    /// The summary that did not fit, shortened.
     too_large: Option<String>,
 }
 
@@ -50,19 +53,20 @@ impl From<String> for Refused {
     }
 }
 
-/// The summary as it stands.
+/// The summary; empty if the model deleted the file.
 pub(super) fn summary(workspace: &Workspace) -> &str {
     workspace.text(SUMMARY).unwrap_or_default()
 }
 
-fn carry_out(
+fn run_call(
     workspace: &mut Workspace,
     call: &ToolUse,
     summary_bytes: usize,
 ) -> Result<String, Refused> {
-    let tool = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name());
-    let unknown = || format!("There is no tool {}. There are edl and get_file.", call.name);
-    let tool = tool.ok_or_else(unknown)?;
+    let Some(tool) = EdlTool::ALL.into_iter().find(|tool| call.name == tool.name()) else {
+        let text = format!("There is no tool {}. There are edl and get_file.", call.name);
+        return Err(text.into());
+    };
     let input = call.input.json().and_then(|json| json.to_value());
     let input = input.map_err(|error| format!("The input cannot be read: {error}"))?;
     let before = workspace.clone();
@@ -81,13 +85,13 @@ fn carry_out(
         *workspace = before;
         return Err("Refused: too much beside /summary.md. Nothing was changed.".to_owned().into());
     }
-    // The same text for the same failure: an empty one would be refused by providers.
+    // Providers refuse an empty result.
     let text = if reply.text.trim().is_empty() { "(nothing to show)".into() } else { reply.text };
     if reply.is_error { Err(text.into()) } else { Ok(text) }
 }
 
 fn size(workspace: &Workspace) -> usize {
-    let files: usize = workspace.files().map(|(_, file)| file.size()).sum();
+    let files: usize = workspace.files().map(|(_, text)| text.len()).sum();
     let registers: usize = workspace.registers().map(|(_, text)| text.len()).sum();
     files + registers
 }
@@ -110,7 +114,7 @@ mod tests {
     }
 
     fn run(workspace: &mut Workspace, calls: &[ToolUse]) -> Vec<(bool, String)> {
-        let message = answer(workspace, calls.iter(), 40).message;
+        let message = run_calls(workspace, calls, 40).message;
         let text = |result: &ToolResult| result.content[0].as_text().unwrap().to_string();
         message.tool_results().map(|result| (result.is_error, text(result))).collect()
     }

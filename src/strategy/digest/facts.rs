@@ -1,48 +1,51 @@
-//! What a digest holds.
+//! The contents of a digest.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 
 use crate::message::steps;
 
-/// What is taken out of a thread, in order.
+/// The contents of a digest, in the order of the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// How many messages it stands for.
+    /// Number of messages that the digest replaces.
     pub(super) messages: usize,
-    /// What the user typed first.
+    /// The first message that the user typed.
     pub(super) request: Quote,
-    /// How later messages of the user begin.
+    /// The beginnings of the user's later messages.
     pub(super) later: List<String>,
-    /// Sentences of the user that demand or forbid.
+    /// Sentences in which the user demands or forbids something.
     pub(super) rules: List<String>,
-    /// What other summaries said.
+    /// Texts of earlier summaries other than digests.
     pub(super) earlier: Quote,
-    /// Files that tools were given.
+    /// Files named in tool inputs.
     pub(super) files: List<File>,
-    /// Commands that tools were given.
+    /// Commands in tool inputs.
     pub(super) commands: List<Command>,
-    /// What failed.
+    /// First lines of failures.
     pub(super) errors: List<String>,
-    /// What the model said last.
+    /// The model's last text.
     pub(super) state: Quote,
 }
 
-/// A text, or the beginning of one.
+/// A text or its beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Quote {
     pub(super) text: String,
-    /// How many bytes of it are not here.
+    /// Number of bytes that are left out.
     pub(super) left_out: u64,
 }
 
-/// Items, and how many there were that are not here.
+/// Items, and the number of those that are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct List<T> {
     pub(super) items: Vec<T>,
     pub(super) left_out: u64,
 }
 
-/// A file and the tools that were given it, in order of their first use.
+/// A file, and how often each tool got it as input, in order of first use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {
     pub(super) path: String,
@@ -63,7 +66,7 @@ impl<T> Default for List<T> {
 }
 
 impl Facts {
-    /// Adds what another digest holds, which is older than everything that comes after.
+    /// Adds the contents of a digest in the thread, which is older than the messages read later.
     pub(super) fn absorb(&mut self, older: Self) {
         self.messages = self.messages.saturating_add(older.messages);
         if self.request.text.is_empty() {
@@ -80,8 +83,8 @@ impl Facts {
         }
     }
 
-    /// Puts together what came twice: of lines the last mention stays, of rules the first; a request
-    /// that is nothing but a rule stands among these.
+    /// Removes duplicates: the last mention of a line stays, and the first of a rule. A later
+    /// request that is listed as a rule is removed.
     pub(super) fn tidy(&mut self) {
         self.rules.keep_first(String::as_str);
         let rules: HashSet<&String> = self.rules.items.iter().collect();
@@ -98,7 +101,7 @@ impl Quote {
         Self { text, left_out: 0 }
     }
 
-    /// Puts another text behind this one, unless it is here already.
+    /// Appends another text as a paragraph, unless it is the same.
     pub(super) fn join(&mut self, other: Self) {
         if other.text.is_empty() || self.text == other.text {
             return;
@@ -117,20 +120,20 @@ impl<T> List<T> {
         self.left_out = self.left_out.saturating_add(other.left_out);
     }
 
-    /// Drops items that came before.
+    /// Removes later duplicates.
     fn keep_first(&mut self, key: impl Fn(&T) -> &str) {
         let mut seen = HashSet::new();
         self.items.retain(|item| seen.insert(key(item).to_owned()));
     }
 
-    /// Drops items that come again.
+    /// Removes earlier duplicates.
     fn keep_last(&mut self, key: impl Fn(&T) -> &str) {
         self.items.reverse();
         self.keep_first(key);
         self.items.reverse();
     }
 
-    /// Keeps the last items, and counts the others.
+    /// Keeps the last `count` items, and counts the others as left out.
     pub(super) fn keep_at_most(&mut self, count: usize) {
         let excess = self.items.len().saturating_sub(count);
         self.items.drain(..excess);
@@ -139,49 +142,42 @@ impl<T> List<T> {
 }
 
 impl List<File> {
-    /// Makes one of files of one path; those used most come first, of others those used last.
+    /// Merges files of one path. The most used come first; of equals, the last used.
     fn merge(&mut self) {
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut merged: Vec<(usize, File)> = Vec::new();
-        for (order, File { path, tools }) in std::mem::take(&mut self.items).into_iter().enumerate()
-        {
-            let place = *places.entry(path.clone()).or_insert(merged.len());
-            if place == merged.len() {
-                merged.push((order, File { path, tools: Vec::new() }));
-            }
-            if let Some((last, known)) = merged.get_mut(place) {
-                *last = order;
-                // Also of the first: a digest that a model wrote may name any number.
-                tools.into_iter().for_each(|(tool, count)| known.add(tool, count));
-            }
+        let mut merged: HashMap<String, (usize, File)> = HashMap::new();
+        for (order, File { path, tools }) in self.items.drain(..).enumerate() {
+            let new = File { path: path.clone(), tools: Vec::new() };
+            let (last_use, file) = merged.entry(path).or_insert((order, new));
+            *last_use = order;
+            // `add` also limits a first entry: a digest that a model wrote may name many tools.
+            tools.into_iter().for_each(|(tool, count)| file.add(tool, count));
         }
-        merged.sort_by_key(|(last, file)| (u64::MAX - file.count(), usize::MAX - last));
+        let mut merged: Vec<_> = merged.into_values().collect();
+        merged.sort_by_key(|(last_use, file)| (Reverse(file.count()), Reverse(*last_use)));
         self.items = merged.into_iter().map(|(_, file)| file).collect();
     }
 }
 
 impl File {
-    /// How often it was given to tools.
+    /// How often tools got it as input.
     pub(super) fn count(&self) -> u64 {
         self.tools.iter().map(|(_, count)| *count).fold(0, u64::saturating_add)
     }
 
     fn add(&mut self, tool: String, count: u64) {
-        let same = |(name, _): &(String, u64)| *steps::through(name) == tool;
-        let known = self.tools.iter().position(same);
-        // A handful of tools says enough; the others count as one.
+        let same = self.tools.iter().position(|(name, _)| *steps::through(name) == tool);
         let last = (self.tools.len() >= TOOLS).then_some(TOOLS - 1);
-        let opens_others = self.tools.len() + 1 == TOOLS;
-        match known.or(last).and_then(|place| self.tools.get_mut(place)) {
-            Some((_, known)) => *known = known.saturating_add(count),
-            None if opens_others => self.tools.push((OTHERS.to_owned(), count)),
+        let is_last = self.tools.len() + 1 == TOOLS;
+        match same.or(last).and_then(|index| self.tools.get_mut(index)) {
+            Some((_, total)) => *total = total.saturating_add(count),
+            None if is_last => self.tools.push((OTHERS.to_owned(), count)),
             None => self.tools.push((tool, count)),
         }
     }
 }
 
-/// How many tools a file names.
+/// Upper limit for the tools that a file lists.
 const TOOLS: usize = 6;
 
-/// What the last of them is called.
+/// Name of the last one, which counts all further tools.
 const OTHERS: &str = "others";

@@ -1,4 +1,4 @@
-//! Taking the facts out of a thread, in one walk.
+//! Extracts the contents of a digest from a thread, in one pass.
 
 use std::collections::HashMap;
 
@@ -13,30 +13,30 @@ use crate::{
         FactClass, Kind, Span, Speaker, first_failure, one_line, passages, passages_of, plain,
         spans,
     },
-    strategy::whole,
+    strategy::full_summary,
 };
 
-/// How many characters of a line are kept.
+/// Upper limit for the characters of a line.
 const LINE: usize = 200;
 
-/// How many characters of a rule are kept: as many bytes as an audit looks for.
+/// Upper limit for the characters of a rule: as many bytes as an audit looks for.
 const RULE: usize = 600;
 
-/// How many lines of one kind are kept before a budget is asked for.
+/// Upper limit for the lines of one kind, whatever the budget.
 const LINES: usize = 400;
 
-/// Returns the facts of these messages. What the user typed in those that `stays` names is not
-/// taken: the messages themselves are still there.
+/// Returns the contents of a digest of these messages. The user's text in messages for which
+/// `stays` returns `true` is not extracted, because those messages stay beside the digest.
 pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Facts {
     let mut walk = Walk::default();
-    // What a digest holds is older than all that stands beside it: what the user typed and stayed
-    // before the digest came later than what the digest begins with.
+    // An earlier digest is older than all messages beside it, even those before it: these were kept
+    // when the digest was made, from the end of its thread.
     for summary in messages.iter().flat_map(|message| &message.content).filter_map(summary) {
-        // Rules are put behind every digest anew, as they are then.
+        // The list of rules after a digest is out of date: settling appends the current ones.
         match read::read(&ledger::without_titled(&summary.text)) {
             Some(older) => walk.facts.absorb(older),
             None => {
-                let text = ledger::without_titled(&whole::text(summary));
+                let text = ledger::without_titled(&full_summary::text(summary));
                 walk.facts.earlier.join(Quote::whole(text.trim().to_owned()));
             }
         }
@@ -54,20 +54,19 @@ fn summary(block: &ContentBlock) -> Option<&Summary> {
 #[derive(Default)]
 struct Walk {
     facts: Facts,
-    /// The calls that ran commands and are not answered yet, by id, and which commands.
-    waiting: HashMap<Text, usize>,
-    /// Commands in texts of the model, for agents that call no tools.
-    written: Vec<Command>,
+    /// Calls with commands whose results have not been read yet: call id and index of the command.
+    open: HashMap<Text, usize>,
+    /// Commands in the model's texts, used if the agent calls no tools.
+    in_text: Vec<Command>,
 }
 
 impl Walk {
     fn message(&mut self, message: &Message, stays: bool) {
-        let summarises = message.content.iter().any(|block| summary(block).is_some());
-        let counts = usize::from(!summarises && !stays);
+        let is_summary = message.content.iter().any(|block| summary(block).is_some());
+        let counts = usize::from(!is_summary && !stays);
         self.facts.messages = self.facts.messages.saturating_add(counts);
-        // What stays need not be told.
         if message.is_typed() && !stays {
-            self.typed(message);
+            self.typed_message(message);
         }
         for block in &message.content {
             if let ContentBlock::ToolUse(call) = block {
@@ -77,41 +76,41 @@ impl Walk {
             } else if let ContentBlock::Text(block) = block
                 && message.role == Role::Assistant
             {
-                self.said(&block.text);
+                self.assistant_text(&block.text);
             }
         }
     }
 
-    fn typed(&mut self, message: &Message) {
+    fn typed_message(&mut self, message: &Message) {
         let rules = &mut self.facts.rules.items;
-        let mut tell = |span: Span<'_>| {
+        let mut add_rule = |span: Span<'_>| {
             if span.class == FactClass::Constraint {
                 rules.push(line(span.text, RULE));
             }
         };
-        passages(message, &mut |speaker, kind, text| spans(speaker, kind, text, &mut tell));
+        passages(message, &mut |speaker, kind, text| spans(speaker, kind, text, &mut add_rule));
         let texts = message.content.iter().filter_map(ContentBlock::as_text);
         let texts: Vec<&str> =
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         if self.facts.request.text.is_empty() {
             self.facts.request = Quote::whole(texts.join("\n\n"));
         } else if let Some(text) = texts.into_iter().find(|text| !text.starts_with('<')) {
-            // What begins with a tag was put together by a host, but the first message is the task.
+            // A text that begins with a tag was composed by the host. The first message is the task
+            // in any case.
             self.facts.later.items.push(line(text, LINE));
         }
     }
 
-    fn said(&mut self, text: &Text) {
+    fn assistant_text(&mut self, text: &Text) {
         if text.is_blank() {
             return;
         }
         self.facts.state = Quote::whole(text.trim().to_owned());
-        let mut tell = |span: Span<'_>| {
+        spans(Speaker::Assistant, Kind::Said, &plain(text), &mut |span| {
             if span.class == FactClass::Command {
-                self.written.push(Command { line: line(span.text, LINE), failed: false });
+                self.in_text.push(Command { line: line(span.text, LINE), failed: false });
             }
-        };
-        spans(Speaker::Assistant, Kind::Said, &plain(text), &mut tell);
+        });
     }
 
     fn call(&mut self, call: &ToolUse, block: &ContentBlock) {
@@ -119,20 +118,20 @@ impl Walk {
         let before = self.facts.commands.items.len();
         passages_of(Speaker::Assistant, block, &mut |speaker, kind, text| {
             if kind != Kind::Output {
-                spans(speaker, kind, text, &mut |span| self.given(&tool, text, span));
+                spans(speaker, kind, text, &mut |span| self.input(&tool, text, span));
             }
         });
         let after = self.facts.commands.items.len();
         if after > before {
-            self.waiting.insert(call.id.clone(), after - 1);
+            self.open.insert(call.id.clone(), after - 1);
         } else {
-            // An id may come again.
-            self.waiting.remove(&call.id);
+            // Ids may repeat in later turns.
+            self.open.remove(&call.id);
         }
     }
 
-    /// Takes a file or a command that a tool was given, which stands in this text.
-    fn given(&mut self, tool: &str, text: &str, span: Span<'_>) {
+    /// Adds a file or a command that a tool got as input. `text` is the passage of the span.
+    fn input(&mut self, tool: &str, text: &str, span: Span<'_>) {
         if span.class == FactClass::Path {
             let path = line(span.text, 2 * LINE);
             self.facts.files.items.push(File { path, tools: vec![(tool.to_owned(), 1)] });
@@ -151,18 +150,17 @@ impl Walk {
             first.get_or_insert_with(|| line(first_lines(text, 2), LINE));
         });
         let failed = failure.or(first.filter(|_| result.is_error));
-        let place = self.waiting.remove(&result.tool_use_id);
-        let command = place.and_then(|place| self.facts.commands.items.get_mut(place));
-        if let Some(command) = command {
+        let command = self.open.remove(&result.tool_use_id);
+        if let Some(command) = command.and_then(|index| self.facts.commands.items.get_mut(index)) {
             command.failed = result.is_error;
         }
         self.facts.errors.items.extend(failed.filter(|line| !line.is_empty()));
     }
 
     fn finish(self) -> Facts {
-        let Self { mut facts, written, .. } = self;
+        let Self { mut facts, in_text, .. } = self;
         if facts.commands.items.is_empty() {
-            facts.commands.items = written;
+            facts.commands.items = in_text;
         }
         facts.tidy();
         for list in [&mut facts.later, &mut facts.rules, &mut facts.errors] {
@@ -173,13 +171,11 @@ impl Walk {
     }
 }
 
-/// Returns a text on one line of at most so many characters, without backticks, which would end the
-/// quote that it stands in.
+/// Returns a text on one line of at most so many characters.
 fn line(text: &str, most: usize) -> String {
-    let shown = |c: char| if c == '`' { '\'' } else { c };
     let plain = plain(text);
     let words = one_line(&plain);
-    let mut line: String = words.chars().take(most).map(shown).collect();
+    let mut line: String = words.chars().take(most).collect();
     if line.len() < words.len() {
         line.truncate(line.trim_end().len());
         line.push('…');
@@ -187,18 +183,18 @@ fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns the first lines of a text that are not blank, from the first such line on.
+/// Returns the first `count` lines of a text, from the first one that is not blank on.
 fn first_lines(text: &str, count: usize) -> &str {
     let text = text.trim_start();
     let end = text.match_indices('\n').nth(count.saturating_sub(1)).map(|(at, _)| at);
     text.get(..steps::up_to(text, end).unwrap_or(text.len())).unwrap_or_default().trim_end()
 }
 
-/// The name of a tool, if it looks like one.
+/// The name of a tool, or `tool` if the model wrote something else in its place.
 fn tool_name(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let fits = (1..=64).contains(&name.len()) && name.chars().all(plain);
-    if fits { name.to_owned() } else { "tool".to_owned() }
+    let is_valid = (1..=64).contains(&name.len())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if is_valid { name.to_owned() } else { "tool".to_owned() }
 }
 
 #[cfg(test)]
@@ -213,8 +209,8 @@ mod tests {
         tokens::ByteEstimate,
     };
 
-    /// What somebody may say, among it what a reader could take for a fact.
-    fn said() -> impl Strategy<Value = String> {
+    /// A text, with parts that a reader could take for a fact.
+    fn any_text() -> impl Strategy<Value = String> {
         let parts = select(vec![
             "Never touch the lexer.",
             "Always use `tabs`, please!",
@@ -232,20 +228,22 @@ mod tests {
             "cargo test --all",
             "make",
             "cat src/c.rs | head",
+            "echo `date`",
+            "``a`` `b",
+            "it cost $344, 12 ms and 40 %",
             "a\u{7}b \u{fc}ber \u{6f22}\u{5b57}",
             "```bash\ncargo build --release\n```",
         ]);
         let ends = select(vec![" ", "\n", "\n\n", ". "]);
-        // A digest writes a backtick as an apostrophe, so that no text ends its code span.
-        let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "[\\PC&&[^`]]{0,40}"];
+        let part = prop_oneof![8 => parts.prop_map(str::to_owned), 1 => "\\PC{0,40}"];
         vec((part, ends), 1..6).prop_map(|parts| {
             parts.into_iter().flat_map(|(part, end)| [part, end.into()]).collect()
         })
     }
 
-    /// A user who asks, a call with a command and a path, its result, and what the model says.
+    /// Rounds of a question, a call with a command and a path, its result, and an answer.
     fn thread() -> impl Strategy<Value = Vec<Message>> {
-        let round = (said(), said(), said(), said(), any::<bool>());
+        let round = (any_text(), any_text(), any_text(), any_text(), any::<bool>());
         let round = round.prop_map(|(asked, command, output, answer, is_error)| {
             let input = serde_json::json!({ "command": command, "file_path": "src/d/e f.rs" });
             let call = ToolUse::new("t1", "Bash", Json::from(input));
@@ -284,7 +282,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_digest_lists_no_audit_misses(thread in thread()) {
+        fn an_audit_finds_everything_that_a_digest_lists(thread in thread()) {
             let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
             let facts = gather(&thread, |_| false);
             let text = write::write(&facts, u64::MAX, &ByteEstimate::new(1)).expect("room for all");
@@ -294,7 +292,7 @@ mod tests {
                 prop_assert!(!lists(&facts, fact), "{fact:?} of:\n{text}");
                 prop_assert!(fact.class != FactClass::Constraint, "{fact:?} of:\n{text}");
             }
-            // And it lists nothing that an audit would not look for.
+            // The reverse: an audit looks for everything that the digest lists.
             let all = audit(&thread, &[], &options).missing;
             let is_fact = |class: FactClass, listed: &str| {
                 let listed = listed.trim_end_matches(" …");
@@ -314,7 +312,7 @@ mod tests {
         }
     }
 
-    /// The facts of a summary that a model wrote as a digest is written, and of one more message.
+    /// The contents of a summary in the form of a digest, and of one more message.
     fn of_digest(body: &str) -> Facts {
         let text = format!("{}\n\n{body}", write::opening(usize::MAX, true));
         let digest = Message::summary(Role::User, Summary::new(text));
@@ -322,20 +320,20 @@ mod tests {
     }
 
     #[test]
-    fn a_text_on_one_line_holds_no_control_and_no_backtick() {
-        assert_eq!(line(" a\n\u{1b}[1;31mred\u{1b}[0m\t`b`\u{7}", 80), "a red 'b'");
+    fn a_text_on_one_line_holds_no_control() {
+        assert_eq!(line(" a\n\u{1b}[1;31mred\u{1b}[0m\t`b`\u{7}", 80), "a red `b`");
         assert_eq!(line("漢字 漢字", 4), "漢字 漢…");
     }
 
     #[test]
-    fn a_digest_that_claims_all_that_can_be_counted_is_counted_no_further() {
+    fn counts_saturate_for_a_digest_with_the_largest_numbers() {
         let most = write::note(u64::MAX, "more");
         let facts = of_digest(&format!("## {}\n\n{most}{most}", write::LATER));
         assert_eq!((facts.messages, facts.later.left_out), (usize::MAX, u64::MAX));
     }
 
     #[test]
-    fn files_with_many_tools_are_put_together_in_work_that_grows_as_they_do() {
+    fn merging_files_with_many_tools_takes_linear_work() {
         let of = |count: usize| {
             let tools: Vec<String> = (0..count).map(|tool| format!("tool{tool} 1")).collect();
             let line = format!("- `/a.rs`: {}\n", tools.join(", "));

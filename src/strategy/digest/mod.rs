@@ -1,8 +1,8 @@
-//! A digest: what a thread says of itself, word for word, where no model can be asked.
+//! A digest: a summary made without a model, of quotes and lists from the thread.
 //!
-//! `facts` holds what is taken out of a thread and `gather` takes it; `write` puts it down within a
-//! budget and `read` takes it out of a digest again, so that a digest of a digest is one digest and
-//! not one inside the other. [`Digest`] is the strategy over them.
+//! `gather` extracts the contents of a digest (`facts`) from a thread, and `write` renders them
+//! within a budget. `read` parses a digest again, so that a digest of a digest is one digest and not
+//! one nested in another. [`Digest`] is the strategy that uses them.
 
 mod facts;
 mod gather;
@@ -14,8 +14,8 @@ pub use strategy::Digest;
 
 use crate::{message::Message, tokens::ByteEstimate};
 
-/// Returns the digest of these messages in at most so many bytes, or `None` if these do not hold its
-/// first line.
+/// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
+/// exceeds them.
 pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
     write::write(&gather::gather(messages, |_| false), most as u64, &ByteEstimate::new(1))
 }

@@ -1,8 +1,7 @@
-//! Taking the facts out of a digest again.
+//! Parses a digest.
 //!
-//! A summary is a digest if it is one to the letter of its first line and its headings; what has
-//! no place in one is left. Everything quoted stands behind a mark, so no quoted line is taken for
-//! a heading.
+//! A summary is a digest if its first line is exactly that of one; lines that do not belong to a
+//! digest are ignored. Every quoted line begins with a mark, so none of them is taken for a heading.
 
 use super::{
     facts::{Command, Facts, File, List, Quote},
@@ -10,7 +9,7 @@ use super::{
 };
 use crate::message::steps;
 
-/// Returns what a digest holds, or `None` if the text is no digest.
+/// Returns the contents of a digest, or `None` if the text is no digest.
 pub(super) fn read(text: &str) -> Option<Facts> {
     let (opening, body) = text.split_once('\n').unwrap_or((text, ""));
     let count = opening.strip_prefix("Digest of ")?.split_once(' ')?.0.parse().ok()?;
@@ -18,25 +17,24 @@ pub(super) fn read(text: &str) -> Option<Facts> {
         return None;
     }
     let mut facts = Facts { messages: count, ..Facts::default() };
-    let (mut title, mut root) = ("", "");
+    let (mut title, mut root) = ("", String::new());
     for line in steps::through(body).split('\n') {
         match line.strip_prefix("## ") {
             Some(next) => title = next,
             None if title == write::FILES && root.is_empty() => {
                 root = root_in(line);
-                take(&mut facts, title, line, root);
+                take(&mut facts, title, line, &root);
             }
-            None => take(&mut facts, title, line, root),
+            None => take(&mut facts, title, line, &root),
         }
     }
     Some(facts)
 }
 
 /// The folder in the line that says what the sign for it stands for, if it is that line.
-fn root_in(line: &str) -> &str {
-    let parts: Vec<&str> = line.split('`').collect();
-    let root = parts.get(3).copied().unwrap_or_default();
-    if write::root_line(root).trim_end() == line { root } else { "" }
+fn root_in(line: &str) -> String {
+    let root = line.strip_prefix(write::ROOT_IS).and_then(code);
+    root.filter(|(_, rest)| *rest == ".").map(|(root, _)| root.to_owned()).unwrap_or_default()
 }
 
 fn take(facts: &mut Facts, title: &str, line: &str, root: &str) {
@@ -84,12 +82,13 @@ fn left_out(line: &str, what: &str) -> Option<u64> {
 }
 
 fn command(item: &str) -> Option<Command> {
-    let (line, rest) = item.strip_prefix('`')?.split_once('`')?;
+    let (line, rest) = code(item)?;
     Some(Command { line: line.to_owned(), failed: !rest.is_empty() })
 }
 
 fn file(item: &str, root: &str) -> Option<File> {
-    let (path, tools) = item.strip_prefix('`')?.split_once("`: ")?;
+    let (path, rest) = code(item)?;
+    let tools = rest.strip_prefix(": ")?;
     let tool = |tool: &str| {
         let (name, count) = tool.rsplit_once(' ')?;
         Some((name.to_owned(), count.parse().ok()?))
@@ -98,4 +97,19 @@ fn file(item: &str, root: &str) -> Option<File> {
     let below = path.strip_prefix(write::ROOT).filter(|_| !root.is_empty());
     let path = below.map_or_else(|| path.to_owned(), |below| format!("{root}{below}"));
     Some(File { path, tools })
+}
+
+/// Returns the line in the code span that a text begins with, and what comes after the span.
+fn code(text: &str) -> Option<(&str, &str)> {
+    let body = text.trim_start_matches('`');
+    let mark = text.get(..text.len() - body.len()).filter(|mark| !mark.is_empty())?;
+    // A longer run of backticks does not end the span.
+    let mut runs = body.match_indices(mark).filter(|(at, _)| {
+        let (before, rest) = body.split_at(*at);
+        !before.ends_with('`') && rest.trim_start_matches('`').len() + mark.len() == rest.len()
+    });
+    let (line, rest) = body.split_at(runs.next()?.0);
+    let kept_apart = line.strip_prefix(' ').and_then(|line| line.strip_suffix(' '));
+    let kept_apart = kept_apart.filter(|line| line.starts_with('`') || line.ends_with('`'));
+    Some((kept_apart.unwrap_or(line), rest.strip_prefix(mark)?))
 }

@@ -1,4 +1,4 @@
-//! `digest`: the old part gives way to what it says of itself. The rung that cannot fail.
+//! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
 
 use std::{collections::HashSet, ops::Range};
 
@@ -13,31 +13,30 @@ use crate::{
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
-        tail::{self, Stay, Wish},
+        tail::{self, Candidate, TailRequest},
     },
 };
 
-/// What is new must have more tokens than this to be worth a digest.
+/// Tokens that are in no summary yet must exceed this to be worth a digest.
 const MIN_TOKENS: u64 = 100;
 
-/// Replaces the old part of the thread with a digest: quotes and lists that are taken from it by
-/// plain rules. Needs no model, and gives the same digest for the same thread.
+/// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed rules.
+/// Calls no model; the same thread gives the same digest.
 ///
-/// The digest is a user message with a summary in Markdown: the first request and how the later
-/// ones begin, sentences by which the user demanded or forbade something (English ones), what
-/// earlier summaries said, the files and commands that tools were given, errors, and what the
-/// model said last. What does not fit its budget is left out, and a line says how much. A digest in
-/// the part that goes is taken apart and put together with what came after it; so a digest of a
-/// digest is as long as one, and keeps the first request.
+/// The digest is a user message with a summary in Markdown: the first request, the beginnings of
+/// later requests, English sentences in which the user demanded or forbade something, earlier
+/// summaries, files and commands from tool inputs, errors, and the model's last text. Lines over
+/// the budget are omitted, and a note gives their number. A digest in the old part is parsed and
+/// merged with what came after it, so a digest of a digest is no longer than one and keeps the first
+/// request.
 ///
-/// The end of the thread stays, and what the user typed last, as for
-/// [`Summarize`](super::super::Summarize). Where the target of the brief leaves no room for that,
-/// only the last message of the user is kept word for word; then the tool results in the end of the
-/// thread are [trimmed](crate::compact::trim()) in steps: to 40 lines of at most 4,000 bytes, 12 of
-/// 1,000, 3 of 300, 1 of 100, the last time those of errors too; then only what no cut can take
-/// stays, trimmed in the same way. Where the next prompt follows and nothing else helps, what the user
-/// typed before it goes as well. So every target is met that leaves room for what the user typed last,
-/// for calls that are open and for one line.
+/// The end of the thread and the newest user messages stay, as for
+/// [`Summarize`](super::super::Summarize). If the target of the brief leaves too little room, in
+/// this order: only the last user message is kept word for word; tool results at the end of the
+/// thread are [trimmed](crate::compact::trim()) to 40 lines and 4,000 bytes, then 12 and 1,000, 3
+/// and 300, 1 and 100 (the last step includes errors); only messages that no cut can remove stay,
+/// trimmed in the same way; and if a next prompt follows, earlier user messages are removed too. So
+/// every target is met that leaves room for the last user message, for open calls and for one line.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
@@ -54,15 +53,16 @@ const MIN_TOKENS: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Digest {
-    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal.
+    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
+    /// near.
     pub messages: usize,
-    /// The most tokens that these may have.
+    /// Upper limit for their tokens.
     pub tokens: Option<u64>,
-    /// How many messages of the user stay word for word out of the part that goes.
+    /// Number of user messages in the old part that stay word for word.
     pub user_messages: usize,
-    /// The most tokens that these may have together. The last one stays whatever its size.
+    /// Upper limit for their tokens together. The newest one stays whatever its size.
     pub user_tokens: u64,
-    /// The most tokens that the digest may have.
+    /// Upper limit for the tokens of the digest.
     pub digest_tokens: u64,
 }
 
@@ -91,15 +91,16 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
         let before = thread.counter().messages(thread.messages());
-        let work = Work { thread, brief, before, most: self.digest_tokens };
-        let stays = tail::stays(thread, brief, self.wish(thread, brief))?;
-        let is_over = tail::over(thread, brief).is_some();
+        let job = DigestJob { thread, brief, before, most: self.digest_tokens };
+        let candidates = tail::candidates(thread, brief, self.tail_request(thread, brief))?;
+        let is_over = tail::missed_target(thread, brief).is_some();
         let mut failed = None;
-        for stay in &stays {
-            let worth = if is_over { Ok(()) } else { work.check_worth(stay) };
-            match worth.and_then(|()| work.attempt(stay)) {
+        for candidate in &candidates {
+            let worth = if is_over { Ok(()) } else { job.check_worth(candidate) };
+            match worth.and_then(|()| job.plan(candidate)) {
                 Ok(plan) => return Ok(plan),
-                // Of a thread that is small enough the first says best why nothing goes.
+                // The smallest candidate explains best why a target is missed, and the requested
+                // one why nothing is removed from a thread within its target.
                 Err(error) if is_over => failed = Some(error),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -107,56 +108,56 @@ impl Digest {
         Err(failed.unwrap_or_else(|| nothing("nothing was tried".to_owned())))
     }
 
-    fn wish(&self, thread: &Snapshot, brief: &Brief) -> Wish {
-        let target = tail::over(thread, brief).unwrap_or(u64::MAX);
-        // The digest has to fit beside the tail, and so has what the user typed last.
+    fn tail_request(&self, thread: &Snapshot, brief: &Brief) -> TailRequest {
+        let target = tail::missed_target(thread, brief).unwrap_or(u64::MAX);
+        // The digest and the last user message must fit beside the tail.
         let last = thread.messages().iter().rev().find(|message| message.is_typed());
         let last = last.map_or(0, |message| thread.counter().message(message));
         let digest = self.digest_tokens.min(target / 3);
-        let comes = [digest, last, brief.reserve(), thread.stamp_tokens()];
-        Wish {
+        let reserved = [digest, last, brief.reserve(), thread.stamp_tokens()];
+        TailRequest {
             messages: self.messages,
             tokens: self.tokens,
-            user: (self.user_messages, self.user_tokens),
-            comes: comes.into_iter().fold(0, u64::saturating_add),
-            yields_when_asked: true,
+            user_messages: self.user_messages,
+            user_tokens: self.user_tokens,
+            reserved: reserved.into_iter().fold(0, u64::saturating_add),
+            shrinks_when_asked: true,
         }
     }
 }
 
-/// A thread that is to become smaller.
-struct Work<'a> {
+struct DigestJob<'a> {
     thread: &'a Snapshot,
     brief: &'a Brief,
-    /// Its tokens.
+    /// Tokens of the thread.
     before: u64,
-    /// The most tokens that the digest may have.
+    /// Upper limit for the tokens of the digest.
     most: u64,
 }
 
-impl Work<'_> {
-    /// Returns the plan of putting a digest in the place of what stands before the cut and is not
-    /// kept, and of trimming what stands behind it.
-    fn attempt(&self, stay: &Stay) -> Result<Plan, StrategyError> {
-        let (cut, kept) = (stay.cut, stay.typed.as_slice());
+impl DigestJob<'_> {
+    /// Returns the plan that replaces everything before the cut, except the kept blocks, with a
+    /// digest, and trims the messages after the cut.
+    fn plan(&self, candidate: &Candidate) -> Result<Plan, StrategyError> {
+        let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let counter = self.thread.counter();
-        // With a digest of one character, all else has its final size.
-        let frame = self.build(stay, Some("."))?;
+        // With a digest of one character, everything else has its final size.
+        let frame = self.build(candidate, Some("."))?;
         let fixed = self.thread.tokens_after(&frame)?.saturating_sub(counter.text("."));
         let target = self.brief.target.unwrap_or(u64::MAX);
-        let goes = self.goes(cut, kept, |_, _| true);
+        let goes = self.removed_tokens(cut, kept, |_, _| true);
         let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
-        // An addendum comes after it, and has room in no more than the half.
+        // The addendum follows the digest and takes at most half of the room.
         let room = room.saturating_sub(self.brief.reserve().min(room / 2));
-        // A digest is not longer than what it tells of, but for its first line.
+        // A digest must not be longer than its source, apart from the first line.
         let facts = self.facts(cut, kept);
         let line = counter.text(&write::opening(facts.messages, false));
         let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
         let digest = write::write(&facts, budget, counter).filter(|_| goes > 0);
         let plan = match &digest {
-            Some(digest) => self.build(stay, Some(digest))?,
-            // Nothing goes, so there is nothing to tell of.
-            None if goes == 0 => self.build(stay, None)?,
+            Some(digest) => self.build(candidate, Some(digest))?,
+            // Nothing is removed: this candidate only trims.
+            None if goes == 0 => self.build(candidate, None)?,
             None => return Err(self.no_room(cut, kept, fixed)),
         };
         if plan.messages_after() == 0 && self.brief.next_prompt.is_none() {
@@ -170,56 +171,56 @@ impl Work<'_> {
         Ok(plan)
     }
 
-    fn build(&self, stay: &Stay, digest: Option<&str>) -> Result<Plan, StrategyError> {
+    fn build(&self, candidate: &Candidate, digest: Option<&str>) -> Result<Plan, StrategyError> {
         let compaction = self.brief.compaction;
-        let summary = |text| Summary { compaction, ..Summary::new(text) };
-        let insert =
-            digest.filter(|_| stay.cut > 0).map(|text| Message::summary(Role::User, summary(text)));
-        stay.plan(self.thread, self.brief, insert.into_iter().collect())
+        let insert = digest
+            .filter(|_| candidate.cut > 0)
+            .map(|text| Message::summary(Role::User, Summary { compaction, ..Summary::new(text) }));
+        candidate.plan(self.thread, self.brief, insert.into_iter().collect())
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
         let kept: HashSet<usize> = kept.iter().map(|range| range.start.message).collect();
         let head = self.thread.messages().get(..cut).unwrap_or_default();
         let mut facts = gather::gather(head, |message| kept.contains(&message));
-        // The standing rules stand beside the digest, and what was taken back nowhere.
-        let is_rule = |line: &String| self.thread.rules().find(line).is_some();
+        // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
-            list.items.retain(|line| !is_rule(line));
+            list.items.retain(|line| self.thread.rules().find(line).is_none());
         }
         facts
     }
 
-    /// The tokens of the blocks before the cut that are not kept.
-    fn goes(
+    /// The tokens of the blocks before the cut that are not kept and for which `counts` is `true`.
+    /// `counts` gets the index of the message and the block.
+    fn removed_tokens(
         &self,
         cut: usize,
         kept: &[Range<Position>],
         counts: impl Fn(usize, &ContentBlock) -> bool,
     ) -> u64 {
         let kept: HashSet<Position> = kept.iter().map(|range| range.start).collect();
-        let mut goes: u64 = 0;
+        let mut tokens: u64 = 0;
         for (message, parts) in self.thread.messages().iter().enumerate().take(cut) {
             for (block, content) in parts.content.iter().enumerate() {
                 if !kept.contains(&Position { message, block }) && counts(message, content) {
-                    goes = goes.saturating_add(self.thread.counter().block(content));
+                    tokens = tokens.saturating_add(self.thread.counter().block(content));
                 }
             }
         }
-        goes
+        tokens
     }
 
-    /// Refuses to make a digest of hardly more than a digest.
-    fn check_worth(&self, stay: &Stay) -> Result<(), StrategyError> {
-        let (cut, kept) = (stay.cut, stay.typed.as_slice());
+    /// Rejects a digest of little more than an earlier summary.
+    fn check_worth(&self, candidate: &Candidate) -> Result<(), StrategyError> {
+        let (cut, kept) = (candidate.cut, candidate.typed.as_slice());
         let messages = self.thread.messages();
         let head = messages.get(..cut).unwrap_or_default();
-        // What the user typed before a summary was kept beside it once already.
+        // User messages before a summary were kept when it was made, so they are not new.
         let last = head.iter().rposition(|message| message.is_summary()).unwrap_or_default();
         let kept_once =
             |index: usize| index < last && messages.get(index).is_some_and(Message::is_typed);
-        let new = |index: usize, block: &ContentBlock| !is_standing(block) && !kept_once(index);
-        match self.goes(cut, kept, new) {
+        let new = |index: usize, block: &ContentBlock| !is_marker(block) && !kept_once(index);
+        match self.removed_tokens(cut, kept, new) {
             goes if goes > MIN_TOKENS => Ok(()),
             goes => Err(nothing(format!(
                 "about {goes} tokens before the end are in no summary, too few to be worth it"
@@ -245,8 +246,8 @@ impl Work<'_> {
     }
 }
 
-/// Whether a block is no reason for a digest: it is one, or it goes in every compaction.
-fn is_standing(block: &ContentBlock) -> bool {
+/// Whether a block is no reason for a digest: a summary, or a marker that every compaction removes.
+fn is_marker(block: &ContentBlock) -> bool {
     matches!(
         block,
         ContentBlock::Summary(_) | ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_)

@@ -1,7 +1,7 @@
-//! A digest as text, within a budget.
+//! Writes a digest as text, within a budget of tokens.
 //!
-//! Every section has a share of the budget. What a section does not need goes to those that need
-//! more, the most telling first. What does not fit is left out, and a line says how much.
+//! Every section has a share of the budget. The tokens that a section does not need go to those
+//! that need more, the most important first. A note gives the number of omitted lines or bytes.
 
 use super::facts::{Command, Facts, File, List, Quote};
 use crate::tokens::TokenCounter;
@@ -15,7 +15,7 @@ pub(super) const COMMANDS: &str = "Commands, the latest last";
 pub(super) const ERRORS: &str = "Errors, the latest last";
 pub(super) const STATE: &str = "What was said last";
 
-/// Returns the first line of a digest of so many messages, in full or in short.
+/// Returns the first line of a digest of this many messages, in its full or its short form.
 pub(super) fn opening(messages: usize, full: bool) -> String {
     let about = if full {
         " and not judged by a model. The work they tell of is done; what is quoted from tools is \
@@ -26,10 +26,10 @@ pub(super) fn opening(messages: usize, full: bool) -> String {
     format!("Digest of {messages} earlier messages, quoted from them{about}")
 }
 
-/// Returns the digest in at most this many tokens, or `None` if these do not hold the first line.
+/// Returns the digest in at most `budget` tokens, or `None` if its first line exceeds them.
 pub(super) fn write(facts: &Facts, budget: u64, counter: &dyn TokenCounter) -> Option<String> {
     let mut room = budget;
-    // Pieces are counted one by one, so a counter may find the whole a little longer.
+    // The token count of the whole can exceed the sum of its parts, so retry with less room.
     for _ in 0..8 {
         let text = compose(facts, room, counter);
         let size = counter.text(&text);
@@ -56,24 +56,23 @@ fn compose(facts: &Facts, budget: u64, counter: &dyn TokenCounter) -> String {
             text.push_str(body.trim_end());
         }
     }
-    text.replace("</conversation-summary", "< /conversation-summary")
+    text
 }
 
-/// One section.
 struct Section {
     title: &'static str,
-    /// What it may have of the budget, in percent.
+    /// Share of the budget, in percent.
     share: u64,
-    /// Its turn when what others do not need is given away.
+    /// Order in which sections get the tokens that others do not need.
     rank: u64,
     body: Body,
 }
 
 enum Body {
     Quote(Quote),
-    /// Lines of which the first ones say most, and what stands before them.
+    /// Lines of which the first are kept, and a text before them.
     First(List<String>, String),
-    /// Lines of which the last ones do.
+    /// Lines of which the last are kept.
     Last(List<String>),
 }
 
@@ -83,15 +82,17 @@ fn sections(facts: &Facts) -> [Section; 8] {
         items: list.items.iter().map(|line| format!("- {line}\n")).collect(),
         left_out: list.left_out,
     };
-    // What the quote above says in full need not be said again.
+    // A short request is quoted in full, so its rules are not repeated.
     let mut rules = lines(&facts.rules);
     if request.text.len() < 1_000 {
-        let said = |line: &String| request.text.contains(line.trim_start_matches("- ").trim_end());
-        rules.items.retain(|line| !said(line));
+        rules.items.retain(|line| {
+            let rule = line.trim_start_matches("- ").trim_end();
+            !request.text.contains(rule)
+        });
     }
     let root = root(&facts.files.items);
     let files = List {
-        items: facts.files.items.iter().map(|known| file(known, &root)).collect(),
+        items: facts.files.items.iter().map(|named| file(named, &root)).collect(),
         left_out: facts.files.left_out,
     };
     let before = if root.is_empty() { root } else { root_line(&root) };
@@ -118,19 +119,23 @@ fn file(file: &File, root: &str) -> String {
     let (sign, path) =
         below.filter(|_| !root.is_empty()).map_or((None, file.path.as_str()), |b| (Some(ROOT), b));
     let sign = sign.map(String::from).unwrap_or_default();
-    format!("- `{sign}{path}`: {}\n", tools.collect::<Vec<_>>().join(", "))
+    let name = code(&format!("{sign}{path}"));
+    format!("- {name}: {}\n", tools.collect::<Vec<_>>().join(", "))
 }
 
 /// What stands for the folder that most of the files are in.
 pub(super) const ROOT: char = '…';
 
+/// How the line begins that says what the sign stands for.
+pub(super) const ROOT_IS: &str = "`…` stands for ";
+
 /// The line that says what the sign stands for.
 pub(super) fn root_line(root: &str) -> String {
-    format!("`{ROOT}` stands for `{root}`.\n\n")
+    format!("{ROOT_IS}{}.\n\n", code(root))
 }
 
-/// Returns the longest folder that all files are in that are named from the root, if that is worth
-/// a line.
+/// Returns the longest common folder of all absolute paths, if abbreviating it saves more than the
+/// line about it costs; else an empty text.
 fn root(files: &[File]) -> String {
     const MIN: usize = 12;
     let mut rooted = files.iter().map(|file| file.path.as_str()).filter(|p| p.starts_with('/'));
@@ -151,10 +156,19 @@ fn root(files: &[File]) -> String {
 
 fn command(command: &Command) -> String {
     let failed = if command.failed { " (failed)" } else { "" };
-    format!("- `{}`{failed}\n", command.line)
+    format!("- {}{failed}\n", code(&command.line))
 }
 
-/// Returns the room of each section: its share, and what others leave over.
+/// Returns a line as a code span, which nothing in it ends: its marks are longer than every run of
+/// backticks inside. A backtick at an end is kept apart by a space.
+fn code(line: &str) -> String {
+    let runs = line.split(|c| c != '`').map(str::len);
+    let mark = "`".repeat(runs.max().unwrap_or_default() + 1);
+    let space = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    format!("{mark}{space}{line}{space}{mark}")
+}
+
+/// Returns the tokens for each section: its share, and its part of those that others do not need.
 fn rooms(sections: &[Section], needs: &[u64], budget: u64) -> Vec<u64> {
     let share = |section: &Section| {
         (budget / 100).saturating_mul(section.share) + (budget % 100) * section.share / 100
@@ -177,7 +191,7 @@ impl Section {
         format!("\n\n## {}\n\n", self.title)
     }
 
-    /// The tokens that it takes whole.
+    /// Tokens of the complete section.
     fn need(&self, counter: &dyn TokenCounter) -> u64 {
         let body = match &self.body {
             Body::Quote(quote) => counter.text(&quoted(&quote.text, quote.left_out)),
@@ -197,7 +211,7 @@ fn lines_need(list: &List<String>, before: &str, counter: &dyn TokenCounter) -> 
 }
 
 impl Body {
-    /// Returns as much of it as these tokens hold.
+    /// Returns as much of it as fits `room` tokens.
     fn within(&self, room: u64, counter: &dyn TokenCounter) -> String {
         match self {
             Self::Quote(quote) => quote_within(quote, room, counter),
@@ -217,11 +231,11 @@ impl Body {
 
 fn lines<'l>(kept: impl Iterator<Item = &'l String>, before: &str, after: &str) -> String {
     let kept: String = kept.map(String::as_str).collect();
-    // A section that only says what it leaves out says nothing.
+    // A section that has only the note about omitted lines is useless.
     if kept.is_empty() { kept } else { format!("{before}{kept}{after}") }
 }
 
-/// Returns the items that fit, from the first on, and how many are left out.
+/// Returns the items that fit, from the first on, and the number of those left out.
 fn fitting<'l>(
     items: impl ExactSizeIterator<Item = &'l String> + Clone,
     left_out: u64,
@@ -230,29 +244,28 @@ fn fitting<'l>(
 ) -> (Vec<&'l String>, u64) {
     let count = items.len();
     let all = items.clone().map(|item| counter.text(item)).fold(0, u64::saturating_add);
-    let with_note = |count| counter.text(&note(count, "more"));
-    let reserved = with_note(left_out);
-    let all_fit = all.saturating_add(reserved) <= room;
-    let reserved = if all_fit { reserved } else { with_note(u64::from(u32::MAX)) };
+    let note_tokens = |count| counter.text(&note(count, "more"));
+    let all_fit = all.saturating_add(note_tokens(left_out)) <= room;
+    let reserved = note_tokens(if all_fit { left_out } else { u64::from(u32::MAX) });
     let mut left = room.saturating_sub(reserved);
-    let fits = |item: &&String| {
-        let rest = left.checked_sub(counter.text(item));
-        left = rest.unwrap_or_default();
-        rest.is_some()
-    };
-    let kept: Vec<&String> = items.take_while(fits).collect();
+    let mut kept = Vec::new();
+    for item in items {
+        let Some(rest) = left.checked_sub(counter.text(item)) else { break };
+        left = rest;
+        kept.push(item);
+    }
     let missing = (count - kept.len()) as u64;
     (kept, left_out.saturating_add(missing))
 }
 
-/// The line that says how much is left out.
+/// The line with the number of omitted lines or bytes; empty if there are none.
 pub(super) fn note(count: u64, what: &str) -> String {
     if count == 0 { String::new() } else { format!("({count} {what} left out)\n") }
 }
 
 fn quote_within(quote: &Quote, room: u64, counter: &dyn TokenCounter) -> String {
     let mut end = quote.text.len();
-    // Cut in proportion, then a little more, until it fits.
+    // Shorten in proportion, and by a few more bytes, until it fits.
     for _ in 0..24 {
         let head = quote.text.get(..end).unwrap_or_default();
         let left_out = quote.left_out.saturating_add((quote.text.len() - end) as u64);
@@ -262,13 +275,15 @@ fn quote_within(quote: &Quote, room: u64, counter: &dyn TokenCounter) -> String 
             return if head.trim().is_empty() { String::new() } else { text };
         }
         let wanted = u128::from(room) * end as u128 / u128::from(size.max(1));
-        let wanted = usize::try_from(wanted).unwrap_or_default().saturating_sub(16).min(end);
-        end = (0..=wanted).rev().find(|at| quote.text.is_char_boundary(*at)).unwrap_or_default();
+        end = usize::try_from(wanted).unwrap_or(end).saturating_sub(16).min(end);
+        while !quote.text.is_char_boundary(end) {
+            end -= 1;
+        }
     }
     String::new()
 }
 
-/// A text behind marks of a quotation.
+/// The text as a Markdown quotation, with a note about omitted bytes.
 fn quoted(text: &str, left_out: u64) -> String {
     if text.trim().is_empty() {
         return String::new();

@@ -1,70 +1,70 @@
-//! Stretches in chunks: what one account is written about.
+//! Groups stretches into chunks. One summary is written for each chunk.
 
 use std::ops::Range;
 
 use super::split::{Earlier, Stretch};
 use crate::{message::Message, tokens::TokenCounter};
 
-/// How large a chunk may be. A stretch that is larger is a chunk of its own.
+/// Upper limits for a chunk. A stretch over a limit becomes a chunk by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) messages: Option<usize>,
     pub(super) tokens: Option<u64>,
 }
 
-/// What the new batches are made of, in the order of the thread.
+/// The source of a batch. Items are in the order of the thread.
 #[derive(Debug)]
 pub(super) enum Item {
     Earlier(Earlier),
     Chunk(Chunk),
 }
 
-/// What becomes one batch.
+/// Messages that become one batch.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    /// What the summariser is shown.
+    /// The messages as the model sees them.
     pub(super) piece: Piece,
-    /// The messages that it spans.
+    /// The range of the thread that it spans.
     pub(super) range: Range<usize>,
-    /// How many of these go.
+    /// Number of messages in it that are removed.
     pub(super) messages: usize,
 }
 
-/// What one request shows: parts that are not divided.
+/// The material of one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Piece {
+    /// Parts that stay together when the piece is halved.
     pub(super) parts: Vec<Vec<Message>>,
-    /// How many tokens of them are shown at most, where that was found to be too much.
+    /// Upper limit for the tokens of the parts, set after a request was too long.
     pub(super) most: Option<u64>,
 }
 
-/// Groups stretches into chunks: as many as fit, and no chunk across what an earlier compaction
-/// left, so that batches come in order. What is to be shown moves from the stretches to the chunks.
+/// Groups stretches into chunks, each as large as the limits allow. No chunk spans an earlier
+/// summary, so that batches stay in order. Moves the material from the stretches to the chunks.
 pub(super) fn group(
     stretches: &mut [Stretch],
     limits: Limits,
     counter: &dyn TokenCounter,
 ) -> Vec<Item> {
     let mut items = Vec::new();
-    let mut open: Option<Open> = None;
+    let mut open: Option<OpenChunk> = None;
     for stretch in stretches {
         let tokens = counter.messages(&stretch.material);
-        let closes = |open: &mut Open| {
+        let full = open.take_if(|open| {
             !stretch.earlier.is_empty() || !open.fits(stretch.messages, tokens, limits)
-        };
-        if let Some(full) = open.take_if(closes) {
-            items.extend(full.close());
-        }
+        });
+        items.extend(full.and_then(OpenChunk::close));
         items.extend(std::mem::take(&mut stretch.earlier).into_iter().map(Item::Earlier));
         if stretch.messages > 0 || !stretch.material.is_empty() {
             open.get_or_insert_default().add(stretch, tokens);
         }
     }
-    items.extend(open.and_then(Open::close));
+    items.extend(open.and_then(OpenChunk::close));
     items
 }
 
-/// Puts parts into as few pieces as fit the room, in order, each of at least one part.
+/// Distributes parts over as few pieces as possible, in order. A piece has at most `room` tokens,
+/// but at least one part.
 pub(super) fn in_pieces(
     parts: impl IntoIterator<Item = Vec<Message>>,
     room: Option<u64>,
@@ -88,15 +88,15 @@ pub(super) fn in_pieces(
 
 /// A chunk that is being filled.
 #[derive(Default)]
-struct Open {
+struct OpenChunk {
     piece: Piece,
     range: Option<Range<usize>>,
     messages: usize,
     tokens: u64,
-    says: bool,
+    has_content: bool,
 }
 
-impl Open {
+impl OpenChunk {
     fn fits(&self, messages: usize, tokens: u64, limits: Limits) -> bool {
         let messages = self.messages.saturating_add(messages);
         let tokens = self.tokens.saturating_add(tokens);
@@ -109,17 +109,17 @@ impl Open {
         self.range = Some(start..stretch.range.end);
         self.messages += stretch.messages;
         self.tokens = self.tokens.saturating_add(tokens);
-        self.says |= stretch.says;
+        self.has_content |= stretch.has_content;
         if !stretch.material.is_empty() {
             self.piece.parts.push(std::mem::take(&mut stretch.material));
         }
     }
 
-    /// The chunk, unless nothing in it says anything: that goes without a batch.
+    /// Returns the chunk, or `None` without content: such messages are removed without a batch.
     fn close(self) -> Option<Item> {
-        let Self { piece, range, messages, says, .. } = self;
+        let Self { piece, range, messages, has_content, .. } = self;
         let chunk = Chunk { piece, range: range?, messages };
-        says.then_some(Item::Chunk(chunk))
+        has_content.then_some(Item::Chunk(chunk))
     }
 }
 
@@ -133,19 +133,21 @@ impl Piece {
         parts.fold(0, u64::saturating_add)
     }
 
-    /// The two halves, by tokens, each of at least one part.
+    /// Returns two halves of about equal tokens, or `None` for a single part.
     pub(super) fn halves(&self, counter: &dyn TokenCounter) -> Option<[Self; 2]> {
+        let last = self.parts.len().checked_sub(1).filter(|last| *last > 0)?;
         let half = self.tokens(counter) / 2;
-        let mut so_far = 0_u64;
-        let within = |part: &&Vec<Message>| {
-            so_far = so_far.saturating_add(counter.messages(part));
-            so_far <= half
-        };
-        let middle = self.parts.iter().take_while(within).count();
-        let middle = middle.clamp(1, self.parts.len().saturating_sub(1).max(1));
-        let (first, second) = self.parts.split_at_checked(middle)?;
-        let piece = |parts: &[Vec<Message>]| Self { parts: parts.to_vec(), most: self.most };
-        (!second.is_empty()).then(|| [piece(first), piece(second)])
+        let mut tokens = 0_u64;
+        let mut middle = 0;
+        for part in &self.parts {
+            tokens = tokens.saturating_add(counter.messages(part));
+            if tokens > half {
+                break;
+            }
+            middle += 1;
+        }
+        let (first, second) = self.parts.split_at(middle.clamp(1, last));
+        Some([first, second].map(|parts| Self { parts: parts.to_vec(), most: self.most }))
     }
 }
 
@@ -166,7 +168,7 @@ mod tests {
                 .collect(),
             material: vec![Message::user("x".repeat(*size))],
             messages: 1,
-            says: true,
+            has_content: true,
             tokens: 0,
         };
         sizes.iter().enumerate().map(stretch).collect()
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn no_chunk_spans_what_an_earlier_compaction_left() {
+    fn no_chunk_spans_an_earlier_summary() {
         assert_eq!(lengths(&[9, 9, 0, 9], Some(20), None), [2, 0, 2]);
     }
 

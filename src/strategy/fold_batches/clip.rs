@@ -1,4 +1,4 @@
-//! Making messages fit: what is too long loses its middle, and says so.
+//! Shortens messages to a token limit: long texts lose their middle, with a note in its place.
 
 use crate::{
     message::{ContentBlock, Message, Text},
@@ -6,12 +6,12 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// No message is clipped below this. Where that is still too much, messages are left out.
+/// Messages are not clipped below this many tokens; if that is not enough, messages are omitted.
 const MIN: u64 = 64;
 
-/// Returns the messages with at most so many tokens. The longest lose their middle first; where
-/// there are too many messages for that, those in the middle are left out. What is left out is
-/// stated in its place.
+/// Returns the messages with at most `most` tokens together. The longest lose their middle first;
+/// if there are too many messages for that, those in the middle are omitted. A note gives what was
+/// omitted.
 pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -> Vec<Message> {
     if counter.messages(messages) <= most {
         return messages.to_vec();
@@ -21,7 +21,7 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     if share >= MIN {
         return messages.iter().map(|message| clip_message(message, share, counter)).collect();
     }
-    // One share is for the line between the ends.
+    // Reserves `MIN` tokens for the note between the ends.
     let ends = most.saturating_sub(MIN) / MIN / 2;
     let ends = usize::try_from(ends).unwrap_or(usize::MAX).max(1);
     let omitted = messages.len().saturating_sub(2 * ends);
@@ -32,7 +32,7 @@ pub(super) fn fit(messages: &[Message], most: u64, counter: &dyn TokenCounter) -
     head.map(clipped).chain([Message::user(note)]).chain(tail.map(clipped)).collect()
 }
 
-/// How much each may have, if the short ones leave what they do not need to the long ones.
+/// Returns the limit for each message: messages below it leave the rest to the longer ones.
 fn share(mut sizes: Vec<u64>, most: u64) -> u64 {
     sizes.sort_unstable();
     let mut left = most;
@@ -67,7 +67,7 @@ mod tests {
     const COUNTER: ByteEstimate = ByteEstimate::CHUNK;
 
     #[test]
-    fn the_longest_message_pays() {
+    fn the_longest_message_is_shortened() {
         let messages = [Message::user("a".repeat(400)), Message::assistant("b".repeat(4_000))];
         let fitted = fit(&messages, 500, &COUNTER);
         assert_eq!(fitted[0], messages[0]);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_too_many_messages_the_ends_stay() {
+    fn the_ends_of_too_many_messages_stay() {
         let messages: Vec<Message> = (0..1_000)
             .map(|number| Message::user(format!("{number} {}", "x".repeat(200))))
             .collect();

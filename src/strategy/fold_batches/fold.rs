@@ -1,16 +1,16 @@
-//! The machine: from chunks to batches to a proposal.
+//! The state machine: folds chunks into batches, then proposes a plan.
 
 use std::{collections::VecDeque, time::Duration};
 
 use super::{
+    batch_list::BatchList,
     chunks::{self, Chunk, Item, Piece},
-    desk::{Desk, MIN_TOKENS},
-    error::FoldError,
-    ledger::Ledger,
     options::FoldBatches,
+    requests::{MIN_TOKENS, RequestWriter},
     split::{Earlier, Split},
     view,
 };
+use crate::strategy::run_error::RunError;
 use crate::{
     message::{
         Batch, Message, ModelError, ModelErrorKind, Request, Role, Summary, Text, Timestamp, Turn,
@@ -24,37 +24,39 @@ use crate::{
     },
 };
 
-/// Nobody waits longer than this for a call that is tried again.
+/// Longest wait before a retry. A call is not retried if the provider asks for more.
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
-/// One attempt: a job at a time, a request at a time.
+/// One attempt. It works on one job at a time, with one request at a time.
 #[derive(Debug)]
 pub(super) struct Folding {
     options: FoldBatches,
     thread: Snapshot,
     brief: Brief,
     split: Split,
-    desk: Desk,
-    ahead: VecDeque<Item>,
-    ledger: Ledger,
-    /// How many jobs were begun.
+    requests: RequestWriter,
+    /// Items that no job was begun for.
+    remaining: VecDeque<Item>,
+    list: BatchList,
+    /// Number of jobs that were begun.
     jobs: usize,
-    /// How many requests were answered.
+    /// Number of requests that were answered.
     done: usize,
     job: Job,
     state: State,
 }
 
-/// What becomes one batch.
+/// The work on one batch.
 #[derive(Debug, Default)]
 struct Job {
-    /// What has no account yet, in order. The first is what was asked about.
+    /// Pieces without a summary, in order. The current request is about the first one.
     pieces: VecDeque<Piece>,
+    /// Summaries of the finished pieces.
     texts: Vec<Text>,
     retries: u32,
-    /// The batch that it will be, without its text.
+    /// The batch without its text.
     batch: Option<Batch>,
-    /// How many of the batches, from the first on, it stands for.
+    /// Number of batches, from the first on, that it replaces.
     replaces: usize,
 }
 
@@ -65,52 +67,52 @@ enum State {
 }
 
 impl Folding {
-    /// Returns the attempt, about to ask for the first account.
+    /// Returns the attempt with its first request, or with its end if none is needed.
     ///
     /// # Errors
     ///
-    /// [`StrategyError::Plan`] if what goes cannot be taken out.
+    /// [`StrategyError::Plan`] if a removal is illegal.
     pub(super) fn new(
         options: FoldBatches,
         (thread, brief): (Snapshot, Brief),
         (split, items): (Split, Vec<Item>),
-        desk: Desk,
+        requests: RequestWriter,
     ) -> Result<Self, StrategyError> {
         let request = Box::new(Request::default());
         let mut folding = Self {
-            ledger: Ledger::new(&thread, &brief),
+            list: BatchList::new(&thread, &brief),
             options,
             thread,
             brief,
             split,
-            desk,
-            ahead: items.into(),
+            requests,
+            remaining: items.into(),
             jobs: 0,
             done: 0,
             job: Job::default(),
             state: State::Asking { request, after: Duration::ZERO },
         };
-        // Whatever cannot be taken out is found before a model is asked.
+        // Finds an illegal removal before a model call is paid for.
         drop(folding.split.plan(&folding.thread, &folding.brief, Summary::new("."))?);
-        folding.go_on();
+        folding.next_job();
         Ok(folding)
     }
 
     /// Begins the next job, or ends.
-    fn go_on(&mut self) {
-        while let Some(item) = self.ahead.pop_front() {
+    fn next_job(&mut self) {
+        while let Some(item) = self.remaining.pop_front() {
             match item {
-                Item::Earlier(Earlier::Batch(batch)) => self.ledger.keep(batch),
+                Item::Earlier(Earlier::Batch(batch)) => self.list.keep(batch),
                 Item::Earlier(Earlier::Summary(text, message)) => {
                     let at = self.time(message);
-                    let batch = self.ledger.batch(0, (at, at), 0);
-                    self.ledger.add(Batch { text, ..batch }, 0);
+                    let batch = self.list.batch(0, (at, at), 0);
+                    self.list.add(Batch { text, ..batch }, 0);
                 }
                 Item::Chunk(chunk) => return self.fold(chunk),
             }
         }
-        if self.ledger.batches().len() > self.options.max_batches() {
-            return self.fold_again();
+        if self.list.batches().len() > self.options.max_batches() {
+            return self.merge_older();
         }
         self.state = State::Ended(self.propose().map(Box::new));
     }
@@ -118,15 +120,15 @@ impl Folding {
     fn fold(&mut self, chunk: Chunk) {
         let (first, last) = (chunk.range.start, chunk.range.end.saturating_sub(1));
         let (start, end) = (self.time(first), self.time(last));
-        let batch = self.ledger.batch(0, (start, end), chunk.messages);
+        let batch = self.list.batch(0, (start, end), chunk.messages);
         let job = Job { pieces: [chunk.piece].into(), batch: Some(batch), ..Job::default() };
         self.begin(job);
     }
 
-    /// Sums all batches but the last ones up, in as many requests as they need.
-    fn fold_again(&mut self) {
-        let replaces = self.ledger.batches().len().saturating_sub(self.options.clip_last);
-        let sources = self.ledger.batches().get(..replaces).unwrap_or_default();
+    /// Summarises all batches except the last `clip_last` ones into one.
+    fn merge_older(&mut self) {
+        let replaces = self.list.batches().len().saturating_sub(self.options.clip_last);
+        let (sources, _) = self.list.batches().split_at(replaces);
         let depth = sources.iter().map(|source| source.depth).max().unwrap_or_default();
         let messages = sources.iter().map(|source| source.messages);
         let messages = messages.fold(0, usize::saturating_add);
@@ -136,8 +138,8 @@ impl Folding {
             let text = format!("{}\n{}", view::label(index, source), source.text);
             vec![Message::user(text)]
         });
-        let pieces = chunks::in_pieces(parts, self.desk.room, self.thread.counter()).into();
-        let batch = self.ledger.batch(depth.saturating_add(1), (start, end), messages);
+        let pieces = chunks::in_pieces(parts, self.requests.room, self.thread.counter()).into();
+        let batch = self.list.batch(depth.saturating_add(1), (start, end), messages);
         self.begin(Job { pieces, batch: Some(batch), replaces, ..Job::default() });
     }
 
@@ -147,14 +149,14 @@ impl Folding {
         self.ask(Duration::ZERO);
     }
 
-    /// Asks about the first piece of the job.
+    /// Requests the summary of the first piece of the job, after a wait.
     fn ask(&mut self, after: Duration) {
         let Some(piece) = self.job.pieces.front() else { return };
-        // What is summed up again is not shown beside itself.
-        let before = if self.job.replaces > 0 { &[] } else { self.ledger.batches() };
+        // Batches that are being merged are the material, so they are not shown a second time.
+        let before = if self.job.replaces > 0 { &[] } else { self.list.batches() };
         let before = before.iter().map(|batch| batch.text.as_str());
         let so_far: Vec<&str> = before.chain(self.job.texts.iter().map(Text::as_str)).collect();
-        let request = self.desk.request(&so_far, piece, self.thread.counter());
+        let request = self.requests.request(&so_far, piece, self.thread.counter());
         self.state = State::Asking { request: Box::new(request), after };
     }
 
@@ -169,13 +171,13 @@ impl Folding {
         let job = std::mem::take(&mut self.job);
         if let Some(batch) = job.batch {
             let texts: Vec<&str> = job.texts.iter().map(Text::as_str).collect();
-            self.ledger.add(Batch { text: texts.join("\n\n").into(), ..batch }, job.replaces);
+            self.list.add(Batch { text: texts.join("\n\n").into(), ..batch }, job.replaces);
         }
-        self.go_on();
+        self.next_job();
         Ok(())
     }
 
-    /// Tries again, with half of the piece where its size may be at fault, or gives up.
+    /// Retries the call, with half of the piece if its size may be the cause, or gives up.
     fn failed(&mut self, error: ModelError) -> Result<(), StrategyError> {
         match error.kind {
             ModelErrorKind::Overflow { .. } => {
@@ -185,7 +187,7 @@ impl Folding {
                 }
                 let tokens = self.job.pieces.front();
                 let tokens = tokens.map_or(0, |piece| piece.tokens(self.thread.counter()));
-                Err(FoldError::DoesNotFit { chunk: self.jobs, tokens }.into())
+                Err(RunError::PieceTooLarge { chunk: self.jobs, tokens }.into())
             }
             ModelErrorKind::Retryable { after } => {
                 let wait = after.unwrap_or_else(|| self.backoff());
@@ -193,10 +195,9 @@ impl Folding {
                 if self.job.retries > self.options.max_retries || wait > MAX_WAIT {
                     let (chunk, tries) = (self.jobs, self.job.retries);
                     let ModelError { kind, message, .. } = error;
-                    return Err(FoldError::Exhausted { chunk, tries, kind, message }.into());
+                    return Err(RunError::Exhausted { chunk, tries, kind, message }.into());
                 }
-                // A provider that says when has no trouble with the size. A call that ran out of
-                // time does not say when.
+                // A timeout, which a large piece may cause, comes without a time to wait.
                 if after.is_none() {
                     self.halve();
                 }
@@ -210,7 +211,7 @@ impl Folding {
         }
     }
 
-    /// Divides the piece at work, if it is worth it; the account goes on from where it was before.
+    /// Halves the current piece, unless it is small already. Returns whether it did.
     fn halve(&mut self) -> bool {
         let counter = self.thread.counter();
         let Some(piece) = self.job.pieces.front() else { return false };
@@ -225,12 +226,13 @@ impl Folding {
         true
     }
 
-    /// Shows half of a piece that cannot be divided.
+    /// Halves the token limit of a piece that cannot be divided. Returns whether the new limit is
+    /// worth a call.
     fn clip_more(&mut self) -> bool {
-        let room = self.desk.room.unwrap_or(u64::MAX);
+        let room = self.requests.room.unwrap_or(u64::MAX);
         let Some(piece) = self.job.pieces.front_mut() else { return false };
-        let shown = piece.tokens(self.thread.counter()).min(room);
-        let half = piece.most.unwrap_or(shown).min(shown) / 2;
+        let sent = piece.tokens(self.thread.counter()).min(room);
+        let half = piece.most.unwrap_or(sent).min(sent) / 2;
         piece.most = Some(half);
         half >= MIN_TOKENS
     }
@@ -245,14 +247,14 @@ impl Folding {
     }
 
     fn propose(&mut self) -> Result<Proposal, StrategyError> {
-        let (batches, archive) = std::mem::take(&mut self.ledger).close();
+        let (batches, archive) = std::mem::take(&mut self.list).close();
         let text = self.options.view(&batches);
         let summary = Summary { compaction: self.brief.compaction, batches, ..Summary::new(text) };
         let before = self.split.tokens();
         let view = Message::summary(Role::User, summary.clone());
         let after = self.thread.counter().message(&view);
         if after >= before {
-            return Err(FoldError::NotSmaller { before, after }.into());
+            return Err(RunError::NotSmaller { before, after }.into());
         }
         let plan = self.split.plan(&self.thread, &self.brief, summary)?;
         let plan = self.thread.stamped(plan, &self.brief);
@@ -261,10 +263,10 @@ impl Folding {
     }
 
     fn progress(&self) -> Progress {
-        let chunks = self.ahead.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
-        let coming = self.ledger.batches().len() + self.ahead.len() + 1;
-        let again = self.job.replaces == 0 && coming > self.options.max_batches();
-        let left = self.job.pieces.len() + chunks + usize::from(again);
+        let chunks = self.remaining.iter().filter(|item| matches!(item, Item::Chunk(_))).count();
+        let batches = self.list.batches().len() + self.remaining.len() + 1;
+        let merges = self.job.replaces == 0 && batches > self.options.max_batches();
+        let left = self.job.pieces.len() + chunks + usize::from(merges);
         Progress { done: self.done, total: self.done + left }
     }
 }
@@ -292,11 +294,5 @@ impl Attempt for Folding {
         if let Err(error) = handled {
             self.state = State::Ended(Err(error));
         }
-    }
-}
-
-impl From<FoldError> for StrategyError {
-    fn from(error: FoldError) -> Self {
-        Self::Fold(Box::new(error))
     }
 }

@@ -1,43 +1,39 @@
-//! Fold-in batches: old messages go chunk by chunk, and each chunk leaves a batch of its own.
+//! Fold-in batches: replaces old messages chunk by chunk, each chunk by one batch.
 //!
-//! A chunk is folded in the light of the account of everything before it, and gives an account of
-//! its own stretch alone, so that batches never say the same twice. The thread keeps one message
-//! for all of them: a [`Summary`](crate::message::Summary) whose text shows the first and the last
-//! batches, and which carries every batch as data. The next compaction takes them from there, so a
-//! strategy needs no memory of its own. When batches grow too many, the older ones are summed up
-//! to one that is a level deeper. All go to the archive, where what the view leaves out can be
-//! searched.
+//! The model that summarises a chunk sees the summaries of everything before it and describes only
+//! the new chunk, so batches do not repeat each other. The thread keeps one message for all of
+//! them: a [`Summary`](crate::message::Summary) whose text shows the first and the last batches and
+//! which carries every batch as data. The next compaction reads them from there, so the strategy is
+//! stateless. When there are too many batches, the older ones are merged into one that is a level
+//! deeper. All batches go to the archive, where those that the text omits can be searched.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `options` | [`FoldBatches`] and its checks |
-//! | `score` | [`Scoring`]: how much a message matters |
-//! | `error` | [`FoldError`] |
-//! | `plain` | messages as plain text |
-//! | `split` | what goes: stretches between legal cuts |
-//! | `chunks` | stretches in chunks |
-//! | `clip` | messages that fit, with their middles left out |
-//! | `view` | the text that stands for all batches |
-//! | `desk` | the requests |
-//! | `ledger` | the batches so far |
-//! | `place` | the plan |
-//! | `fold` | the machine |
-//! | `strategy` | all of it as a strategy |
+//! | `score` | [`Scoring`]: the importance of a message |
+//! | `plain` | renders messages as plain text |
+//! | `split` | divides the old part into stretches between legal cuts, and chooses those to remove |
+//! | `chunks` | groups stretches into chunks |
+//! | `clip` | shortens messages to a token limit |
+//! | `view` | writes the text that represents all batches |
+//! | `requests` | writes the requests |
+//! | `batch_list` | the batches so far, and the archive entries |
+//! | `fold_plan` | builds the plan |
+//! | `fold` | the state machine |
+//! | `strategy` | implements the strategy |
 
+mod batch_list;
 mod chunks;
 mod clip;
-mod desk;
-pub(super) mod error;
 mod fold;
-mod ledger;
+mod fold_plan;
 mod options;
-mod place;
 mod plain;
+mod requests;
 mod score;
 mod split;
 mod strategy;
 mod view;
 
-pub use error::FoldError;
 pub use options::FoldBatches;
 pub use score::Scoring;

@@ -1,29 +1,30 @@
-//! The settings.
+//! Options of `fold-batches`, and their checks.
 
 use serde::{Deserialize, Serialize};
 
-use super::{error::FoldError, score::Scoring};
+use super::score::Scoring;
 use crate::message::Text;
+use crate::strategy::run_error::RunError;
 
 /// Folds old messages chunk by chunk into batches, and shows the first and the last of them.
 ///
-/// With a target, stretches of the thread go in the order of their [`Scoring`], the least
-/// important first and the older of equals, until the thread is likely to be small enough; what
-/// matters more stays word for word where it is. What goes is folded in the order of the thread.
-/// Without a target everything goes that may; a thread that is within its target is left alone.
+/// With a target, stretches of the thread are folded in the order of their [`Scoring`], the least
+/// important first and the older of equals, until the thread is expected to meet the target; more
+/// important ones stay word for word in their place. Without a target all old messages are folded.
+/// A thread within its target is left unchanged.
 ///
-/// What stays in any case: the end of the thread, calls with their results on the same side, and
-/// what the user typed last. A summary that another strategy left becomes a batch as it is.
+/// The end of the thread and the message that the user typed last always stay, and a call stays or
+/// goes with its results. A summary of another strategy becomes a batch unchanged.
 ///
-/// A chunk whose call fails in a way that may pass is asked about again, in two halves unless the
-/// provider said when to come back; one that does not fit the model's window is halved, and clipped
-/// in the end. It becomes one batch all the same. If it cannot be folded nothing is proposed.
+/// After a retryable failure a chunk is sent again, in two halves unless the provider gave a time
+/// to wait. A chunk over the model's window is halved, and clipped if it cannot be halved further.
+/// It still becomes one batch. If a chunk cannot be folded, the attempt fails.
 ///
 /// ```
 /// use threadfold::{Message, strategy::*};
 ///
-/// let said = |round: usize| Message::user(format!("{round}. {}", "Something was said. ".repeat(9)));
-/// let thread = Snapshot::new((0..30).map(said).collect::<Vec<_>>());
+/// let message = |round: usize| Message::user(format!("{round}. {}", "A few words. ".repeat(12)));
+/// let thread = Snapshot::new((0..30).map(message).collect::<Vec<_>>());
 /// let strategy = FoldBatches { chunk_messages: 10, ..FoldBatches::default() };
 /// let attempt = strategy.begin(&thread, &Brief::default());
 /// let Step::Call { model: ModelRole::Fast, request, progress, .. } = attempt.step() else { panic!() };
@@ -32,34 +33,37 @@ use crate::message::Text;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FoldBatches {
-    /// How many messages a chunk has at most, but for calls with their results that have more.
+    /// Upper limit for the messages of a chunk. Calls and their results stay in one chunk even if
+    /// they exceed it.
     pub chunk_messages: usize,
-    /// How many tokens a chunk has at most. When set, messages are not counted. Where the window
-    /// is known, a request fits it in any case.
+    /// Upper limit for the tokens of a chunk. If set, it replaces `chunk_messages`. If the window is
+    /// known, requests fit it in any case.
     pub chunk_tokens: Option<u64>,
-    /// How many messages stay at the end, if they fit the target. More stay where no cut is legal.
+    /// Number of messages to keep at the end, if they fit the target. More stay if no legal cut is
+    /// near.
     pub keep_recent: usize,
-    /// How many tokens one account may have.
+    /// Upper limit for the tokens of one batch's text.
     pub summary_tokens: u64,
-    /// How many batches the view shows from the first on.
+    /// Number of batches that the view shows at its beginning.
     pub clip_first: usize,
-    /// How many batches the view shows up to the last.
+    /// Number of batches that the view shows at its end.
     pub clip_last: usize,
-    /// What the summariser is told that it is, word for word, instead of the built-in prompt.
+    /// System prompt of the summarising model, instead of the built-in one.
     pub prompt: Option<Text>,
-    /// What is more important, where not everything goes.
+    /// Importance of messages, which decides what stays if not everything is folded.
     pub scoring: Scoring,
-    /// The most tokens that the thread may have afterwards; the target of the brief counts too.
+    /// Upper limit for the tokens of the compacted thread; the target of the brief applies too.
     pub target: Option<u64>,
-    /// How many bytes of a result the summariser is shown at most: its head and its tail.
+    /// Upper limit for the bytes of a tool result in a request; the middle of longer ones is
+    /// omitted.
     pub tool_result_cap: Option<usize>,
-    /// The same for the input of a call.
+    /// The same for the input of a tool call.
     pub tool_input_cap: Option<usize>,
-    /// How long to wait for one answer, in milliseconds.
+    /// Timeout for one answer, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// How often one chunk is tried again after failures that may pass.
+    /// Upper limit for the retries of one chunk after retryable failures.
     pub max_retries: u32,
-    /// How long to wait before the first such try, in milliseconds. Doubled for each that follows.
+    /// Wait before the first retry, in milliseconds. Doubled for each further one.
     pub backoff_ms: u64,
 }
 
@@ -85,7 +89,7 @@ impl Default for FoldBatches {
 }
 
 impl FoldBatches {
-    /// Returns whether all options have values that make sense. An attempt asks this too.
+    /// Checks that all options have valid values. Every attempt begins with this check.
     ///
     /// ```
     /// use threadfold::strategy::FoldBatches;
@@ -96,10 +100,10 @@ impl FoldBatches {
     ///
     /// # Errors
     ///
-    /// [`FoldError::Option`], the first that does not.
-    pub fn check(&self) -> Result<(), FoldError> {
-        let refuse = |option, found: &str, rule| {
-            Err(FoldError::Option { option, found: found.into(), rule })
+    /// [`RunError::Option`], for the first invalid option.
+    pub fn check(&self) -> Result<(), RunError> {
+        let invalid = |option: &str, found: &str, rule: &str| {
+            Err(RunError::Option { option: option.into(), found: found.into(), rule: rule.into() })
         };
         let zeros = [
             ("chunk_messages", self.chunk_messages == 0),
@@ -108,18 +112,18 @@ impl FoldBatches {
             ("timeout_ms", self.timeout_ms == Some(0)),
         ];
         if let Some((option, _)) = zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-            return refuse(option, "0", "at least 1 is needed");
+            return invalid(option, "0", "at least 1 is needed");
         }
         if self.clip_first == 0 && self.clip_last == 0 {
-            return refuse("clip_first", "0", "with clip_last at 0 no batch would be shown");
+            return invalid("clip_first", "0", "with clip_last at 0 no batch would be shown");
         }
         if self.prompt.as_ref().is_some_and(Text::is_blank) {
-            return refuse("prompt", "blank", "a text is needed, or none for the built-in one");
+            return invalid("prompt", "blank", "a text is needed, or none for the built-in one");
         }
         self.scoring.check()
     }
 
-    /// How many batches may be there before the older ones are summed up.
+    /// Number of batches above which the older ones are merged.
     pub(super) fn max_batches(&self) -> usize {
         self.clip_first.saturating_add(self.clip_last).saturating_add(2)
     }

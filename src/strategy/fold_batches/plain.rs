@@ -1,4 +1,4 @@
-//! Messages as plain text, as the summariser is shown them.
+//! Renders messages as plain text for the summarising model.
 
 use super::options::FoldBatches;
 use crate::{
@@ -6,26 +6,25 @@ use crate::{
     render::{RenderOptions, render},
 };
 
-/// What stands before a message of the host's own, which has no role in a stretch.
+/// Marks a system message, which is sent as a user message.
 const SYSTEM: &str = "[system message]";
-/// What stands behind a message that the thread keeps.
+/// Ends a message that the thread keeps.
 const KEPT: &str = "[This message stays in the conversation, word for word.]";
 
-/// How a message is shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Shown {
-    /// Whether the thread keeps it.
+pub(super) struct PlainOptions {
+    /// Whether the thread keeps the message.
     pub(super) kept: bool,
-    /// Whether calls and results carry their ids.
+    /// Whether calls and results have their ids.
     pub(super) tool_ids: bool,
 }
 
-/// Returns a message in texts alone, or nothing if nothing in it is to be shown. Calls, results,
-/// pictures and the like are rendered under a heading that names them; reasoning, reminders and
-/// checkpoints are left out, and so are summaries, which are batches already.
+/// Returns the message with text blocks only, or `None` if it has nothing to show. Calls, results,
+/// images and other blocks are rendered under a heading with their kind. Reasoning, reminders and
+/// checkpoints are omitted, and so are summaries, which become batches unchanged.
 pub(super) fn plain(
     message: &Message,
-    Shown { kept, tool_ids }: Shown,
+    PlainOptions { kept, tool_ids }: PlainOptions,
     options: &FoldBatches,
 ) -> Option<Message> {
     let options = RenderOptions {
@@ -34,7 +33,7 @@ pub(super) fn plain(
         tool_input_cap: options.tool_input_cap,
         ..RenderOptions::default()
     };
-    let texts = message.content.iter().filter_map(|block| shown(message.role, block, &options));
+    let texts = message.content.iter().filter_map(|block| text_of(message.role, block, &options));
     let mut content: Vec<ContentBlock> = texts.map(ContentBlock::text).collect();
     if content.is_empty() {
         return None;
@@ -51,7 +50,8 @@ pub(super) fn plain(
     })
 }
 
-fn shown(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
+/// The text of a block; `None` if it is blank or omitted.
+fn text_of(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Text> {
     let text = match block {
         ContentBlock::Text(block) => block.text.clone(),
         ContentBlock::Summary(_) => return None,
@@ -68,7 +68,7 @@ fn shown(role: Role, block: &ContentBlock, options: &RenderOptions) -> Option<Te
         | ContentBlock::Checkpoint(_)
         | ContentBlock::Opaque(_) => {
             let rendered = render(&[Message::new(role, vec![block.clone()])], options);
-            // The message says its role itself; the heading of the block is what is wanted.
+            // The first heading is the role, which the message has already.
             let (_, under_heading) = rendered.text().split_once("\n\n")?;
             under_heading.trim_end().into()
         }
@@ -82,7 +82,7 @@ mod tests {
     use crate::message::{Json, SystemReminder, Thinking, ToolResult, ToolUse};
 
     fn written(message: &Message) -> Option<(Role, Vec<String>)> {
-        let plain = plain(message, Shown::default(), &FoldBatches::default())?;
+        let plain = plain(message, PlainOptions::default(), &FoldBatches::default())?;
         let texts = plain.content.iter().filter_map(ContentBlock::as_text);
         Some((plain.role, texts.map(ToString::to_string).collect()))
     }
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn calls_and_results_are_named_and_keep_their_roles() {
         let call = ToolUse::new("t1", "read", Json::parse(r#"{"path":"a.txt"}"#).unwrap());
-        let said =
+        let content =
             vec![Thinking::new("hm", None).into(), ContentBlock::text("Reading."), call.into()];
         let call = "## tool_use: read\n\n```json\n{\"path\":\"a.txt\"}\n```";
         let expected = (Role::Assistant, vec!["Reading.".to_owned(), call.to_owned()]);
-        assert_eq!(written(&Message::new(Role::Assistant, said)), Some(expected));
+        assert_eq!(written(&Message::new(Role::Assistant, content)), Some(expected));
         let result = Message::new(Role::User, vec![ToolResult::error("t1", "gone").into()]);
         let expected = (Role::User, vec!["## tool_result (error)\n\n```\ngone\n```".to_owned()]);
         assert_eq!(written(&result), Some(expected));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_message_is_shown_as_one_without_its_power() {
+    fn a_system_message_becomes_a_marked_user_message() {
         let expected = (Role::User, vec![SYSTEM.to_owned(), "Answer in verse.".to_owned()]);
         assert_eq!(written(&Message::system("Answer in verse.")), Some(expected));
     }

@@ -1,21 +1,21 @@
-//! How much a message matters.
+//! The importance of a message.
 
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::FoldError;
 use crate::message::{ContentBlock, Message, Role, Text};
+use crate::strategy::run_error::RunError;
 
-/// Characters by which a length is measured.
+/// Number of characters that score `length_weight`.
 const LENGTH_UNIT: f64 = 100.0;
-/// A message scores no more than this for its length.
+/// Upper limit for the score of the length.
 const MAX_FOR_LENGTH: f64 = 3.0;
 
-/// How much a message matters: the higher its score, the longer it stays.
+/// Weights for the importance of a message: the higher its score, the longer it stays.
 ///
-/// The score is the weight of the role, less by `recency_decay` for every message that came later,
-/// and what the text adds: a question mark, calls of tools, each keyword that it holds, its length.
+/// The score is the weight of the role, multiplied by `recency_decay` for every later message, plus
+/// points for a question mark, tool calls, each keyword, and the length.
 ///
 /// ```
 /// use threadfold::{Message, strategy::Scoring};
@@ -28,23 +28,23 @@ const MAX_FOR_LENGTH: f64 = 3.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scoring {
-    /// What a system message weighs.
+    /// Weight of a system message.
     pub system_weight: f64,
-    /// What a message of the user weighs; results of tools are theirs.
+    /// Weight of a user message, which includes tool results.
     pub user_weight: f64,
-    /// What a message of the model weighs.
+    /// Weight of an assistant message.
     pub assistant_weight: f64,
-    /// What is left of the weight of the role from one message to the one before, 0 to 1.
+    /// Factor for the weight of the role per later message, from 0 to 1.
     pub recency_decay: f64,
-    /// What a question mark adds, once.
+    /// Points for one or more question marks.
     pub question_bonus: f64,
-    /// What calls of tools add, once.
+    /// Points for one or more tool calls.
     pub tool_call_bonus: f64,
-    /// What each of the keywords in the text adds, once.
+    /// Points for each keyword that the text contains.
     pub keyword_bonus: f64,
-    /// The keywords, in any case.
+    /// The keywords; case does not matter.
     pub keywords: Vec<Text>,
-    /// What 100 characters add. A message gets at most 3 for its length.
+    /// Points per 100 characters, 3 points at most.
     pub length_weight: f64,
 }
 
@@ -67,7 +67,7 @@ impl Default for Scoring {
 }
 
 impl Scoring {
-    /// Returns the score of a message, the `index`-th of `total` that could go.
+    /// Returns the score of a message, the one at `index` of `total` candidates.
     ///
     /// ```
     /// use threadfold::{Message, strategy::Scoring};
@@ -95,7 +95,7 @@ impl Scoring {
             + length.min(MAX_FOR_LENGTH)
     }
 
-    /// How many of the keywords are in a text.
+    /// Number of different keywords in a text.
     fn keywords_in(&self, text: &str) -> usize {
         let text = text.to_lowercase();
         let keywords: HashSet<String> =
@@ -103,7 +103,7 @@ impl Scoring {
         keywords.iter().filter(|keyword| text.contains(keyword.as_str())).count()
     }
 
-    pub(super) fn check(&self) -> Result<(), FoldError> {
+    pub(super) fn check(&self) -> Result<(), RunError> {
         let numbers = [
             ("scoring.system_weight", self.system_weight),
             ("scoring.user_weight", self.user_weight),
@@ -113,24 +113,26 @@ impl Scoring {
             ("scoring.keyword_bonus", self.keyword_bonus),
             ("scoring.length_weight", self.length_weight),
         ];
-        let refuse = |option, found: Text, rule| Err(FoldError::Option { option, found, rule });
+        let invalid = |option: &str, found: Text, rule: &str| {
+            Err(RunError::Option { option: option.into(), found, rule: rule.into() })
+        };
         for (option, value) in numbers {
             if !(value.is_finite() && value >= 0.0) {
-                return refuse(option, value.to_string().into(), "a number from 0 is needed");
+                return invalid(option, value.to_string().into(), "a number from 0 is needed");
             }
         }
         if !(0.0..=1.0).contains(&self.recency_decay) {
             let found = self.recency_decay.to_string().into();
-            return refuse("scoring.recency_decay", found, "a number from 0 to 1 is needed");
+            return invalid("scoring.recency_decay", found, "a number from 0 to 1 is needed");
         }
         if self.keywords.iter().any(Text::is_blank) {
-            return refuse("a word of scoring.keywords", "blank".into(), "all texts hold it");
+            return invalid("a word of scoring.keywords", "blank".into(), "all texts hold it");
         }
         Ok(())
     }
 }
 
-/// The texts of a message, those that tools gave among them.
+/// The texts of a message, including those of tool results.
 fn text(message: &Message) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for block in &message.content {

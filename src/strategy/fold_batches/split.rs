@@ -1,10 +1,11 @@
-//! What goes: the thread before its recent end, in stretches between legal cuts.
+//! Divides the old part of the thread into stretches between legal cuts, and chooses those to
+//! remove.
 
 use std::ops::Range;
 
 use super::{
     options::FoldBatches,
-    plain::{Shown, plain},
+    plain::{PlainOptions, plain},
 };
 use crate::{
     compact::{Position, legality},
@@ -13,87 +14,89 @@ use crate::{
         brief::Brief,
         contract::StrategyError,
         snapshot::Snapshot,
-        tail::{self, Stay, Wish},
+        tail::{self, Candidate, TailRequest},
     },
     tokens::TokenCounter,
 };
 
-/// Asking a model is not worth it for less than this.
+/// Removing fewer tokens than this does not pay for a model call.
 const MIN_TOKENS: u64 = 100;
 
-/// A part of the thread that goes or stays as one.
+/// Messages between two neighbouring legal cuts, which are removed or kept together.
 #[derive(Debug)]
 pub(super) struct Stretch {
     pub(super) range: Range<usize>,
-    /// What earlier compactions left in it, in order.
+    /// Batches and summaries of earlier compactions in it, in order.
     pub(super) earlier: Vec<Earlier>,
-    /// What the summariser is shown of it.
+    /// Its messages as the model sees them.
     pub(super) material: Vec<Message>,
-    /// How many messages go that are no summaries.
+    /// Number of removed messages, not counting summaries.
     pub(super) messages: usize,
-    /// Whether any of these shows something.
-    pub(super) says: bool,
-    /// The tokens that go.
+    /// Whether any of these has something to show.
+    pub(super) has_content: bool,
+    /// Tokens of the removed blocks.
     pub(super) tokens: u64,
 }
 
-/// What an earlier compaction left.
+/// The result of an earlier compaction.
 #[derive(Clone, Debug)]
 pub(super) enum Earlier {
-    /// One of ours left a batch.
+    /// A batch of this strategy.
     Batch(Batch),
-    /// Another left a summary, in this message.
+    /// A summary of another strategy, and the index of its message.
     Summary(Text, usize),
 }
 
-/// What goes, and what stays within it.
+/// The stretches to remove, and the blocks in them that stay.
 #[derive(Debug)]
 pub(super) struct Split {
-    /// Before it all stretches stand, behind it everything stays.
+    /// Everything from this message on stays.
     pub(super) cut: usize,
     pub(super) stretches: Vec<Stretch>,
-    /// The blocks of what the user typed last, if it stands before the cut: all of one message.
+    /// The blocks of the last typed message, if it is before the cut.
     pub(super) typed: Vec<Range<Position>>,
 }
 
 impl FoldBatches {
-    /// Returns the stretches that go.
+    /// Returns the stretches to remove.
     ///
     /// # Errors
     ///
-    /// [`StrategyError::NothingToCompact`] if none does, or if it is not worth a call.
+    /// [`StrategyError::NothingToCompact`] if there are none, or if they are not worth a call.
     pub(super) fn split(&self, thread: &Snapshot, brief: &Brief) -> Result<Split, StrategyError> {
         let found = thread.counter().messages(thread.messages());
         if let Some(target) = brief.target.filter(|target| found <= *target) {
             return nothing(format!("about {found} tokens are within the target of {target}"));
         }
         let shown = self.clip_first.saturating_add(self.clip_last) as u64;
-        let wish = Wish {
+        let request = TailRequest {
             messages: self.keep_recent,
             tokens: None,
-            user: (1, 0),
-            comes: shown.saturating_mul(self.summary_tokens),
-            yields_when_asked: true,
+            user_messages: 1,
+            user_tokens: 0,
+            reserved: shown.saturating_mul(self.summary_tokens),
+            shrinks_when_asked: true,
         };
-        let mut stays = tail::stays(thread, brief, wish)?;
-        stays.dedup_by_key(|stay| stay.cut);
+        let mut candidates = tail::candidates(thread, brief, request)?;
+        candidates.dedup_by_key(|candidate| candidate.cut);
         let target = brief.target.unwrap_or(u64::MAX);
-        let mut split = nothing("all of it stays".to_owned());
-        for stay in stays {
-            let (at, after) = self.split_at(thread, brief, stay);
-            match at.check() {
-                Ok(()) if after <= target => return Ok(at),
-                Ok(()) => split = Ok(at),
-                Err(error) if split.is_err() => split = Err(error),
+        let mut best = nothing("all of it stays".to_owned());
+        for candidate in candidates {
+            let (split, after) = self.split_for(thread, brief, candidate);
+            match split.check() {
+                Ok(()) if after <= target => return Ok(split),
+                Ok(()) => best = Ok(split),
+                Err(error) if best.is_err() => best = Err(error),
                 Err(_) => {}
             }
         }
-        split
+        best
     }
 
-    /// The stretches that go where this stays, and the tokens that the thread is likely to have then.
-    fn split_at(&self, thread: &Snapshot, brief: &Brief, stay: Stay) -> (Split, u64) {
-        let Stay { cut, typed, .. } = stay;
+    /// Returns the stretches to remove for this candidate, and the expected tokens of the thread
+    /// afterwards.
+    fn split_for(&self, thread: &Snapshot, brief: &Brief, candidate: Candidate) -> (Split, u64) {
+        let Candidate { cut, typed, .. } = candidate;
         let points = legality::cut_points(thread.without_reasoning().messages());
         let borders: Vec<usize> = points.into_iter().take_while(|point| *point <= cut).collect();
         let ranges = borders.iter().zip(borders.iter().skip(1));
@@ -113,7 +116,7 @@ impl FoldBatches {
         typed: &[Range<Position>],
     ) -> Stretch {
         let messages = thread.messages().get(range.clone()).unwrap_or_default();
-        // Results may stand in messages of their own, so the whole stretch is asked.
+        // Ids are needed to match parallel calls with their results, which may be in other messages.
         let tool_ids = messages.iter().any(|message| {
             message.tool_uses().nth(1).is_some() || message.tool_results().nth(1).is_some()
         });
@@ -123,68 +126,66 @@ impl FoldBatches {
             stretch.count(message, if kept { typed } else { &[] }, thread.counter());
             let before = stretch.earlier.len();
             stretch.find_earlier(index, message);
-            // Beside a view of ours stands nothing but a line of ours.
-            let is_ours = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
-            let shown = Shown { kept, tool_ids };
-            let shown = if is_ours { None } else { plain(message, shown, self) };
-            let is_summary = stretch.earlier.len() > before && shown.is_none();
+            // Besides batches, such a message holds at most the line of ours that says to continue.
+            let has_batches = stretch.earlier.iter().skip(before).any(Earlier::is_batch);
+            let options = PlainOptions { kept, tool_ids };
+            let plain = if has_batches { None } else { plain(message, options, self) };
+            let is_summary = stretch.earlier.len() > before && plain.is_none();
             stretch.messages += usize::from(!kept && !is_summary);
-            stretch.says |= !kept && shown.is_some();
-            stretch.material.extend(shown);
+            stretch.has_content |= !kept && plain.is_some();
+            stretch.material.extend(plain);
         }
         stretch
     }
 
-    /// Leaves the stretches that go first: those with summaries, which are folded anew in any case,
-    /// then the least important, until the thread is likely to be within the target.
+    /// Keeps in the split only the stretches to remove: all with earlier summaries, which become
+    /// part of the new one, then the least important until the thread is expected to meet the
+    /// target. Returns the expected tokens of the thread.
     fn choose(&self, thread: &Snapshot, target: u64, split: &mut Split) -> u64 {
         let scores = self.scores(thread, &split.stretches);
-        let mut order: Vec<(f64, usize)> =
-            scores.into_iter().enumerate().map(|(index, score)| (score, index)).collect();
-        order.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        let all = std::mem::take(&mut split.stretches).into_iter();
+        let mut by_score: Vec<(f64, Stretch)> = scores.into_iter().zip(all).collect();
+        by_score.sort_by(|(left, _), (right, _)| left.total_cmp(right));
         let before = thread.counter().messages(thread.messages());
         let mut after = before.saturating_add(thread.stamp_tokens());
-        let mut goes = vec![false; split.stretches.len()];
         let (mut messages, mut tokens, mut earlier) = (0, 0, 0);
-        for (_, index) in order {
-            let Some(stretch) = split.stretches.get(index) else { continue };
-            let within = after.saturating_add(self.cost(messages, tokens, earlier)) <= target;
-            if within && stretch.earlier.is_empty() {
+        for (_, stretch) in by_score {
+            let meets_target = after.saturating_add(self.cost(messages, tokens, earlier)) <= target;
+            if meets_target && stretch.earlier.is_empty() {
                 break;
-            }
-            if let Some(goes) = goes.get_mut(index) {
-                *goes = true;
             }
             after = after.saturating_sub(stretch.tokens);
             messages += stretch.messages;
             earlier += stretch.earlier.len();
             tokens += thread.counter().messages(&stretch.material);
+            split.stretches.push(stretch);
         }
-        let mut goes = goes.into_iter();
-        split.stretches.retain(|_| goes.next().unwrap_or_default());
+        split.stretches.sort_by_key(|stretch| stretch.range.start);
         after.saturating_add(self.cost(messages, tokens, earlier))
     }
 
-    /// The score of each stretch: that of its most important message.
+    /// The score of each stretch: that of its most important message, or the lowest for one with
+    /// earlier summaries.
     fn scores(&self, thread: &Snapshot, stretches: &[Stretch]) -> Vec<f64> {
         let new = stretches.iter().filter(|stretch| stretch.earlier.is_empty());
         let total = new.map(|stretch| stretch.range.len()).sum();
-        let mut counted = 0;
-        let score = |stretch: &Stretch| {
-            if !stretch.earlier.is_empty() {
-                return f64::NEG_INFINITY;
+        let mut index = 0;
+        let mut scores = Vec::with_capacity(stretches.len());
+        for stretch in stretches {
+            let mut score = f64::NEG_INFINITY;
+            if stretch.earlier.is_empty() {
+                for message in thread.messages().get(stretch.range.clone()).unwrap_or_default() {
+                    score = score.max(self.scoring.score(message, index, total));
+                    index += 1;
+                }
             }
-            let messages = thread.messages().get(stretch.range.clone()).unwrap_or_default();
-            let scored = messages.iter().map(|message| {
-                counted += 1;
-                self.scoring.score(message, counted - 1, total)
-            });
-            scored.fold(f64::NEG_INFINITY, f64::max)
-        };
-        stretches.iter().map(score).collect()
+            scores.push(score);
+        }
+        scores
     }
 
-    /// The tokens of the view that is likely to come for so much.
+    /// The expected tokens of the view for removed messages with this many tokens, and this many
+    /// earlier batches and summaries.
     fn cost(&self, messages: usize, tokens: u64, earlier: usize) -> u64 {
         let chunks = match self.chunk_tokens {
             Some(most) => tokens.div_ceil(most.max(1)),
@@ -196,10 +197,10 @@ impl FoldBatches {
 }
 
 impl Split {
-    /// Whether something new would be folded, and enough of it.
+    /// Checks that there is new content to fold, and enough of it.
     fn check(&self) -> Result<(), StrategyError> {
         let messages: usize = self.stretches.iter().map(|stretch| stretch.messages).sum();
-        if !self.stretches.iter().any(|stretch| stretch.says) {
+        if !self.stretches.iter().any(|stretch| stretch.has_content) {
             return nothing(format!("{messages} messages could go, and none has anything to fold"));
         }
         let tokens = self.tokens();
@@ -209,7 +210,7 @@ impl Split {
         Ok(())
     }
 
-    /// The tokens that go.
+    /// Tokens of the removed blocks.
     pub(super) fn tokens(&self) -> u64 {
         self.stretches.iter().map(|stretch| stretch.tokens).fold(0, u64::saturating_add)
     }
@@ -222,12 +223,12 @@ impl Stretch {
             earlier: Vec::new(),
             material: Vec::new(),
             messages: 0,
-            says: false,
+            has_content: false,
             tokens: 0,
         }
     }
 
-    /// Counts the tokens of a message that go: all but those of some of its blocks.
+    /// Adds the tokens of a message, except those of its kept blocks.
     fn count(&mut self, message: &Message, kept: &[Range<Position>], counter: &dyn TokenCounter) {
         let kept = kept.iter().filter_map(|range| message.content.get(range.start.block));
         let kept = kept.map(|block| counter.block(block)).fold(0, u64::saturating_add);
@@ -239,8 +240,8 @@ impl Stretch {
         for block in &message.content {
             let ContentBlock::Summary(summary) = block else { continue };
             if !summary.batches.is_empty() {
-                let said = summary.batches.iter().filter(|batch| !batch.text.is_blank());
-                self.earlier.extend(said.cloned().map(Earlier::Batch));
+                let batches = summary.batches.iter().filter(|batch| !batch.text.is_blank());
+                self.earlier.extend(batches.cloned().map(Earlier::Batch));
             } else if !summary.text.is_blank() {
                 self.earlier.push(Earlier::Summary(summary.text.clone(), index));
             }

@@ -1,10 +1,10 @@
-//! `fold-batches` as a strategy.
+//! `fold-batches`: implements the strategy.
 
 use super::{
     chunks::{self, Limits},
-    desk::Desk,
     fold::Folding,
     options::FoldBatches,
+    requests::RequestWriter,
 };
 use crate::{
     compact::Plan,
@@ -35,13 +35,13 @@ impl FoldBatches {
         let target = [self.target, brief.target].into_iter().flatten().min();
         let brief = &Brief { target, ..brief.clone() };
         let mut split = self.split(thread, brief)?;
-        let desk = Desk::new(self.clone(), thread, brief)?;
+        let requests = RequestWriter::new(self.clone(), thread, brief)?;
         let by_count = self.chunk_tokens.is_none();
         let limits = Limits {
             messages: by_count.then_some(self.chunk_messages),
-            tokens: [self.chunk_tokens, desk.room].into_iter().flatten().min(),
+            tokens: [self.chunk_tokens, requests.room].into_iter().flatten().min(),
         };
         let items = chunks::group(&mut split.stretches, limits, thread.counter());
-        Folding::new(self.clone(), (thread.clone(), brief.clone()), (split, items), desk)
+        Folding::new(self.clone(), (thread.clone(), brief.clone()), (split, items), requests)
     }
 }

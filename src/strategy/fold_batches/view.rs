@@ -1,7 +1,7 @@
-//! The clip view: the text that stands for all batches.
+//! The view: the text of a summary that represents all batches.
 //!
-//! It is a function of the batches and of how many are shown, so it is the same wherever it is
-//! made, and nothing is ever read back from it: the batches travel beside it.
+//! It is a pure function of the batches and the options. It is never parsed: the batches are stored
+//! beside it.
 
 use std::fmt::Write;
 
@@ -13,10 +13,11 @@ use crate::{
 };
 
 impl FoldBatches {
-    /// Returns the text that the thread shows for these batches: a line that says how much they
-    /// stand for, then the first and the last of them, with how many are left out between.
+    /// Returns the text that the thread shows for these batches: a line with the number of messages
+    /// that they replace, then the first and the last batches, with the number of those omitted
+    /// between them.
     ///
-    /// The depth in that line is how many times over the oldest of it was summed up.
+    /// The number of cycles in that line is how often the oldest messages were summarised.
     ///
     /// ```
     /// use threadfold::{message::{Batch, BatchId}, strategy::FoldBatches};
@@ -47,8 +48,8 @@ impl FoldBatches {
         text.trim_end().to_owned()
     }
 
-    /// Returns the texts, or the first and last of them as the view shows them where they have more
-    /// than so many tokens together, each with its middle left out where even these have.
+    /// Returns the texts joined, in at most `most` tokens: all of them, else the first and the last
+    /// ones that the view shows, else these with their middles omitted. `None` if there are none.
     pub(super) fn so_far(
         &self,
         texts: &[&str],
@@ -68,26 +69,24 @@ impl FoldBatches {
         let note = format!("[... {} omitted ...]", counted(omitted, "batch", "batches"));
         let note = (omitted > 0).then_some(note.as_str());
         let shown = [first, note.as_slice(), last].concat();
-        // Each gets an equal share; the first is not worth more than the last.
+        if size(&shown) <= most {
+            return Some(clip(&shown.join("\n\n"), most, counter));
+        }
         let share = (most / shown.len().max(1) as u64).saturating_sub(1);
-        let clipped = |text: &&str| clip(text, share, counter);
-        let texts: Vec<String> = if size(&shown) <= most {
-            shown.iter().map(ToString::to_string).collect()
-        } else {
-            shown.iter().map(clipped).collect()
-        };
+        let texts: Vec<String> = shown.iter().map(|text| clip(text, share, counter)).collect();
         Some(clip(&texts.join("\n\n"), most, counter))
     }
 
-    /// The first and the last of a list, with the number of those between them. All are among the
-    /// first where none is between.
+    /// Returns the first and the last items, and the number of those between them. If none is
+    /// between, all are among the first.
     fn clip<'t, T>(&self, all: &'t [T]) -> (&'t [T], usize, &'t [T]) {
         let omitted = all.len().saturating_sub(self.clip_first).saturating_sub(self.clip_last);
         if omitted == 0 {
             return (all, 0, &[]);
         }
-        let (first, rest) = all.split_at_checked(self.clip_first).unwrap_or((all, &[]));
-        let (_, last) = rest.split_at_checked(omitted).unwrap_or_default();
+        // Something is omitted, so the list is longer than both ends together.
+        let (first, rest) = all.split_at(self.clip_first);
+        let (_, last) = rest.split_at(omitted);
         (first, omitted, last)
     }
 }
@@ -119,7 +118,7 @@ fn push_batch(text: &mut String, index: usize, batch: &Batch) {
     text.push_str(batch.text.trim());
 }
 
-/// The line over a batch. Without its times where nobody ever said what time it is.
+/// The heading of a batch, with its times if they are known.
 pub(super) fn label(index: usize, batch: &Batch) -> String {
     let Batch { depth, start, end, .. } = batch;
     let number = index + 1;

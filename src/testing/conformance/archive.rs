@@ -1,4 +1,4 @@
-//! What an archive must keep.
+//! The conformance suite for archives.
 
 use super::{
     law::{Breach, Law},
@@ -6,15 +6,15 @@ use super::{
 };
 use crate::{
     message::{Batch, BatchId, CompactionId, ThreadId, Timestamp},
-    store::{Archive, ArchiveError, Visible},
+    store::{Archive, StoreError, Visible},
     strategy::ArchiveEntry,
 };
 
-/// Asks an archive what each must keep: what is written replaces what was there; only entries of
-/// compactions that stand are seen; what a visible entry stands for is found, but not listed;
-/// threads are apart; lists and searches are in order and bounded.
+/// Tests an archive: a write replaces the earlier entries of its compaction; only entries of visible
+/// compactions are returned; entries that a visible entry replaces are found by searches but not
+/// listed; threads are independent; lists and searches are ordered and limited.
 ///
-/// Each law gets an archive of its own, which must be empty.
+/// `make` is called once for each law and must return an empty archive.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -41,11 +41,11 @@ pub async fn archive(mut make: impl FnMut() -> Box<dyn Archive>) -> Result<(), B
 
 async fn write_replaces(archive: &dyn Archive) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::WriteReplaces);
-    lists(archive, law, "a new archive", &thread, &[1], &[]).await?;
+    expect_listed(archive, law, "a new archive", &thread, &[1], &[]).await?;
     let deep = {
         let mut entry = entry(1, 1, 9, "deep\n[depth:9|start:x|end:y|count:1]\n\u{0}\u{1f600}");
         (entry.batch.depth, entry.batch.messages) = (3, 40);
-        entry.replaces = vec![name(0, 7), name(1, 9)];
+        entry.replaces = vec![batch_id(0, 7), batch_id(1, 9)];
         entry
     };
     let other = entry(2, 0, 10, "of another compaction");
@@ -53,9 +53,9 @@ async fn write_replaces(archive: &dyn Archive) -> Result<(), Breach> {
     for entries in [vec![entry(1, 0, 1, "one"), deep], vec![entry(1, 5, 2, "two")], vec![]] {
         write(archive, law, &thread, 1, &entries).await?;
         let input = format!("{} entries under 1", entries.len());
-        lists(archive, law, input, &thread, &[1], &entries).await?;
+        expect_listed(archive, law, input, &thread, &[1], &entries).await?;
         let input = "another compaction";
-        lists(archive, law, input, &thread, &[2], std::slice::from_ref(&other)).await?;
+        expect_listed(archive, law, input, &thread, &[2], std::slice::from_ref(&other)).await?;
     }
     Ok(())
 }
@@ -66,13 +66,13 @@ async fn names_are_checked(archive: &dyn Archive) -> Result<(), Breach> {
     let (of_other, twice) = (entry(2, 0, 1, "x"), entry(1, 3, 1, "x"));
     let (batch, compaction) = (of_other.batch.id, CompactionId(1));
     let rows = [
-        (vec![twice.clone(), of_other], ArchiveError::OtherCompaction { batch, compaction }),
-        (vec![twice.clone(), twice.clone()], ArchiveError::Repeated { batch: twice.batch.id }),
+        (vec![twice.clone(), of_other], StoreError::OtherCompaction { batch, compaction }),
+        (vec![twice.clone(), twice.clone()], StoreError::Repeated { batch: twice.batch.id }),
     ];
     for (entries, error) in rows {
         let outcome = archive.write(&thread, compaction, &entries).await;
         same(law, format!("{entries:?}"), &Err(error), &outcome)?;
-        lists(archive, law, "what was there", &thread, &[1, 2], &kept).await?;
+        expect_listed(archive, law, "after the refusal", &thread, &[1, 2], &kept).await?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ async fn only_standing_is_seen(archive: &dyn Archive) -> Result<(), Breach> {
         (vec![10, 2, 1], vec![one, two, ten]),
     ];
     for (standing, mut expected) in rows {
-        lists(archive, law, "three compactions", &thread, &standing, &expected).await?;
+        expect_listed(archive, law, "three compactions", &thread, &standing, &expected).await?;
         expected.reverse();
         let input = format!("words, {standing:?} stand");
         let found = archive.search(&thread, "words", 9, &visible(&standing)).await;
@@ -110,8 +110,8 @@ async fn replaced_is_found_only(archive: &dyn Archive) -> Result<(), Breach> {
     gist.replaces = details.iter().map(|entry| entry.batch.id).collect();
     write(archive, law, &thread, 1, &details).await?;
     write(archive, law, &thread, 2, std::slice::from_ref(&gist)).await?;
-    lists(archive, law, "before the gist stands", &thread, &[1], &details).await?;
-    lists(archive, law, "once the gist stands", &thread, &[1, 2], &[gist]).await?;
+    expect_listed(archive, law, "without the gist", &thread, &[1], &details).await?;
+    expect_listed(archive, law, "with the gist", &thread, &[1, 2], &[gist]).await?;
     let rows = [(vec![1], [false, false]), (vec![1, 2], [true, true])];
     for (standing, expected) in rows {
         let found = archive.search(&thread, "detail", 9, &visible(&standing)).await;
@@ -127,17 +127,18 @@ async fn threads_are_apart(archive: &dyn Archive) -> Result<(), Breach> {
     for (index, thread) in (0..).zip(names) {
         write(archive, law, &named(thread)?, 1, &[entry(1, index, 5, thread)]).await?;
     }
-    for gone in [&[][..], &["t-1"], &["t-1", "t"]] {
-        let outcome = match gone {
+    for deleted in [&[][..], &["t-1"], &["t-1", "t"]] {
+        let outcome = match deleted {
             [] => Ok(()),
             ["t-1"] => archive.delete(&named("t-1")?, CompactionId(1)).await,
             _ => archive.delete_thread(&named("t")?).await,
         };
-        same(law, format!("{gone:?} deleted"), &Ok(()), &outcome)?;
+        let input = format!("{deleted:?} deleted");
+        same(law, &input, &Ok(()), &outcome)?;
         for (index, name) in (0..).zip(names) {
             let (thread, own) = (named(name)?, entry(1, index, 5, name));
-            let kept = if gone.contains(&name) { vec![] } else { vec![own] };
-            lists(archive, law, format!("{gone:?} deleted"), &thread, &[1], &kept).await?;
+            let kept = if deleted.contains(&name) { vec![] } else { vec![own] };
+            expect_listed(archive, law, &input, &thread, &[1], &kept).await?;
             let hits = archive.search(&thread, "t", 9, &visible(&[1])).await;
             same(law, name, &Ok(kept.len()), &hits.map(|hits| hits.len()))?;
         }
@@ -155,11 +156,11 @@ async fn deleted_is_gone(archive: &dyn Archive) -> Result<(), Breach> {
     for input in ["deleting 1", "deleting 1 again"] {
         same(law, input, &Ok(()), &archive.delete(&thread, CompactionId(1)).await)?;
         let kept = std::slice::from_ref(&two);
-        lists(archive, law, input, &thread, &[1, 2], kept).await?;
+        expect_listed(archive, law, input, &thread, &[1, 2], kept).await?;
     }
     for input in ["deleting the thread", "deleting the thread again"] {
         same(law, input, &Ok(()), &archive.delete_thread(&thread).await)?;
-        lists(archive, law, input, &thread, &[1, 2], &[]).await?;
+        expect_listed(archive, law, input, &thread, &[1, 2], &[]).await?;
     }
     Ok(())
 }
@@ -171,7 +172,7 @@ async fn list_is_in_order(archive: &dyn Archive) -> Result<(), Breach> {
     write(archive, law, &thread, 2, &early).await?;
     write(archive, law, &thread, 1, &late).await?;
     let ([a, b, c], [d, e, f]) = (late, early);
-    lists(archive, law, "six entries", &thread, &[1, 2], &[f, c, e, d, b, a]).await
+    expect_listed(archive, law, "six entries", &thread, &[1, 2], &[f, c, e, d, b, a]).await
 }
 
 async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
@@ -190,8 +191,8 @@ async fn search_finds(archive: &dyn Archive) -> Result<(), Breach> {
     ];
     for (query, expected) in rows {
         let found = archive.search(&thread, query, 9, &visible(&[1])).await;
-        let places = found.map(|hits| hits.iter().map(|hit| hit.entry.batch.id.index).collect());
-        same(law, format!("{query:?}"), &Ok::<Vec<u32>, _>(expected.to_vec()), &places)?;
+        let indices = found.map(|hits| hits.iter().map(|hit| hit.entry.batch.id.index).collect());
+        same(law, format!("{query:?}"), &Ok::<Vec<u32>, _>(expected.to_vec()), &indices)?;
     }
     Ok(())
 }
@@ -224,8 +225,8 @@ async fn write(
     same(law, format!("{entries:?}"), &Ok(()), &outcome)
 }
 
-/// Compares what is listed of a thread while these compactions stand.
-async fn lists(
+/// Checks the listed entries of a thread while these compactions are visible.
+async fn expect_listed(
     archive: &dyn Archive,
     law: Law,
     input: impl std::fmt::Display,
@@ -241,12 +242,12 @@ fn visible(standing: &[u64]) -> Visible {
     standing.iter().copied().map(CompactionId).collect()
 }
 
-fn name(compaction: u64, index: u32) -> BatchId {
+fn batch_id(compaction: u64, index: u32) -> BatchId {
     BatchId { compaction: CompactionId(compaction), index }
 }
 
 fn entry(compaction: u64, index: u32, time: u64, text: &str) -> ArchiveEntry {
-    let mut batch = Batch::new(name(compaction, index), text);
+    let mut batch = Batch::new(batch_id(compaction, index), text);
     (batch.start, batch.end) = (Timestamp(time), Timestamp(time + 1));
     ArchiveEntry::new(batch)
 }

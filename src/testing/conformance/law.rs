@@ -1,4 +1,4 @@
-//! The laws, and how a breach of one is shown.
+//! The laws of the suites, and the report of a breach.
 
 use std::fmt;
 
@@ -7,97 +7,98 @@ use proptest::{
     test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner},
 };
 
-/// A law that an implementation breaks, with the case that shows it.
+/// A law that an implementation breaks, with an example.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{law}\ninput:\n{input}\nexpected:\n{expected}\nfound:\n{found}")]
 #[non_exhaustive]
 pub struct Breach {
     /// The law.
     pub law: Law,
-    /// What was asked.
+    /// The input of the example.
     pub input: String,
-    /// What the law demands.
+    /// The outcome that the law demands.
     pub expected: String,
-    /// What came.
+    /// The outcome of the implementation.
     pub found: String,
 }
 
-/// What the suites ask.
+/// The laws that the suites test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Law {
-    /// A stream of a model ends with one turn or one error.
+    /// A model's stream ends with one turn or one error.
     StreamEnds,
-    /// Nothing comes behind the end of a stream.
+    /// A stream has no items after its turn or error.
     NothingFollows,
-    /// The pieces of text of a stream, if there are any, join to the text of its turn; so do those
-    /// of reasoning.
+    /// The text deltas of a stream, if any, join to the text of its turn; so do the reasoning
+    /// deltas.
     PiecesJoin,
-    /// The message of a turn is the assistant's, and says why it stopped and what it cost.
+    /// The message of a turn has the role assistant, and the stop reason and usage of the turn.
     TurnIsAnswer,
-    /// Waiting for the whole answer ends as streaming it does.
+    /// `complete` and `stream` end alike: with an answer, or with an error of the same kind.
     CompleteAgrees,
-    /// A stream that is dropped leaves the model ready for the next question.
+    /// After a dropped stream the model answers the next request.
     DropIsHarmless,
     /// A new thread is empty.
     NewIsEmpty,
-    /// A thread after an operation is what [`Thread`](crate::Thread) makes of it.
+    /// An operation has the same result as on a [`Thread`](crate::Thread).
     FollowsThread,
-    /// Replacing ranges gives the thread of the case.
+    /// Replacing ranges gives the expected thread.
     Compacts,
-    /// An operation that fails leaves everything as it was.
+    /// A failed operation changes nothing.
     ErrorsChangeNothing,
-    /// The epoch changes with every rewrite, and with nothing else.
+    /// The epoch changes with every rewrite, and only then.
     EpochTellsRewrites,
-    /// A body that was read and written is the same body.
+    /// Decoding and encoding a body gives the same body.
     BodyComesBack,
-    /// Nothing is adjusted in a body that nobody touched.
+    /// Encoding an unchanged request makes no adjustments.
     UntouchedIsUnadjusted,
-    /// Fields that nobody knows come back where they were.
+    /// Unknown fields are written in their place.
     UnknownFieldsSurvive,
-    /// What is written can be read again.
+    /// An encoded body can be decoded.
     WrittenReads,
-    /// What is written and read is legal.
+    /// The thread in an encoded body is legal.
     WrittenIsLegal,
-    /// What is written, read and written again is the same body.
+    /// Decoding and encoding an encoded body gives the same body.
     WritingIsStable,
-    /// A text of the thread is in the body, or an adjustment says that its message was changed.
+    /// Every text of the thread is in the body, or an adjustment names its message.
     NothingIsLostSilently,
-    /// What was stored is loaded as it was, events of unknown kinds too.
+    /// Stored events are loaded unchanged, including those of unknown kinds.
     StoredComesBack,
-    /// An append to a log of another length is refused with both lengths, and stores nothing.
+    /// An append that expects another length is refused with both lengths and stores nothing.
     ConflictWritesNothing,
-    /// Events that do not run on from the log are refused, and nothing is stored.
+    /// Events whose sequence numbers do not continue the log are refused and not stored.
     PlacesRunOn,
-    /// An append of no events stores nothing, and is refused as any other.
+    /// An append without events stores nothing, and is refused as any other.
     EmptyStoresNothing,
-    /// What is done to a thread is done to no other, whatever their names have in common.
+    /// Operations on a thread do not affect others, even with similar names.
     ThreadsAreApart,
-    /// A thread of which nothing is stored is an empty one.
+    /// A thread without stored events loads as an empty log.
     UnknownIsEmpty,
-    /// Of appends that expect the same length exactly one is carried out.
+    /// Of several appends that expect the same length, exactly one succeeds.
     OneWriterWins,
-    /// The events from a place on are those of the whole log.
+    /// The events from a sequence number on equal the rest of the whole log.
     TailIsRest,
-    /// The threads of which something is stored are listed, once and in order.
+    /// The list has every thread with stored events, once and sorted.
     ListNamesAll,
-    /// What was deleted is as if it had never been.
+    /// A deleted thread or entry behaves as if it had never been stored.
     DeletedIsGone,
-    /// After a failed append the beginning of the log is stored, and can be gone on from.
+    /// After a failed append a prefix of the log is stored, and appends can continue from there.
     FailureLeavesBeginning,
-    /// What is written under a compaction takes the place of all that was there.
+    /// A write replaces all earlier entries of its compaction.
     WriteReplaces,
-    /// Entries of another compaction, or with one name, are refused, and nothing is changed.
+    /// Entries of another compaction, or with the same id, are refused, and nothing changes.
     NamesAreChecked,
-    /// Entries are seen while their compaction stands, and no longer.
+    /// Only entries of visible compactions are returned.
     OnlyStandingIsSeen,
-    /// What a visible entry stands for is not listed, but found and marked.
+    /// Entries that a visible entry replaces are not listed, but found and marked as replaced.
     ReplacedIsFoundOnly,
-    /// Entries are listed by the time of their start, then by name.
+    /// Entries are listed by their start time, then by id.
     ListIsInOrder,
-    /// A search finds the entries that have a word of the query, in any case, and no others.
+    /// A search finds exactly the entries with a word of the query, in any case.
     SearchFinds,
-    /// A search gives those with more different words first, of these the latest, and never more than the limit.
+    /// A search returns entries with more different words first, then later ones first, and no more
+    /// than the limit.
     SearchRanks,
 }
 
@@ -121,52 +122,52 @@ impl fmt::Display for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StreamEnds => "a stream must end with one turn or one error",
-            Self::NothingFollows => "nothing may come behind the end of a stream",
-            Self::PiecesJoin => "the pieces of a stream must join to the text of its turn",
+            Self::NothingFollows => "a stream must have no items after its turn or error",
+            Self::PiecesJoin => "the deltas of a stream must join to the text of its turn",
             Self::TurnIsAnswer => "the message of a turn must be the answer",
-            Self::CompleteAgrees => "waiting for an answer must end as streaming it does",
+            Self::CompleteAgrees => "`complete` and `stream` must end alike",
             Self::DropIsHarmless => "a dropped stream must leave the model ready",
             Self::NewIsEmpty => "a new thread must be empty",
-            Self::FollowsThread => "an operation must do what it does to a `Thread`",
-            Self::Compacts => "replacing ranges must give the thread of the case",
-            Self::ErrorsChangeNothing => "an operation that fails must change nothing",
-            Self::EpochTellsRewrites => "the epoch must change with every rewrite only",
-            Self::BodyComesBack => "a body that was read and written must be the same body",
-            Self::UntouchedIsUnadjusted => "nothing may be adjusted in an untouched body",
-            Self::UnknownFieldsSurvive => "unknown fields must come back where they were",
-            Self::WrittenReads => "what is written must be readable",
-            Self::WrittenIsLegal => "what is written must be legal",
-            Self::WritingIsStable => "what is written, read and written must be the same body",
-            Self::NothingIsLostSilently => "what is left out must be named by an adjustment",
-            Self::StoredComesBack => "what was stored must be loaded as it was",
+            Self::FollowsThread => "an operation must have the same result as on a `Thread`",
+            Self::Compacts => "replacing ranges must give the expected thread",
+            Self::ErrorsChangeNothing => "a failed operation must change nothing",
+            Self::EpochTellsRewrites => "the epoch must change with every rewrite, and only then",
+            Self::BodyComesBack => "decoding and encoding a body must give the same body",
+            Self::UntouchedIsUnadjusted => "an unchanged request must not be adjusted",
+            Self::UnknownFieldsSurvive => "unknown fields must be written in their place",
+            Self::WrittenReads => "an encoded body must be readable",
+            Self::WrittenIsLegal => "the thread in an encoded body must be legal",
+            Self::WritingIsStable => "decoding and encoding an encoded body must not change it",
+            Self::NothingIsLostSilently => "an adjustment must name every message that loses text",
+            Self::StoredComesBack => "stored events must be loaded unchanged",
             Self::ConflictWritesNothing => {
                 "an append that expects another length must store nothing and name both"
             }
-            Self::PlacesRunOn => "events that do not run on must be refused",
-            Self::EmptyStoresNothing => "an append of no events must store nothing",
-            Self::ThreadsAreApart => "what is done to a thread must leave all others alone",
-            Self::UnknownIsEmpty => "a thread of which nothing is stored must be empty",
-            Self::OneWriterWins => "exactly one of two appends to one length must be carried out",
-            Self::TailIsRest => "the events from a place on must be those of the whole log",
-            Self::ListNamesAll => "the threads must be listed, once and in order",
-            Self::DeletedIsGone => "what was deleted must be gone",
-            Self::FailureLeavesBeginning => "a failed append must leave the beginning of the log",
-            Self::WriteReplaces => "what is written must replace what was there",
-            Self::NamesAreChecked => "entries with wrong names must be refused",
-            Self::OnlyStandingIsSeen => "only entries of standing compactions may be seen",
+            Self::PlacesRunOn => "events that do not continue the log must be refused",
+            Self::EmptyStoresNothing => "an append without events must store nothing",
+            Self::ThreadsAreApart => "operations on a thread must not affect others",
+            Self::UnknownIsEmpty => "a thread without stored events must be empty",
+            Self::OneWriterWins => "exactly one of several appends to one length must succeed",
+            Self::TailIsRest => "the events from a number on must equal the rest of the log",
+            Self::ListNamesAll => "the threads must be listed, once and sorted",
+            Self::DeletedIsGone => "a deleted thread or entry must be gone",
+            Self::FailureLeavesBeginning => "a failed append must leave a prefix of the log",
+            Self::WriteReplaces => "a write must replace the entries of its compaction",
+            Self::NamesAreChecked => "entries with wrong ids must be refused",
+            Self::OnlyStandingIsSeen => "only entries of visible compactions may be returned",
             Self::ReplacedIsFoundOnly => {
-                "what is stood for must not be listed, but found and marked"
+                "replaced entries must not be listed, but found and marked"
             }
-            Self::ListIsInOrder => "entries must be listed by time and then by name",
-            Self::SearchFinds => {
-                "a search must find what has a word of the query, and nothing else"
+            Self::ListIsInOrder => "entries must be listed by time and then by id",
+            Self::SearchFinds => "a search must find exactly the entries with a word of the query",
+            Self::SearchRanks => {
+                "a search must return the best entries first, and no more than the limit"
             }
-            Self::SearchRanks => "a search must give the best first, and no more than the limit",
         })
     }
 }
 
-/// Checks so many generated values, and returns the breach of the smallest that breaks a law.
+/// Checks `cases` generated values and returns the breach of the smallest one that breaks a law.
 pub(super) fn for_all<S: Strategy>(
     strategy: &S,
     cases: u32,

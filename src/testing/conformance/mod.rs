@@ -1,6 +1,6 @@
-//! Conformance suites: what an adapter must keep, to be run in its own tests.
+//! Conformance suites for adapters, to run in the adapter's own tests.
 //!
-//! | whoever implements | runs |
+//! | if you implement | run |
 //! |---|---|
 //! | [`Model`](crate::model::Model) | [`model`] |
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
@@ -8,8 +8,8 @@
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
 //!
-//! A suite returns the first [`Breach`]: which law, and the smallest input that breaks it. An
-//! implementation that panics lets the suite panic.
+//! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
+//! implementation panics, so does the suite.
 
 mod archive;
 mod law;

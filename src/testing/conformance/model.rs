@@ -1,4 +1,4 @@
-//! What a model must keep.
+//! The conformance suite for models.
 
 use futures::{StreamExt, stream::BoxStream};
 
@@ -8,13 +8,14 @@ use crate::{
     model::Model,
 };
 
-/// A stream that gives more pieces than this to a small question never ends.
-const MAX_PIECES: usize = 1_000_000;
+/// A stream with more deltas than this for a small question is regarded as endless.
+const MAX_DELTAS: usize = 1_000_000;
 
-/// Asks a model what every model must keep: how its streams end, that pieces and turn agree, that
-/// dropping a stream is harmless.
+/// Tests a model: its streams end properly, the deltas agree with the turn, and dropping a stream is
+/// harmless.
 ///
-/// The model is asked five times to say hello, and must answer, or fail, each time alike.
+/// The model is asked up to five times to say hello, and must answer every time, or fail every time
+/// with the same kind of error.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -33,7 +34,7 @@ pub async fn model(model: &dyn Model) -> Result<(), Breach> {
     let completed = model.complete(question()).await;
     agree(Law::CompleteAgrees, &streamed, &completed)?;
 
-    // Dropped before it was asked for anything, after its first piece, and then once more in full.
+    // Drop a stream before its first poll, drop one after its first delta, then read one in full.
     drop(model.stream(question()));
     let mut begun = model.stream(question());
     let _ = begun.next().await;
@@ -52,7 +53,7 @@ async fn streamed(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
 ) -> Result<Result<Turn, ModelError>, Breach> {
     let (mut text, mut thinking) = (String::new(), String::new());
-    for _ in 0..MAX_PIECES {
+    for _ in 0..MAX_DELTAS {
         let outcome = match deltas.next().await {
             None => {
                 return Err(Law::StreamEnds.breach("a stream", "a turn or an error", "nothing"));
@@ -77,7 +78,7 @@ async fn streamed(
         }
         return Ok(outcome);
     }
-    Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million pieces"))
+    Err(Law::StreamEnds.breach("a stream", "a turn or an error", "a million deltas"))
 }
 
 fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
@@ -102,7 +103,7 @@ fn check_turn(turn: &Turn, text: &str, thinking: &str) -> Result<(), Breach> {
     Ok(())
 }
 
-/// Two outcomes agree if both are answers, or failures of one kind. What a model says may differ.
+/// Checks that both outcomes are answers, or errors of the same kind. The texts may differ.
 fn agree(
     law: Law,
     one: &Result<Turn, ModelError>,

@@ -1,11 +1,11 @@
-//! Comparing what stores and archives answer.
+//! Compares outcomes of stores and archives.
 
 use std::fmt;
 
 use super::law::{Breach, Law};
 use crate::message::ThreadId;
 
-/// Compares outcomes by how they show themselves: the errors of media cannot be compared.
+/// Compares outcomes by their `Debug` text, because errors of storage media are not comparable.
 pub(super) fn same<T: fmt::Debug, E: fmt::Debug>(
     law: Law,
     input: impl fmt::Display,
@@ -16,7 +16,7 @@ pub(super) fn same<T: fmt::Debug, E: fmt::Debug>(
     if expected == found { Ok(()) } else { Err(law.breach(input, expected, found)) }
 }
 
-/// The id of a thread of a suite.
+/// Parses a thread id.
 pub(super) fn named(name: &str) -> Result<ThreadId, Breach> {
     name.parse().map_err(|error| Law::ThreadsAreApart.breach(name, "a thread id", error))
 }

@@ -1,4 +1,4 @@
-//! What a conversation that an adapter keeps must do.
+//! The conformance suite for provider threads.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 
@@ -11,9 +11,11 @@ use crate::{
     testing::{generate, notation},
 };
 
-/// Asks a conversation what each must keep: a new one is empty; replacing ranges gives what our own
-/// cases say; any row of operations does what it does to a [`Thread`]; an operation that fails
-/// changes nothing; the epoch tells rewrites from appends.
+/// Tests a provider thread: a new one is empty; replacing ranges gives the expected threads; every
+/// sequence of operations has the same results as on a [`Thread`]; a failed operation changes
+/// nothing; the epoch changes with rewrites only.
+///
+/// `make` must return an empty thread each time.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -35,11 +37,11 @@ pub fn provider_thread(mut make: impl FnMut() -> Box<dyn ProviderThread>) -> Res
     }
     CASES.iter().try_for_each(|case| run_case(make(), case))?;
     let make = std::cell::RefCell::new(make);
-    let works = (generate::legal_thread(0..8), vec(work(), 1..6));
-    for_all(&works, 64, |(start, works)| follow((make.borrow_mut())(), start, works))
+    let cases = (generate::legal_thread(0..8), vec(operation(), 1..6));
+    for_all(&cases, 64, |(start, operations)| compare((make.borrow_mut())(), start, operations))
 }
 
-/// A thread, the ranges to replace (from, to, summary), and the thread or the error after.
+/// A thread, the ranges to replace (from, to, summary), and the resulting thread or error.
 struct Case {
     thread: &'static str,
     replace: &'static [(&'static str, &'static str, &'static str)],
@@ -126,44 +128,44 @@ fn run_case(mut thread: Box<dyn ProviderThread>, case: &Case) -> Result<(), Brea
     Ok(())
 }
 
-/// One operation, on a thread that is not known yet.
+/// An operation. Indices are resolved when it runs.
 #[derive(Clone, Debug)]
-enum Work {
+enum Operation {
     Push(Vec<Message>),
     Truncate(Index),
-    /// Replaces what is between two checkpoints.
+    /// Replaces the range between two checkpoints.
     Compact(Index, Index),
-    /// Carries out the plan of dropping the messages before this one.
+    /// Applies a plan that removes the messages before this one.
     Apply(Index),
-    /// Carries out a plan that was made for a thread of another length.
+    /// Applies a plan for a thread of another length.
     ApplyStale,
-    /// Replaces what is behind a checkpoint that is not there.
+    /// Replaces the range after an unknown checkpoint.
     CompactUnknown,
 }
 
-fn work() -> impl Strategy<Value = Work> {
+fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        3 => generate::legal_thread(0..3).prop_map(Work::Push),
-        1 => any::<Index>().prop_map(Work::Truncate),
-        3 => any::<(Index, Index)>().prop_map(|(from, to)| Work::Compact(from, to)),
-        2 => any::<Index>().prop_map(Work::Apply),
-        1 => Just(Work::ApplyStale),
-        1 => Just(Work::CompactUnknown),
+        3 => generate::legal_thread(0..3).prop_map(Operation::Push),
+        1 => any::<Index>().prop_map(Operation::Truncate),
+        3 => any::<(Index, Index)>().prop_map(|(from, to)| Operation::Compact(from, to)),
+        2 => any::<Index>().prop_map(Operation::Apply),
+        1 => Just(Operation::ApplyStale),
+        1 => Just(Operation::CompactUnknown),
     ]
 }
 
-/// Does the same to the conversation and to a thread of ours, and compares.
-fn follow(
+/// Runs the operations on the adapter's thread and on a [`Thread`], and compares after each.
+fn compare(
     mut thread: Box<dyn ProviderThread>,
     start: &[Message],
-    works: &[Work],
+    operations: &[Operation],
 ) -> Result<(), Breach> {
     let mut ours: Thread = Thread::default();
-    for work in std::iter::once(&Work::Push(start.to_vec())).chain(works) {
+    for operation in std::iter::once(&Operation::Push(start.to_vec())).chain(operations) {
         let before = thread.messages().clone();
         let epochs = (thread.thread().epoch(), ours.epoch());
-        let outcomes = (on_theirs(thread.as_mut(), work), on_ours(&mut ours, work));
-        let input = || format!("{}{work:?}", notation::write(&before));
+        let outcomes = (on_theirs(thread.as_mut(), operation), on_ours(&mut ours, operation));
+        let input = || format!("{}{operation:?}", notation::write(&before));
         if outcomes.0 != outcomes.1 {
             return Err(Law::FollowsThread.breach(input(), outcomes.1, outcomes.0));
         }
@@ -176,38 +178,39 @@ fn follow(
             let [expected, found] = [&ours, thread.thread()].map(|t| notation::write(t.messages()));
             return Err(law.breach(input(), expected, found));
         }
-        let rewritten = [thread.thread().epoch() != epochs.0, ours.epoch() != epochs.1];
-        if rewritten[0] != rewritten[1] {
-            let [found, expected] = rewritten;
+        let (found, expected) = (thread.thread().epoch() != epochs.0, ours.epoch() != epochs.1);
+        if found != expected {
             return Err(Law::EpochTellsRewrites.breach(input(), expected, found));
         }
     }
     Ok(())
 }
 
-fn on_theirs(thread: &mut dyn ProviderThread, work: &Work) -> String {
-    match work {
-        Work::Push(messages) => messages.iter().cloned().for_each(|message| thread.push(message)),
-        Work::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
-        Work::Compact(..) | Work::CompactUnknown => {
-            return told(thread.compact(&ranges(thread.messages(), work)));
+fn on_theirs(thread: &mut dyn ProviderThread, operation: &Operation) -> String {
+    match operation {
+        Operation::Push(messages) => {
+            messages.iter().cloned().for_each(|message| thread.push(message))
         }
-        Work::Apply(_) | Work::ApplyStale => {
-            let plan = plan(thread.messages(), work);
-            return told(thread.apply(&plan));
+        Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
+        Operation::Compact(..) | Operation::CompactUnknown => {
+            return outcome_text(thread.compact(&ranges(thread.messages(), operation)));
+        }
+        Operation::Apply(_) | Operation::ApplyStale => {
+            let plan = plan(thread.messages(), operation);
+            return outcome_text(thread.apply(&plan));
         }
     }
     String::new()
 }
 
-fn on_ours(thread: &mut Thread, work: &Work) -> String {
-    match work {
-        Work::Push(messages) => thread.extend(messages.iter().cloned()),
-        Work::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
-        Work::Compact(..) | Work::CompactUnknown => {
+fn on_ours(thread: &mut Thread, operation: &Operation) -> String {
+    match operation {
+        Operation::Push(messages) => thread.extend(messages.iter().cloned()),
+        Operation::Truncate(at) => thread.truncate(at.index(thread.messages().len() + 1)),
+        Operation::Compact(..) | Operation::CompactUnknown => {
             let before = thread.size();
-            let ranges = ranges(thread.messages(), work);
-            return told(thread.planned(&ranges, &CompactOptions::default()).map(
+            let ranges = ranges(thread.messages(), operation);
+            return outcome_text(thread.planned(&ranges, &CompactOptions::default()).map(
                 |(plan, next)| {
                     drop(thread.take_on(next));
                     let counter = thread.counter().as_ref();
@@ -215,22 +218,23 @@ fn on_ours(thread: &mut Thread, work: &Work) -> String {
                 },
             ));
         }
-        Work::Apply(_) | Work::ApplyStale => {
-            let plan = plan(thread.messages(), work);
-            return told(thread.apply(&plan));
+        Operation::Apply(_) | Operation::ApplyStale => {
+            let plan = plan(thread.messages(), operation);
+            return outcome_text(thread.apply(&plan));
         }
     }
     String::new()
 }
 
-fn told<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> String {
+/// The text by which outcomes are compared.
+fn outcome_text<T: std::fmt::Debug, E: std::fmt::Display>(outcome: Result<T, E>) -> String {
     match outcome {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error: {error}"),
     }
 }
 
-fn ranges(messages: &[Message], work: &Work) -> Vec<Replacement> {
+fn ranges(messages: &[Message], operation: &Operation) -> Vec<Replacement> {
     let blocks = messages.iter().flat_map(|message| &message.content);
     let ids: Vec<CheckpointId> = blocks
         .filter_map(|block| {
@@ -239,7 +243,7 @@ fn ranges(messages: &[Message], work: &Work) -> Vec<Replacement> {
         .collect();
     let id = |at: &Index| ids.get(at.index(ids.len() + 1)).copied();
     let mut range = Replacement::new("Summed up.");
-    if let Work::Compact(from, to) = work {
+    if let Operation::Compact(from, to) = operation {
         (range.from, range.to) = (id(from), id(to));
     } else {
         range.from = "zzzzzz".parse().ok();
@@ -247,9 +251,9 @@ fn ranges(messages: &[Message], work: &Work) -> Vec<Replacement> {
     vec![range]
 }
 
-fn plan(messages: &[Message], work: &Work) -> Plan {
+fn plan(messages: &[Message], operation: &Operation) -> Plan {
     let length = messages.len();
-    let Work::Apply(at) = work else { return Plan::from_splices(length + 1, Vec::new()) };
+    let Operation::Apply(at) = operation else { return Plan::from_splices(length + 1, Vec::new()) };
     let splice = Splice { at: 0..at.index(length + 1), insert: Vec::new() };
     let empty = splice.at.is_empty();
     Plan::from_splices(length, if empty { Vec::new() } else { vec![splice] })

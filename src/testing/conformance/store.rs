@@ -1,4 +1,4 @@
-//! What a store of logs must keep.
+//! The conformance suite for thread stores.
 
 use futures::future::join_all;
 
@@ -12,11 +12,11 @@ use crate::{
     store::{Loaded, StoreError, ThreadStore},
 };
 
-/// Asks a store what each must keep: what was appended is loaded as it was; appends that expect
-/// another length or do not run on are refused and store nothing; threads are apart; of appends at
-/// once one is carried out; what is deleted is gone.
+/// Tests a store: appended events are loaded unchanged; appends that expect another length or do not
+/// continue the log are refused and store nothing; threads are independent; of concurrent appends
+/// exactly one succeeds; deleted threads are gone.
 ///
-/// Each law gets a store of its own, which must be empty.
+/// `make` is called once for each law and must return an empty store.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -31,21 +31,21 @@ use crate::{
 /// The first [`Breach`].
 pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(), Breach> {
     unknown_is_empty(&*make()).await?;
-    comes_back(&*make()).await?;
-    big_events_come_back(&*make()).await?;
+    loads_unchanged(&*make()).await?;
+    loads_big_events(&*make()).await?;
     conflicts(&*make()).await?;
-    places(&*make()).await?;
+    wrong_numbers(&*make()).await?;
     threads_are_apart(&*make()).await?;
     one_writer_wins(&*make()).await?;
     deleted_is_gone(&*make()).await
 }
 
-/// Asks stores whose writes fail what each must keep: after a failed append the beginning of the
-/// log is stored, and can be gone on from.
+/// Tests stores whose writes fail: after a failed append a prefix of the log is stored, and appends
+/// can continue from there.
 ///
-/// `make` is asked for an empty store that fails at the first place where it can, at the second,
-/// and so on, until there is none. It is asked to append one event, then three, and then what of
-/// the three is not there; so the second append is the one to fail.
+/// `make` gets the index of a point of failure and returns an empty store that fails there, or `None`
+/// after the last one. The suite appends one event, then three, then those of the three that were
+/// not stored; so the second append should fail.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -65,9 +65,9 @@ pub async fn store(mut make: impl FnMut() -> Box<dyn ThreadStore>) -> Result<(),
 pub async fn failing_store(
     mut make: impl FnMut(usize) -> Option<Box<dyn ThreadStore>>,
 ) -> Result<(), Breach> {
-    for place in 0.. {
-        let Some(store) = make(place) else { break };
-        fails_well(&*store, place).await?;
+    for point in 0.. {
+        let Some(store) = make(point) else { break };
+        leaves_prefix(&*store, point).await?;
     }
     Ok(())
 }
@@ -75,16 +75,16 @@ pub async fn failing_store(
 async fn unknown_is_empty(store: &dyn ThreadStore) -> Result<(), Breach> {
     let thread = named("nobody")?;
     let law = Law::UnknownIsEmpty;
-    holds(store, law, "a new store", &thread, &[]).await?;
+    expect_stored(store, law, "a new store", &thread, &[]).await?;
     same(law, "the end of an unknown thread", &Ok(vec![]), &store.load_from(&thread, 0).await)?;
     same(law, "deleting an unknown thread", &Ok(()), &store.delete(&thread).await)?;
     let law = Law::EmptyStoresNothing;
     same(law, "no events at 0", &Ok(()), &store.append(&thread, 0, &[]).await)?;
-    holds(store, law, "no events at 0", &thread, &[]).await?;
+    expect_stored(store, law, "no events at 0", &thread, &[]).await?;
     same(law, "no events at 0, list", &Ok(vec![]), &store.list().await)
 }
 
-async fn comes_back(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn loads_unchanged(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, events) = (named("t1")?, events(0, 12));
     let mut stored = 0;
     for size in [1, 2, 0, 5, 4] {
@@ -93,7 +93,8 @@ async fn comes_back(store: &dyn ThreadStore) -> Result<(), Breach> {
         let appended = store.append(&thread, stored as u64, batch).await;
         same(Law::StoredComesBack, &input, &Ok(()), &appended)?;
         stored += size;
-        holds(store, Law::StoredComesBack, &input, &thread, part(&events, 0, stored)).await?;
+        expect_stored(store, Law::StoredComesBack, &input, &thread, part(&events, 0, stored))
+            .await?;
     }
     for from in 0..14 {
         let rest = Ok(part(&events, from, usize::MAX).to_vec());
@@ -103,14 +104,14 @@ async fn comes_back(store: &dyn ThreadStore) -> Result<(), Breach> {
     same(Law::ListNamesAll, "one thread", &Ok(vec![thread]), &store.list().await)
 }
 
-async fn big_events_come_back(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn loads_big_events(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law) = (named("t1")?, Law::StoredComesBack);
     let text = "a\n\r\n\"\\\u{0}\u{2028}\u{1f600}".repeat(1 << 16);
     let big = |seq| appended(seq, Event::MessageAppended(Message::user(text.as_str())));
     let events = [big(0), big(1)];
     let outcome = store.append(&thread, 0, &events).await;
     same(law, "two events of a million bytes", &Ok(()), &outcome)?;
-    holds(store, law, "two events of a million bytes", &thread, &events).await
+    expect_stored(store, law, "two events of a million bytes", &thread, &events).await
 }
 
 async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
@@ -127,23 +128,23 @@ async fn conflicts(store: &dyn ThreadStore) -> Result<(), Breach> {
             let outcome = store.append(&thread, expected, &batch).await;
             let law = if count == 0 { Law::EmptyStoresNothing } else { law };
             same(law, &input, &Err(conflict(expected, 2)), &outcome)?;
-            holds(store, law, &input, &thread, &kept).await?;
+            expect_stored(store, law, &input, &thread, &kept).await?;
         }
     }
     Ok(())
 }
 
-async fn places(store: &dyn ThreadStore) -> Result<(), Breach> {
+async fn wrong_numbers(store: &dyn ThreadStore) -> Result<(), Breach> {
     let (thread, law, kept) = (named("t1")?, Law::PlacesRunOn, events(0, 2));
     same(law, "two events", &Ok(()), &store.append(&thread, 0, &kept).await)?;
     let rows: [(&[u64], u64, u64); 5] =
         [(&[3], 2, 3), (&[1], 2, 1), (&[2, 4], 3, 4), (&[2, 2], 3, 2), (&[2, 3, 0], 4, 0)];
-    for (places, expected, found) in rows {
-        let batch: Vec<LoggedEvent> = places.iter().flat_map(|seq| events(*seq, 1)).collect();
-        let input = format!("events {places:?} at 2");
+    for (numbers, expected, found) in rows {
+        let batch: Vec<LoggedEvent> = numbers.iter().flat_map(|seq| events(*seq, 1)).collect();
+        let input = format!("events {numbers:?} at 2");
         let outcome = store.append(&thread, 2, &batch).await;
         same(law, &input, &Err(StoreError::Place { expected, found }), &outcome)?;
-        holds(store, law, &input, &thread, &kept).await?;
+        expect_stored(store, law, &input, &thread, &kept).await?;
     }
     Ok(())
 }
@@ -164,7 +165,7 @@ async fn threads_are_apart(store: &dyn ThreadStore) -> Result<(), Breach> {
     for (index, thread) in (0..).zip(&names) {
         let both = [batch(index, 0), batch(index, 1)].concat();
         let kept = if thread.as_str() == "t-" { vec![] } else { both };
-        holds(store, law, format!("{thread}, t- deleted"), thread, &kept).await?;
+        expect_stored(store, law, format!("{thread}, t- deleted"), thread, &kept).await?;
     }
     Ok(())
 }
@@ -190,7 +191,7 @@ async fn one_writer_wins(store: &dyn ThreadStore) -> Result<(), Breach> {
         let mut losers = outcomes.iter().filter(|outcome| outcome.is_err());
         losers.try_for_each(|outcome| same(law, &input, &lost, outcome))?;
         kept.extend_from_slice(batch);
-        holds(store, law, input, &thread, &kept).await?;
+        expect_stored(store, law, input, &thread, &kept).await?;
     }
     Ok(())
 }
@@ -201,18 +202,18 @@ async fn deleted_is_gone(store: &dyn ThreadStore) -> Result<(), Breach> {
         let input = format!("deleted {round} times before");
         let events = events(0, 3 - round);
         same(law, &input, &Ok(()), &store.append(&thread, 0, &events).await)?;
-        holds(store, law, &input, &thread, &events).await?;
+        expect_stored(store, law, &input, &thread, &events).await?;
         same(law, &input, &Ok(()), &store.delete(&thread).await)?;
-        holds(store, law, &input, &thread, &[]).await?;
+        expect_stored(store, law, &input, &thread, &[]).await?;
         same(law, input, &Ok(vec![]), &store.list().await)?;
     }
     Ok(())
 }
 
-async fn fails_well(store: &dyn ThreadStore, place: usize) -> Result<(), Breach> {
+async fn leaves_prefix(store: &dyn ThreadStore, point: usize) -> Result<(), Breach> {
     let (thread, law, events) = (named("t1")?, Law::FailureLeavesBeginning, events(0, 4));
-    let input = format!("a failure at place {place}");
-    // Whether it fails is the store's to decide; what is stored then is what counts.
+    let input = format!("failure {point}");
+    // The store may have fewer points of failure, so the append may succeed.
     for (from, size) in [(0, 1), (1, 3)] {
         let outcome = store.append(&thread, from as u64, part(&events, from, size)).await;
         let found = loaded(store, law, &input, &thread).await?.log;
@@ -229,11 +230,11 @@ async fn fails_well(store: &dyn ThreadStore, place: usize) -> Result<(), Breach>
             same(law, &input, &Ok(()), &outcome)?;
         }
     }
-    holds(store, law, input, &thread, &events).await
+    expect_stored(store, law, input, &thread, &events).await
 }
 
-/// Compares what is stored of a thread.
-async fn holds(
+/// Checks the stored events of a thread.
+async fn expect_stored(
     store: &dyn ThreadStore,
     law: Law,
     input: impl std::fmt::Display,
@@ -274,14 +275,14 @@ fn notice(seq: u64, text: String) -> LoggedEvent {
     appended(seq, Event::LocalNotice(LocalNotice { text: text.into() }))
 }
 
-/// So many events from this place on, of several kinds in turn.
+/// `count` events from this number on, of several kinds in turn.
 fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
     let event = |seq: u64| match seq % 6 {
         0 => appended(seq, Event::MessageAppended(Message::user(format!("question {seq}")))),
         1 => appended(seq, Event::MessageAppended(Message::assistant(format!("answer {seq}")))),
-        2 => read(seq, r#"{"painted":{"b":1.0,"a":[1e2,"\u00e4"]}}"#),
-        3 => read(seq, r#""painted""#),
-        4 => read(seq, r#"{"truncated":{"from":"all"}}"#),
+        2 => parsed(seq, r#"{"painted":{"b":1.0,"a":[1e2,"\u00e4"]}}"#),
+        3 => parsed(seq, r#""painted""#),
+        4 => parsed(seq, r#"{"truncated":{"from":"all"}}"#),
         _ => {
             let data = Json::parse(r#"{"z":1.50,"a":null}"#).unwrap_or_default();
             appended(seq, Event::Host(HostEvent { kind: "approved".into(), data }))
@@ -290,8 +291,8 @@ fn events(from: u64, count: u64) -> Vec<LoggedEvent> {
     (0..count).map(|index| event(from.saturating_add(index))).collect()
 }
 
-/// An event of a kind that nobody knows, or that cannot be read as what it is.
-fn read(seq: u64, event: &str) -> LoggedEvent {
+/// An event of an unknown kind, or a malformed one of a known kind.
+fn parsed(seq: u64, event: &str) -> LoggedEvent {
     let line = format!(r#"{{"seq":{seq},"at":{seq},"event":{event}}}"#);
     serde_json::from_str(&line).unwrap_or_else(|error| notice(seq, error.to_string()))
 }

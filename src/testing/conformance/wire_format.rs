@@ -1,4 +1,4 @@
-//! What a codec must keep.
+//! The conformance suite for codecs.
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ use crate::{
     wire::{DecodeOptions, EncodeOptions, Encoded, ModelTraits, WireFormat},
 };
 
-/// Asks a codec what each must keep. The bodies are requests of its dialect in the codec's normal
-/// form: each must come back as it is, without an adjustment, and with fields that nobody knows
-/// put in everywhere. Then generated threads, legal and junk, must be written to bodies that read
-/// as legal threads and are written the same way again.
+/// Tests a codec. `bodies` are requests of its dialect in the codec's normal form: decoding and
+/// encoding each must give the same body, without adjustments, also with unknown fields added
+/// everywhere. Generated threads, legal and junk, must be encoded to bodies that decode to legal
+/// threads and encode to the same body again. Damaged bodies must not cause a panic.
 ///
 /// ```no_run
 /// use threadfold::{WireFormat, testing::conformance};
@@ -31,15 +31,15 @@ use crate::{
 /// The first [`Breach`].
 pub fn wire_format(codec: &dyn WireFormat, bodies: &[&str]) -> Result<(), Breach> {
     for body in bodies {
-        comes_back(codec, body)?;
+        is_unchanged(codec, body)?;
         unknown_fields_survive(codec, body)?;
-        spoilt(body).iter().try_for_each(|body| never_panics(codec, body))?;
+        damaged(body).iter().try_for_each(|body| never_panics(codec, body))?;
     }
-    for_all(&legal_thread(0..8), 128, |thread| writes(codec, thread))?;
-    for_all(&junk_thread(0..8), 128, |thread| writes(codec, thread))
+    for_all(&legal_thread(0..8), 128, |thread| encodes(codec, thread))?;
+    for_all(&junk_thread(0..8), 128, |thread| encodes(codec, thread))
 }
 
-fn comes_back(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
+fn is_unchanged(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     let written = rewrite(codec, body)?;
     if !written.adjustments.is_empty() {
         let found = format!("{:?}", written.adjustments);
@@ -52,7 +52,7 @@ fn comes_back(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     }
 }
 
-/// Reads a body and writes it for the model that it names.
+/// Decodes a body and encodes it for the model that it names.
 fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded, Breach> {
     let read = codec.decode_slice(body.as_bytes(), &DecodeOptions::default());
     let request = read.map_err(|error| Law::BodyComesBack.breach(body, "a request", error))?;
@@ -61,16 +61,17 @@ fn rewrite(codec: &dyn WireFormat, body: &str) -> Result<Encoded, Breach> {
     Ok(codec.encode(&request, &options))
 }
 
-/// What is put in everywhere. The order of its keys and the text of its number must survive too.
+/// The unknown field. The order of its keys and the text of its number must survive too.
 const UNKNOWN: (&str, &str) = ("x_nobody_knows", r#"{"z":1,"a":[2.50]}"#);
 
 fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
-    let mut dressed = tree(body);
-    let count = dress(&mut dressed, 3);
-    let Value::Object(_) = &dressed else { return Ok(()) };
-    // A tree keeps neither order nor number texts, so the field goes in as text.
+    let mut extended = tree(body);
+    let count = add_unknown(&mut extended, 3);
+    let Value::Object(_) = &extended else { return Ok(()) };
+    // A parsed value keeps neither the order of keys nor the text of numbers, so the field is
+    // inserted as a string and replaced in the text.
     let placeholder = Value::String(UNKNOWN.1.to_owned()).to_string();
-    let body = dressed.to_string().replace(&placeholder, UNKNOWN.1);
+    let body = extended.to_string().replace(&placeholder, UNKNOWN.1);
     let written = rewrite(codec, &body)?;
     let found = written.body.as_str().matches(UNKNOWN.1).count();
     if found == count && tree(written.body.as_str()) == tree(&body) {
@@ -80,29 +81,31 @@ fn unknown_fields_survive(codec: &dyn WireFormat, body: &str) -> Result<(), Brea
     }
 }
 
-/// Puts the unknown field into an object and into those in its lists; returns how often.
-fn dress(value: &mut Value, depth: usize) -> usize {
+/// Adds the unknown field to an object and to the objects in its lists, `depth` levels deep. Returns
+/// the number of added fields.
+fn add_unknown(value: &mut Value, depth: usize) -> usize {
     let Value::Object(object) = value else { return 0 };
     let lists = object.values_mut().filter_map(Value::as_array_mut);
-    let deeper = if depth == 0 { 0 } else { lists.flatten().map(|v| dress(v, depth - 1)).sum() };
+    let deeper =
+        if depth == 0 { 0 } else { lists.flatten().map(|v| add_unknown(v, depth - 1)).sum() };
     object.insert(UNKNOWN.0.to_owned(), Value::String(UNKNOWN.1.to_owned()));
     deeper + 1
 }
 
-/// The body broken off, and with parts of another kind: most of these are refused.
-fn spoilt(body: &str) -> Vec<String> {
+/// Truncated bodies, and bodies with values of other types. Most of these are refused.
+fn damaged(body: &str) -> Vec<String> {
     let cuts = (0..16).map(|part| body.len() * part / 16);
-    let cut = cuts.filter_map(|at| body.get(..at)).map(str::to_owned);
-    let kinds = [("[", "{"), ("\"", ""), (":\"", ":[\""), ("true", "1"), ("{", "[")];
-    let swapped = kinds.into_iter().map(|(from, to)| body.replacen(from, to, 3));
-    let nulls = ["null", "5", "[]", "{}", "\"\"", r#"{"messages":null}"#, r#"{"messages":[null]}"#];
-    let emptied = tree(body);
-    let holes = (0..8).map(|number| hollow(emptied.clone(), number).to_string());
-    cut.chain(swapped).chain(nulls.map(str::to_owned)).chain(holes).collect()
+    let truncated = cuts.filter_map(|at| body.get(..at)).map(str::to_owned);
+    let swaps = [("[", "{"), ("\"", ""), (":\"", ":[\""), ("true", "1"), ("{", "[")];
+    let swapped = swaps.into_iter().map(|(from, to)| body.replacen(from, to, 3));
+    let small = ["null", "5", "[]", "{}", "\"\"", r#"{"messages":null}"#, r#"{"messages":[null]}"#];
+    let parsed = tree(body);
+    let with_nulls = (0..8).map(|number| with_nulls(parsed.clone(), number).to_string());
+    truncated.chain(swapped).chain(small.map(str::to_owned)).chain(with_nulls).collect()
 }
 
-/// Replaces some values by null.
-fn hollow(mut value: Value, number: usize) -> Value {
+/// Replaces every eighth value by null.
+fn with_nulls(mut value: Value, number: usize) -> Value {
     fn visit(value: &mut Value, count: &mut usize, number: usize) {
         *count += 1;
         match value {
@@ -118,7 +121,7 @@ fn hollow(mut value: Value, number: usize) -> Value {
     value
 }
 
-/// Reads any text as a body. If it is one, it can be written, and that is stable.
+/// Decodes any text. If it is a body, encoding it must be stable.
 fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     let _ = codec.decode_response(body.as_bytes());
     match codec.decode_slice(body.as_bytes(), &DecodeOptions::default()) {
@@ -127,28 +130,29 @@ fn never_panics(codec: &dyn WireFormat, body: &str) -> Result<(), Breach> {
     }
 }
 
-fn writes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
+fn encodes(codec: &dyn WireFormat, thread: &[Message]) -> Result<(), Breach> {
     let input = notation::write(thread);
     let written = is_stable(codec, &Request::new(thread.to_vec()), &input)?;
     let body = tree(written.body.as_str());
     let mut found = Vec::new();
     strings(&body, &mut found);
     for (index, message) in thread.iter().enumerate() {
-        let named = written.adjustments.iter().any(|change| change.message == Some(index));
-        let texts = message.content.iter().filter_map(ContentBlock::as_text);
-        // A text that reads as a tag of ours goes out with a backslash, and comes back without.
-        let says = |string: &str, text: &str| {
+        if written.adjustments.iter().any(|change| change.message == Some(index)) {
+            continue;
+        }
+        // A text that looks like a tag of ours is written with a backslash.
+        let contains = |string: &str, text: &str| {
             string.contains(text) || string.replace("<\\", "<").contains(text)
         };
-        let lost = texts.filter(|text| !found.iter().any(|string| says(string, text)));
-        if let Some(text) = lost.into_iter().next().filter(|_| !named) {
+        let mut texts = message.content.iter().filter_map(ContentBlock::as_text);
+        if let Some(text) = texts.find(|text| !found.iter().any(|string| contains(string, text))) {
             return Err(Law::NothingIsLostSilently.breach(input, text, written.body));
         }
     }
     Ok(())
 }
 
-/// Writes a request, reads it, and writes it again.
+/// Encodes a request, decodes the body, and encodes it again.
 fn is_stable(codec: &dyn WireFormat, request: &Request, input: &str) -> Result<Encoded, Breach> {
     let written = codec.encode(request, &EncodeOptions::default());
     let body = written.body.as_str();
@@ -167,7 +171,7 @@ fn is_stable(codec: &dyn WireFormat, request: &Request, input: &str) -> Result<E
     }
 }
 
-/// All strings in a tree. Inputs that stand as JSON within a string are not opened.
+/// Collects all strings in a value. JSON within a string is not parsed.
 fn strings<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => found.push(text),

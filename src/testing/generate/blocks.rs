@@ -1,4 +1,4 @@
-//! What generated messages are made of.
+//! Blocks of generated messages.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -8,7 +8,7 @@ use crate::message::{
     ToolInput, ToolResult,
 };
 
-/// Pieces of ordinary text: code, prose, several scripts, white space that must survive.
+/// Parts of ordinary text: code, prose, several scripts, and white space that must survive.
 const WORDS: [&str; 20] = [
     "fix",
     "the parser",
@@ -32,7 +32,7 @@ const WORDS: [&str; 20] = [
     "\"quoted\\\"",
 ];
 
-/// Texts that look like what they are not.
+/// Texts that look like markers, headings or blocks.
 const LOOKALIKES: [&str; 12] = [
     "<checkpoint:a1b2c3>",
     "<checkpoint:a1b2c3> and more",
@@ -48,7 +48,7 @@ const LOOKALIKES: [&str; 12] = [
     "--- thread",
 ];
 
-/// A text that is not blank: mostly a few words, at times one that looks like a marker, seldom a
+/// A text that is not blank: mostly a few words, sometimes one that looks like a marker, rarely a
 /// large one.
 pub(super) fn text() -> impl Strategy<Value = Text> + Clone {
     let words = || vec(select(&WORDS[..]), 0..6).prop_map(|words| words.join(" "));
@@ -62,7 +62,7 @@ pub(super) fn text() -> impl Strategy<Value = Text> + Clone {
     ]
 }
 
-/// Mostly no fields; at times those of a codec, which others have to leave out.
+/// Mostly no fields; sometimes those of one codec, which other codecs must omit.
 pub(super) fn extra() -> impl Strategy<Value = Extra> + Clone {
     let fields = [
         ("anthropic-messages", "cache_control", r#"{"type":"ephemeral"}"#),
@@ -74,19 +74,17 @@ pub(super) fn extra() -> impl Strategy<Value = Extra> + Clone {
     prop_oneof![24 => Just(Extra::default()), 1 => some]
 }
 
-/// JSON of a constant text.
+/// Parses a constant.
 pub(super) fn json(text: &str) -> Json {
     Json::parse(text).unwrap_or_default()
 }
 
-/// A text block.
 pub(super) fn text_block() -> impl Strategy<Value = ContentBlock> + Clone {
-    let block = |(text, extra)| TextBlock { extra, ..TextBlock::new(text) }.into();
-    (text(), extra()).prop_map(block)
+    (text(), extra()).prop_map(|(text, extra)| TextBlock { extra, ..TextBlock::new(text) }.into())
 }
 
-/// What a person or their host says: mostly text.
-pub(super) fn said() -> impl Strategy<Value = ContentBlock> + Clone {
+/// A block from the user or the host: mostly text.
+pub(super) fn user_block() -> impl Strategy<Value = ContentBlock> + Clone {
     prop_oneof![
         12 => text_block(),
         3 => text().prop_map(|text| SystemReminder::new(text).into()),
@@ -97,7 +95,7 @@ pub(super) fn said() -> impl Strategy<Value = ContentBlock> + Clone {
     ]
 }
 
-/// What a tool gave: mostly one text, at times nothing, blank text, several blocks or a picture.
+/// A tool result: mostly one text, sometimes empty, blank, or with several blocks or an image.
 pub(super) fn result() -> impl Strategy<Value = ToolResult> + Clone {
     let content = prop_oneof![
         8 => text_block().prop_map(|block| vec![block]),
@@ -110,7 +108,7 @@ pub(super) fn result() -> impl Strategy<Value = ToolResult> + Clone {
     })
 }
 
-/// An input, as JSON or as text that may not even be JSON.
+/// A tool input: JSON, or text that may be invalid JSON.
 pub(super) fn input() -> impl Strategy<Value = ToolInput> + Clone {
     let texts = ["{}", r#"{"path":"a.txt"}"#, "{\"path\":", "", "[1]", "say \"hi\""];
     prop_oneof![
@@ -123,7 +121,7 @@ pub(super) fn input() -> impl Strategy<Value = ToolInput> + Clone {
     ]
 }
 
-/// What a model thinks: signed, unsigned, only signed, encrypted.
+/// Reasoning: signed, unsigned, a signature without text, or encrypted.
 pub(super) fn reasoning() -> impl Strategy<Value = ContentBlock> + Clone {
     let signature = || option::of(Just(Text::from("c2lnbmF0dXJl")));
     prop_oneof![
@@ -133,7 +131,7 @@ pub(super) fn reasoning() -> impl Strategy<Value = ContentBlock> + Clone {
     ]
 }
 
-/// A call that the provider makes, with its answer.
+/// A server-side tool call and its result.
 pub(super) fn server_pair() -> impl Strategy<Value = [ContentBlock; 2]> + Clone {
     (text(), 0..4).prop_map(|(text, number)| {
         let id = Text::from(format!("srv_{number}"));
@@ -151,7 +149,7 @@ pub(super) fn image() -> impl Strategy<Value = ContentBlock> + Clone {
 pub(super) fn document() -> impl Strategy<Value = ContentBlock> + Clone {
     let text = text().prop_map(|text| MediaSource::Text { media_type: "text/plain".into(), text });
     let source = prop_oneof![2 => source("application/pdf"), 1 => text];
-    (source, option::of(text_or_none())).prop_map(|(source, title)| {
+    (source, option::of(option::of(self::text()))).prop_map(|(source, title)| {
         Document { title: title.flatten(), ..Document::new(source) }.into()
     })
 }
@@ -168,10 +166,6 @@ pub(super) fn opaque() -> impl Strategy<Value = ContentBlock> + Clone {
         ("acme", r#"{"type":"hologram","z":1,"a":2.0}"#),
     ];
     select(values.to_vec()).prop_map(|(codec, value)| Opaque::new(codec, json(value)).into())
-}
-
-fn text_or_none() -> impl Strategy<Value = Option<Text>> + Clone {
-    option::of(text())
 }
 
 fn source(media_type: &'static str) -> impl Strategy<Value = MediaSource> + Clone {

@@ -1,20 +1,22 @@
 //! One long thread like those of coding agents, for benchmarks.
 //!
-//! Sizes follow a bell over powers of two, in whole numbers only, so that every platform gives the
-//! same thread. Texts are slices of one buffer of words, so that making a hundred megabytes costs
-//! little more than copying them.
+//! Sizes follow a bell curve over powers of two, in integers only, so that every platform generates
+//! the same thread. Texts are slices of one buffer of words, so that generating a hundred megabytes
+//! costs little more than copying them.
+
+use std::collections::HashSet;
 
 use rand::{Rng, SeedableRng, rngs::Xoshiro256PlusPlus};
 
 use crate::message::{
-    CheckpointIds, ContentBlock, Json, Message, Role, SystemReminder, Text, Thinking, ToolResult,
-    ToolUse, Usage,
+    CheckpointId, CheckpointIds, ContentBlock, Json, Message, Role, SystemReminder, Text, Thinking,
+    ToolResult, ToolUse, Usage,
 };
 
-/// Returns a legal thread of this many messages, the same for the same seed: about a kilobyte a
-/// message, of which tool results are some 62 %, reasoning 15 %, plain text 13 %, reminders 10 %.
-/// A person speaks every twenty messages or so, every user message ends with a checkpoint, and a
-/// word in a hundred is not ASCII. The last call may be open.
+/// Returns a legal thread of this many messages, the same for the same seed. A message has about
+/// 1,000 bytes; by bytes, about 62 % are tool results, 15 % reasoning, 13 % plain text and 10 %
+/// reminders. About every twentieth message is typed by the user, every user message ends with a
+/// checkpoint, and one word in a hundred is not ASCII. The last call may be open.
 ///
 /// ```
 /// use threadfold::{legality, testing::generate};
@@ -28,20 +30,20 @@ use crate::message::{
 pub fn legal_thread_from(seed: u64, messages: usize) -> Vec<Message> {
     let mut writer = Writer::new(seed);
     let mut thread: Vec<Message> = Vec::with_capacity(messages);
-    // The calls that the next message answers.
+    // Calls that the next message answers.
     let mut open: Vec<Text> = Vec::new();
-    let mut rest = 0;
+    let mut rounds = 0;
     while thread.len() < messages {
-        let answers = std::mem::take(&mut open);
-        let asks = thread.last().is_none_or(|last| last.role == Role::Assistant);
-        let message = if !answers.is_empty() {
-            writer.results(answers)
-        } else if asks {
-            rest = 6 + writer.below(8);
+        let calls = std::mem::take(&mut open);
+        let is_user_next = thread.last().is_none_or(|last| last.role == Role::Assistant);
+        let message = if !calls.is_empty() {
+            writer.results(calls)
+        } else if is_user_next {
+            rounds = 6 + writer.below(8);
             writer.question()
         } else {
-            let calls = if rest == 0 { 0 } else { 1 + writer.below(8) / 7 };
-            rest = rest.saturating_sub(1);
+            let calls = if rounds == 0 { 0 } else { 1 + writer.below(8) / 7 };
+            rounds = rounds.saturating_sub(1);
             writer.answer(calls, &mut open)
         };
         thread.push(message);
@@ -52,8 +54,9 @@ pub fn legal_thread_from(seed: u64, messages: usize) -> Vec<Message> {
 struct Writer {
     random: Xoshiro256PlusPlus,
     ids: CheckpointIds,
-    drawn: std::collections::HashSet<crate::message::CheckpointId>,
+    used: HashSet<CheckpointId>,
     words: String,
+    /// Number of calls so far, which numbers their ids.
     calls: usize,
 }
 
@@ -76,7 +79,7 @@ const WORDS: [&str; 16] = [
     "which",
 ];
 const OTHERS: [&str; 4] = ["naïve", "漢字", "🦀", "größer"];
-/// Texts are slices of a buffer of this many bytes.
+/// Size in bytes of the buffer that texts are slices of.
 const BUFFER: usize = 1 << 18;
 
 impl Writer {
@@ -90,7 +93,7 @@ impl Writer {
             words.push(' ');
         }
         let ids = CheckpointIds::new(seed);
-        Self { random, ids, drawn: std::collections::HashSet::new(), words, calls: 0 }
+        Self { random, ids, used: HashSet::new(), words, calls: 0 }
     }
 
     fn question(&mut self) -> Message {
@@ -136,13 +139,13 @@ impl Writer {
     }
 
     fn stamped(&mut self, mut content: Vec<ContentBlock>) -> Message {
-        let id = self.ids.draw(|id| self.drawn.contains(&id));
-        self.drawn.insert(id);
+        let id = self.ids.draw(|id| self.used.contains(&id));
+        self.used.insert(id);
         content.push(ContentBlock::checkpoint(id));
         Message::new(Role::User, content)
     }
 
-    /// A text of about 38 times this many bytes; the middle half is between 12 and 48 times.
+    /// A text of 38 times `unit` bytes on average; half of the texts have 12 to 48 times.
     fn text(&mut self, unit: usize) -> Text {
         let bits = self.random.next_u64();
         let power = (bits & 0xff).count_ones();
@@ -151,14 +154,17 @@ impl Writer {
         let start = below(&mut self.random, last);
         let start = self.border(start);
         let end = self.border(start.saturating_add(length));
-        // The letter keeps the text from being blank, wherever it was cut.
+        // A slice may be white space only, and a blank text is illegal.
         self.words.get(start..end).filter(|text| !text.trim().is_empty()).unwrap_or("x").into()
     }
 
-    /// The character border at or before this byte.
+    /// The last character border at or before this byte.
     fn border(&self, at: usize) -> usize {
-        let at = at.min(self.words.len());
-        (0..=at).rev().find(|at| self.words.is_char_boundary(*at)).unwrap_or_default()
+        let mut border = at.min(self.words.len());
+        while !self.words.is_char_boundary(border) {
+            border -= 1;
+        }
+        border
     }
 
     fn below(&mut self, end: usize) -> usize {
@@ -166,7 +172,7 @@ impl Writer {
     }
 }
 
-/// A number from zero to below the end.
+/// A number below `end`, or zero.
 fn below(random: &mut Xoshiro256PlusPlus, end: usize) -> usize {
     let number = random.next_u64() >> 16;
     usize::try_from(number % (end.max(1) as u64)).unwrap_or_default()
@@ -181,15 +187,15 @@ mod tests {
     fn the_sizes_are_those_of_coding_threads() {
         let thread = legal_thread_from(1, 4_000);
         assert_eq!(legality::violations(&thread), []);
-        let bytes = |take: fn(&ContentBlock) -> bool| {
+        let bytes = |selects: fn(&ContentBlock) -> bool| {
             let blocks = thread.iter().flat_map(|message| &message.content);
-            let taken = blocks.filter(|block| take(block)).cloned();
+            let selected = blocks.filter(|block| selects(block)).cloned();
             tokens::text_bytes(
-                &taken.map(|b| Message::new(Role::User, vec![b])).collect::<Vec<_>>(),
+                &selected.map(|b| Message::new(Role::User, vec![b])).collect::<Vec<_>>(),
             )
         };
         let all = tokens::text_bytes(&thread);
-        let share = |take| bytes(take) * 100 / all;
+        let share = |selects| bytes(selects) * 100 / all;
         assert!((800..1_300).contains(&(all / 4_000)), "{} bytes a message", all / 4_000);
         let shares = [
             share(|block| matches!(block, ContentBlock::ToolResult(_))),

@@ -1,4 +1,4 @@
-//! Junk: threads of which nothing can be said.
+//! Arbitrary threads, mostly illegal.
 
 use proptest::{
     collection::{SizeRange, vec},
@@ -12,8 +12,8 @@ use crate::message::{
     StopReason, Summary, SystemReminder, Text, TextBlock, ToolResult, ToolUse,
 };
 
-/// Threads of any blocks of any role in any order: results without calls, ids and checkpoints that
-/// come twice, blank texts, empty messages, results within results.
+/// Threads of any blocks with any role in any order: results without calls, duplicate ids and
+/// checkpoints, blank texts, empty messages, results within results.
 ///
 /// ```
 /// use proptest::{prelude::*, test_runner::TestRunner};
@@ -57,7 +57,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
 
 fn flat() -> impl Strategy<Value = ContentBlock> + Clone {
     prop_oneof![
-        3 => blocks::said(),
+        3 => blocks::user_block(),
         2 => blank().prop_map(|text| TextBlock::new(text).into()),
         1 => blank().prop_map(|text| Summary::new(text).into()),
         1 => blank().prop_map(|text| SystemReminder::new(text).into()),
@@ -66,7 +66,7 @@ fn flat() -> impl Strategy<Value = ContentBlock> + Clone {
     ]
 }
 
-/// Calls and results of few names, so that some meet.
+/// Calls and results with few different ids, so that some form pairs.
 fn paired() -> impl Strategy<Value = ContentBlock> + Clone {
     let json = || blocks::json("null");
     prop_oneof![

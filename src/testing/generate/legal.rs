@@ -1,8 +1,8 @@
-//! Legal threads: built of steps that are legal one behind the other in any order.
+//! Legal threads, built of steps that may follow each other in any order.
 //!
-//! A step is a message, or calls with all their results. Within a step calls are named `t0`, `t1`
-//! and so on; joining the steps makes most of these names new, and leaves some, so that an id
-//! comes again in later turns. Only the last step may leave its calls open.
+//! A step is a message, or calls with all their results. Within a step the call ids are `t0`, `t1`
+//! and so on; joining the steps makes most of them unique and leaves some, so that ids repeat in
+//! later turns. Only the last step may leave its calls open.
 
 use proptest::{
     collection::{SizeRange, vec},
@@ -13,19 +13,19 @@ use proptest::{
 use super::blocks;
 use crate::message::{
     CheckpointIds, CompactionId, ContentBlock, Message, MessageParts, Origin, Role, StopReason,
-    Summary, Text, ToolUse, Usage,
+    Summary, Text, ToolResult, ToolUse, Usage,
 };
 
-/// Threads that [`violations`](crate::legality::violations) finds clean, of as many steps as the
-/// size says. A step is a message, or an answer that calls tools with all its results.
+/// Threads without [`violations`](crate::legality::violations). `size` is the number of steps: a
+/// step is a message, or an answer that calls tools together with all its results.
 ///
-/// They hold what real ones do: parallel calls, answered in one message or in several; results
-/// that are errors, empty, or of several blocks; call ids that come again in later turns; signed,
-/// unsigned and encrypted reasoning; reminders, pictures, documents, blocks of unknown kinds,
-/// provider-side tools; summaries of earlier compactions; system messages in between; neighbours
-/// of one role, a leading answer, an open tool loop, calls that nobody has answered yet. Most have
-/// a checkpoint in most of their user messages. Texts are mostly short and at times large, some
-/// look like markers.
+/// They have the features of real threads: parallel calls, with results in one message or in
+/// several; results that are errors, empty, or of several blocks; call ids that repeat in later
+/// turns; signed, unsigned and encrypted reasoning; reminders, images, documents, blocks of unknown
+/// kinds, server-side tools; summaries of earlier compactions; system messages in between;
+/// neighbours of one role, an assistant message at the start, an open tool loop, open calls. Most
+/// have a checkpoint in most user messages. Texts are mostly short, sometimes large, and some look
+/// like markers.
 ///
 /// ```
 /// use proptest::{prelude::*, test_runner::TestRunner};
@@ -47,13 +47,13 @@ pub fn legal_thread(size: impl Into<SizeRange>) -> impl Strategy<Value = Vec<Mes
     )
 }
 
-/// Messages that are legal behind any other step.
+/// Messages that are legal after any other step.
 #[derive(Clone, Debug)]
 struct Step {
     messages: Vec<Message>,
-    /// The answers to the calls in the messages.
+    /// The results of the calls in the messages.
     results: Vec<Message>,
-    /// Whether the calls keep their names, which come again then.
+    /// Whether the calls keep their ids, which other steps may have too.
     reused: bool,
     /// Whether the user messages get checkpoints.
     stamped: bool,
@@ -69,19 +69,21 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => round(),
         3 => answer(false).prop_map(|answer| Step::of(vec![answer])),
-        4 => (vec(blocks::said(), 1..4), prop::bool::weighted(0.9)).prop_map(|(said, stamped)| {
-            Step { stamped, ..Step::of(vec![Message::new(Role::User, said)]) }
-        }),
+        4 => (vec(blocks::user_block(), 1..4), prop::bool::weighted(0.9)).prop_map(
+            |(content, stamped)| {
+                Step { stamped, ..Step::of(vec![Message::new(Role::User, content)]) }
+            },
+        ),
         1 => blocks::text().prop_map(|text| Step::of(vec![Message::system(text)])),
         1 => summary(),
         1 => blocks::server_pair().prop_map(|pair| {
-            // A paused turn: the provider answers its own call in the next message.
+            // A paused turn: the provider's result is in the next message.
             Step::of(pair.map(|block| Message::new(Role::Assistant, vec![block])).into())
         }),
     ]
 }
 
-/// What an earlier compaction left.
+/// A summary of an earlier compaction.
 fn summary() -> impl Strategy<Value = Step> {
     let role = prop_oneof![Just(Role::User), Just(Role::Assistant)];
     (role, blocks::text(), option::of(0_u64..4)).prop_map(|(role, text, number)| {
@@ -90,7 +92,7 @@ fn summary() -> impl Strategy<Value = Step> {
     })
 }
 
-/// An answer without calls that the host would have to answer.
+/// An assistant message without calls for the host. It may be without text if `calls` follow.
 fn answer(calls: bool) -> impl Strategy<Value = Message> {
     let reasons = vec(blocks::reasoning(), 0..3);
     let texts = vec(blocks::text_block(), usize::from(!calls)..3);
@@ -135,11 +137,11 @@ fn round() -> impl Strategy<Value = Step> {
         before,
         answer(true),
         vec(call, 1..4),
-        vec(blocks::said(), 0..2),
+        vec(blocks::user_block(), 0..2),
         prop::bool::weighted(0.2),
         prop::bool::weighted(0.9),
     );
-    parts.prop_map(|(before, answer, calls, said, reused, stamped)| {
+    parts.prop_map(|(before, answer, calls, typed, reused, stamped)| {
         let mut messages = before;
         messages.push(answer);
         let mut results = vec![Message::new(Role::User, Vec::new())];
@@ -152,21 +154,19 @@ fn round() -> impl Strategy<Value = Step> {
                 ToolUse { input, ..ToolUse::new(id.clone(), "read_file", blocks::json("{}")) };
             add(&mut messages, call.into(), false);
             if split && apart {
-                // The user may type between results; such a thread is still answered in one turn.
-                results.push(Message::new(Role::User, said.clone()));
+                // The user may type between results; they still belong to one turn.
+                results.push(Message::new(Role::User, typed.clone()));
                 results.push(Message::new(Role::User, Vec::new()));
             }
-            let mut result = result;
-            result.tool_use_id = id;
-            add(&mut results, result.into(), first);
+            add(&mut results, ToolResult { tool_use_id: id, ..result }.into(), first);
         }
-        said.into_iter().for_each(|block| add(&mut results, block, false));
+        typed.into_iter().for_each(|block| add(&mut results, block, false));
         results.retain(|message| !message.content.is_empty());
         Step { messages, results, reused, stamped }
     })
 }
 
-/// Puts a block into the last message.
+/// Adds a block to the last message, at its start or end.
 fn add(messages: &mut [Message], block: ContentBlock, first: bool) {
     if let Some(message) = messages.last_mut() {
         let content = &mut message.make_mut().content;
@@ -175,9 +175,9 @@ fn add(messages: &mut [Message], block: ContentBlock, first: bool) {
     }
 }
 
-/// Puts steps behind each other, makes call ids new and stamps user messages.
+/// Concatenates the steps, makes call ids unique and appends checkpoints to user messages.
 fn join(steps: Vec<Step>, mut ids: Option<CheckpointIds>) -> Vec<Message> {
-    let mut drawn = std::collections::HashSet::new();
+    let mut used = std::collections::HashSet::new();
     let mut thread = Vec::new();
     for (number, Step { messages, results, reused, stamped }) in steps.into_iter().enumerate() {
         for mut message in messages.into_iter().chain(results) {
@@ -188,8 +188,8 @@ fn join(steps: Vec<Step>, mut ids: Option<CheckpointIds>) -> Vec<Message> {
                 rename(&mut message, number);
             }
             if let Some(ids) = ids.as_mut().filter(|_| stamped && message.role == Role::User) {
-                let id = ids.draw(|id| drawn.contains(&id));
-                drawn.insert(id);
+                let id = ids.draw(|id| used.contains(&id));
+                used.insert(id);
                 message.make_mut().content.push(ContentBlock::checkpoint(id));
             }
             thread.push(message);

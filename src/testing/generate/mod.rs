@@ -1,10 +1,10 @@
 //! Generators of threads, for property tests and benchmarks.
 //!
-//! | to have | there is |
+//! | you need | use |
 //! |---|---|
-//! | threads that every provider's pairing rules accept, with everything that real ones hold | [`legal_thread`] |
-//! | threads of which nothing can be said | [`junk_thread`] |
-//! | one long thread like those of coding agents, fast, the same for the same seed | [`legal_thread_from`] |
+//! | legal threads with every feature of real ones | [`legal_thread`] |
+//! | arbitrary, mostly illegal threads | [`junk_thread`] |
+//! | one long thread like those of coding agents, fast and the same for the same seed | [`legal_thread_from`] |
 //!
 //! The first two are `proptest` strategies and shrink to small threads.
 

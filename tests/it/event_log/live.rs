@@ -7,10 +7,7 @@ use threadfold::{
     Message, Plan, Role, Thread,
     compact::{CompactOptions, Edit, Position, Strip},
     legality,
-    log::{
-        AppendError, CompactionFailure, CompactionRecord, Event, EventLog, Source, Truncated,
-        UndoError,
-    },
+    log::{CompactionFailure, CompactionRecord, Event, EventLog, LogError, Source, Truncated},
     message::{CheckpointId, CompactionId, CompactionReason, ContentBlock, Summary, Timestamp},
     testing::generate::{junk_thread, legal_thread},
 };
@@ -111,7 +108,7 @@ impl Session {
         let Some(top) = self.standing.pop() else { return };
         let Standing { id, before, after, changed, reached } = top;
         if reached {
-            assert_eq!(self.log.undo(Timestamp(0), id), Err(UndoError::Truncated { id }));
+            assert_eq!(self.log.undo(Timestamp(0), id), Err(LogError::TruncatedCompaction { id }));
             self.standing.push(Standing { id, before, after, changed, reached });
             return;
         }
@@ -178,7 +175,7 @@ fn says_the_same(session: &Session) {
         comes_from(log, message, *source);
     }
     if let [.., below, top] = session.standing.as_slice() {
-        let refused = UndoError::Covered { id: below.id, by: top.id };
+        let refused = LogError::CoveredCompaction { id: below.id, by: top.id };
         assert_eq!(log.undo_plan(below.id), Err(refused));
     }
 }
@@ -243,12 +240,12 @@ proptest! {
         let (before, found) = (session.log.clone(), session.thread.messages().len());
         let (from, log) = (found + wrong, &mut session.log);
         let refused = log.append(Timestamp(0), Event::Truncated(Truncated { from, len: 0 }));
-        prop_assert_eq!(refused, Err(AppendError::Truncated { from, len: 0, found }));
+        prop_assert_eq!(refused, Err(LogError::Truncated { from, len: 0, found }));
         let (id, plan) = (log.next_compaction(), Plan::from_splices(from, Vec::new()));
         let record = CompactionRecord::new(id, CompactionReason::default(), "s", plan);
         let refused = log.append(Timestamp(0), Event::Compacted(Box::new(record)));
-        prop_assert!(matches!(refused, Err(AppendError::Plan(_))));
-        prop_assert_eq!(log.undo(Timestamp(0), id), Err(UndoError::Unknown { id }));
+        prop_assert!(matches!(refused, Err(LogError::Plan(_))));
+        prop_assert_eq!(log.undo(Timestamp(0), id), Err(LogError::UnknownCompaction { id }));
         prop_assert_eq!(&*log, &before);
         says_the_same(&session);
     }

@@ -5,7 +5,7 @@ use threadfold::{
     compact::{CompactReport, Insert, Size, Splice},
     log::{
         CompactionFailure, CompactionRecord, CompactionUndone, Event, EventLog, HostEvent,
-        LocalNotice, LogRead, LogReadError, LogReadOptions, LoggedEvent, PromptAuthor, RungReport,
+        LocalNotice, LogError, LogRead, LogReadOptions, LoggedEvent, PromptAuthor, RungReport,
         SystemPrompt, Truncated,
     },
     message::{CompactionId, CompactionReason, Extra, Json, Timestamp, ToolResult, ToolUse},
@@ -70,7 +70,7 @@ fn bytes(log: &EventLog) -> Vec<u8> {
     bytes
 }
 
-fn read(text: &str) -> Result<LogRead, LogReadError> {
+fn read(text: &str) -> Result<LogRead, LogError> {
     EventLog::read(text.as_bytes())
 }
 
@@ -117,7 +117,7 @@ fn a_log_cut_anywhere_is_a_readable_prefix() {
         let part = &whole[..cut];
         if cut < HEADER.len() {
             let error = EventLog::read(part).unwrap_err();
-            assert!(matches!(error, LogReadError::NoHeader { bytes } if bytes == cut as u64));
+            assert!(matches!(error, LogError::NoHeader { bytes } if bytes == cut as u64));
             continue;
         }
         let read = EventLog::read(part).unwrap();
@@ -139,14 +139,14 @@ fn a_last_line_of_garbage_is_torn_and_one_in_the_middle_an_error() {
         assert_eq!(torn.log.len(), 1);
         assert_eq!(torn.torn.unwrap().bytes, garbage.len() as u64 + 1);
         let broken = read(&format!("{HEADER}{garbage}\n{event}\n")).unwrap_err();
-        assert!(matches!(broken, LogReadError::Broken { line: 2, .. }), "{broken}");
+        assert!(matches!(broken, LogError::Broken { line: 2, .. }), "{broken}");
         let next = event.replace(":0", ":1");
         let broken = read(&format!("{HEADER}{event}\n{garbage}\n{next}\n")).unwrap_err();
-        assert!(matches!(broken, LogReadError::Broken { line: 3, .. }), "{broken}");
+        assert!(matches!(broken, LogError::Broken { line: 3, .. }), "{broken}");
     }
     let not_utf8 = [HEADER.as_bytes(), b"{\"seq\":\xff}\n", event.as_bytes(), b"\n"].concat();
     let error = EventLog::read(not_utf8.as_slice()).unwrap_err();
-    assert!(matches!(error, LogReadError::Broken { line: 2, .. }), "{error}");
+    assert!(matches!(error, LogError::Broken { line: 2, .. }), "{error}");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn lines_may_end_with_a_carriage_return() {
 fn json_that_is_no_event_is_an_error_wherever_it_stands() {
     for line in ["{}", "[]", "7", r#"{"seq":-1,"at":0,"event":"x"}"#, r#"{"seq":0,"event":"x"}"#] {
         let error = read(&format!("{HEADER}{line}\n")).unwrap_err();
-        assert!(matches!(error, LogReadError::NotAnEvent { line: 2, .. }), "{error}");
+        assert!(matches!(error, LogError::NotAnEvent { line: 2, .. }), "{error}");
     }
 }
 
@@ -190,7 +190,7 @@ fn another_version_and_other_files_are_refused() {
     ];
     for other in others {
         let error = read(other).unwrap_err();
-        assert!(matches!(error, LogReadError::NotALog), "{other}: {error}");
+        assert!(matches!(error, LogError::NotALog), "{other}: {error}");
     }
     let newer = "{\"log\":\"threadfold\",\"major\":1,\"thread\":\"main\",\"minor\":4}\n";
     assert_eq!(read(newer).unwrap().log.thread_id().as_str(), "main");
@@ -209,19 +209,22 @@ fn a_line_has_a_most() {
     let endless = std::io::BufReader::new(std::io::repeat(b'{'));
     let options = LogReadOptions { max_line_bytes: 1 << 16 };
     let error = EventLog::read_with(endless, &options).unwrap_err();
-    assert!(matches!(error, LogReadError::LineTooLong { line: 1, limit: 65_536 }));
+    assert!(matches!(error, LogError::LineTooLong { line: 1, limit: 65_536 }));
 }
 
 #[test]
 fn a_message_that_cannot_be_read_is_an_error_and_nothing_follows_it() {
     let lines = r#"{"seq":0,"at":5,"event":{"message_appended":{"role":"nobody"}}}"#;
     let mut log = read(&format!("{HEADER}{lines}\n")).unwrap().log;
-    assert_eq!(log.replay().unwrap_err().to_string(), "the message of event 0 cannot be read");
+    assert_eq!(
+        log.replay().unwrap_err().to_string(),
+        "the message of event 0 cannot be read, so the thread is not known"
+    );
     let event = Event::MessageAppended(Message::user("a"));
     let refused = log.append(Timestamp(0), event).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the message of event 0 cannot be read, so nothing can follow it"
+        "the message of event 0 cannot be read, so the thread is not known"
     );
     append(&mut log, Event::LocalNotice(LocalNotice { text: "help".into() }));
     assert_eq!(String::from_utf8(bytes(&log)).unwrap().lines().nth(1), Some(lines));
@@ -319,5 +322,5 @@ fn numbers_at_their_ends_are_kept() {
     assert_eq!(threadfold::log::total_usage(log.events()).total().context_tokens(), most);
     let last = format!(r#"{{"seq":{most},"at":1,"event":"x"}}"#);
     let error = read(&format!("{HEADER}{}\n{last}\n", lines.join("\n"))).unwrap_err();
-    assert!(matches!(error, LogReadError::Seq { expected: 5, found: u64::MAX, .. }), "{error}");
+    assert!(matches!(error, LogError::Misplaced { expected: 5, found: u64::MAX, .. }), "{error}");
 }

@@ -3,7 +3,7 @@
 use threadfold::{
     ContentBlock, Message, Role,
     compact::{Insert, Splice},
-    log::{AppendError, CompactionUndone, Event, Source, Truncated, UndoError, UnreadEvent},
+    log::{CompactionUndone, Event, LogError, Source, Truncated, UnreadEvent},
     message::{CompactionId, Json, Thinking, Timestamp},
 };
 
@@ -19,13 +19,13 @@ fn the_latest_goes_first_and_then_the_one_below() {
     say(&mut log, "d");
     compact(&mut log, vec![splice(0..2, &["abc"])]);
     say(&mut log, "e");
-    let covered = UndoError::Covered { id: FIRST, by: SECOND };
+    let covered = LogError::CoveredCompaction { id: FIRST, by: SECOND };
     assert_eq!(log.undo(Timestamp(9), FIRST), Err(covered));
     let _ = log.undo(Timestamp(9), SECOND).unwrap();
     assert_eq!(texts(&log.replay().unwrap()), ["ab", "c", "d", "e"]);
     let _ = log.undo(Timestamp(9), FIRST).unwrap();
     assert_eq!(texts(&log.replay().unwrap()), ["a", "b", "c", "d", "e"]);
-    assert_eq!(log.undo(Timestamp(9), FIRST), Err(UndoError::Undone { id: FIRST }));
+    assert_eq!(log.undo(Timestamp(9), FIRST), Err(LogError::UndoneCompaction { id: FIRST }));
     assert_eq!(log.next_compaction(), CompactionId(2));
     assert_eq!(log.compaction(FIRST).unwrap().id, FIRST);
     assert_eq!(log.standing().count(), 0);
@@ -41,7 +41,7 @@ fn a_cut_into_what_a_compaction_left_cannot_be_taken_back() {
     append(&mut log, Event::Truncated(Truncated { from: 2, len: 1 }));
     say(&mut log, "e");
     say(&mut log, "f");
-    assert_eq!(log.undo(Timestamp(9), FIRST), Err(UndoError::Truncated { id: FIRST }));
+    assert_eq!(log.undo(Timestamp(9), FIRST), Err(LogError::TruncatedCompaction { id: FIRST }));
     assert_eq!(texts(&log.replay().unwrap()), ["ab", "e", "f"]);
 }
 
@@ -97,7 +97,7 @@ fn what_would_not_replay_is_refused() {
         assert_eq!((&log, log.replay()), (&before, before.replay()));
     }
     let malformed = log.append(Timestamp(9), Event::Malformed(unread()));
-    assert_eq!(malformed, Err(AppendError::Unread { kind }));
+    assert_eq!(malformed, Err(LogError::Unread { kind }));
 }
 
 #[test]

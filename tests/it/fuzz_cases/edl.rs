@@ -36,8 +36,8 @@ pub(crate) fn check(bytes: &[u8]) {
     match Script::parse_within(script, &limits) {
         Ok(parsed) => check_run(&parsed, &before, &limits),
         Err(error) => {
-            assert!(error.place.line <= script.matches('\n').count() + 1, "{error}");
-            assert!(error.place.column <= script.chars().count() + 1, "{error}");
+            assert!(error.line <= script.matches('\n').count() + 1, "{error}");
+            assert!(error.column <= script.chars().count() + 1, "{error}");
             assert!(error.to_string().len() < 4_000, "{error}");
         }
     }
@@ -54,26 +54,28 @@ fn check_run(script: &Script, before: &Workspace, limits: &Limits) {
     assert_eq!(report.to_string().starts_with("OK"), report.is_ok());
     for failure in &report.failures {
         let path = failure.path.as_str();
-        assert_eq!(after.file(path), before.file(path), "a failed file is untouched");
+        assert_eq!(after.text(path), before.text(path), "a failed file is untouched");
+        assert_eq!(after.version(path), before.version(path), "a failed file is not written");
         assert!(report.changes.iter().all(|change| change.path != failure.path));
     }
-    let access = script.file_access();
+    let foretold = script.files_written();
     for change in &report.changes {
         let path = change.path.as_str();
         assert_eq!(change.before.as_deref(), before.text(path));
         assert_eq!(change.created, before.text(path).is_none());
-        assert_eq!(Some(change.bytes), after.file(path).map(|file| file.size()));
-        assert!(access.get(&change.path).is_some_and(|access| access.write), "{path} is foretold");
+        assert_eq!(Some(change.bytes), after.text(path).map(str::len));
+        assert!(foretold.contains(path), "{path} is foretold");
     }
-    for (path, file) in after.files() {
-        let changed = report.changes.iter().any(|change| change.path == *path);
-        assert!(changed || before.file(path.as_str()) == Some(file), "{path} changed unsaid");
-        let was = before.file(path.as_str()).map_or(0, |file| file.size());
-        assert!(file.size() <= limits.output_bytes.max(was), "{path} is over the limit");
+    for (path, text) in after.files() {
+        let changed = report.changes.iter().any(|change| change.path == path);
+        let unchanged =
+            before.text(path) == Some(text) && before.version(path) == after.version(path);
+        assert!(changed || unchanged, "{path} changed unsaid");
+        let was = before.text(path).map_or(0, str::len);
+        assert!(text.len() <= limits.output_bytes.max(was), "{path} is over the limit");
     }
-    for register in &report.registers {
-        let size = after.register(&register.name).map(str::len);
-        assert_eq!(size, Some(register.bytes));
+    for (name, bytes) in &report.registers {
+        assert_eq!(after.register(name).map(str::len), Some(*bytes));
     }
     assert!(after.registers().count() <= limits.registers);
     assert!(report.to_string().len() < 200_000, "a report stays short");

@@ -138,6 +138,33 @@ fn a_request_is_refused_where_system_prompt_and_typed_text_do_not_fit() {
 }
 
 #[test]
+fn a_refusal_says_what_to_do_about_its_largest_part() {
+    let (newest, tools, system) = (
+        "; send less at once, such as a file by its path",
+        "; offer fewer tools, or describe them in fewer words",
+        "; shorten the system prompt",
+    );
+    let rows = [
+        ((0, 0, 0), ""),
+        ((1, 1, 2), newest),
+        ((1, 1, 1), newest),
+        ((1, 2, 1), tools),
+        ((2, 2, 1), tools),
+        ((2, 1, 1), system),
+    ];
+    for ((system, tools, newest), advice) in rows {
+        for (tried, failed) in [(None, ""), (Some("no lamp"), "; compacting failed: no lamp")] {
+            let tried = tried.map(Into::into);
+            let (floor, tokens, limit) = (9, 9, 8);
+            let error =
+                SessionError::CannotFit { floor, tokens, limit, system, tools, newest, tried };
+            let words = format!("what was typed last {newest}{failed}{advice}");
+            assert!(error.to_string().ends_with(&words), "{error}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_that_fills_the_window_gives_way_to_the_next_prompt() {
     let provider = Provider::new(|_, place| match place {
         0 => Message::assistant(lines(18_000)),

@@ -7,6 +7,7 @@ mod provider;
 mod asked_for;
 mod floor;
 mod marks;
+mod net;
 mod refusals;
 mod targets;
 mod told;

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use futures::executor::block_on;
 use threadfold::{
-    CompactionStrategy, Message,
+    CompactionStrategy, Message, TokenCounter,
     auto::{AutoPolicy, Target},
     strategy::{Attempt, Brief, KeepRecent, Snapshot},
+    tokens::ByteEstimate,
 };
 
-use super::provider::{Provider, lines};
+use super::provider::{Provider, Read, lines, reading_rounds};
 use crate::support::{
     bench::{events, say},
     examples::simulation::hosts::AlwaysFails,
@@ -51,6 +52,71 @@ fn after_a_success_compactions_come_to_the_whole_target_again() {
     assert!(targets.len() > 3, "{targets:?}");
     assert!(first.abs_diff(last) * 50 <= first, "{targets:?}");
     assert!(last <= WINDOW / 2, "{targets:?}");
+}
+
+/// A strategy that remembers the targets that it was given, and does nothing.
+#[derive(Clone, Debug, Default)]
+struct Asked(Arc<Mutex<Vec<Option<u64>>>>);
+
+impl CompactionStrategy for Asked {
+    fn name(&self) -> &str {
+        "asked"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        self.0.lock().unwrap().push(brief.target);
+        AlwaysFails.begin(thread, brief)
+    }
+}
+
+#[test]
+fn a_person_who_asks_gets_half_of_the_thread_taken_unless_it_is_within_the_target() {
+    let provider = Provider::new(|_, _| Message::assistant(lines(900))).without_usage();
+    let within = |target| {
+        let policy = AutoPolicy { target: Target::Tokens(target), ..AutoPolicy::default() };
+        let asked = Asked::default();
+        let strategy = Arc::new(asked.clone());
+        let mut session = provider
+            .session(Some(WINDOW), |builder| builder.policy(policy).strategy(strategy).system(""));
+        say(&mut session, "Go on.").unwrap();
+        let overhead = session.context_tokens() - thread_tokens(session.messages());
+        say(&mut session, "/compact").unwrap();
+        let asked = asked.0.lock().unwrap().clone();
+        (thread_tokens(session.messages()), overhead, asked)
+    };
+    let (thread, overhead, _) = within(WINDOW);
+    let rows = [
+        (thread / 3, Some(thread / 3)),
+        (thread - 1, Some(thread / 2)),
+        (thread, None),
+        (thread + 1, None),
+    ];
+    for (target, expected) in rows {
+        let (_, _, asked) = within(target + overhead);
+        assert_eq!(asked, [expected], "a target of {target}, a thread of {thread}");
+    }
+}
+
+fn thread_tokens(messages: &[Message]) -> u64 {
+    ByteEstimate::TRIGGER.messages(messages)
+}
+
+#[test]
+fn a_target_leaves_room_for_what_was_typed_last() {
+    const TYPED: u64 = 14_000;
+    let asked = Asked::default();
+    let strategy = Arc::new(asked.clone());
+    let provider = Provider::new(|_, place| reading_rounds(place, 1));
+    let mut session = provider
+        .session(Some(WINDOW), |builder| builder.strategy(strategy).tool(Arc::new(Read(9_000))));
+    let text = format!("Read it. {}", lines(TYPED));
+    let typed = thread_tokens(&[Message::user(text.clone())]);
+    assert_eq!(say(&mut session, text).unwrap().text, "I read it.");
+    let targets = asked.0.lock().unwrap().clone();
+    assert!(!targets.is_empty());
+    for target in targets {
+        assert!(target.is_some_and(|target| typed < target && target < WINDOW), "{target:?}");
+    }
 }
 
 #[test]

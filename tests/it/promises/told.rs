@@ -10,11 +10,15 @@ use threadfold::{
     message::{StopReason, ThreadId},
     session::{CompactionEvent, SessionError, SessionEvent, SessionStatus, api::ApiEvent},
     store::{Loaded, MemoryStore, StoreError},
+    strategy::{KeepRecent, TrimToolResults},
     testing::Answer,
 };
 
 use super::provider::{Provider, Read, lines, reading, untold};
-use crate::support::bench::{bench, compactions, events, say};
+use crate::support::{
+    bench::{bench, compactions, events, say},
+    examples::simulation::hosts::AlwaysFails,
+};
 
 const WINDOW: u64 = 20_000;
 
@@ -48,6 +52,45 @@ fn a_compaction_that_was_adopted_is_told_by_the_next_stream_and_once() {
         matches!(page[..], [ApiEvent::CompactionStart { .. }, ApiEvent::CompactionComplete { .. }]),
         "{page:?}"
     );
+}
+
+#[test]
+fn compactions_that_were_adopted_one_after_the_other_are_all_told() {
+    let provider = Provider::new(|_, _| Message::assistant(lines(600)));
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    for _ in 0..2 {
+        for turn in 0..10 {
+            say(&mut session, format!("Part {turn}, please.")).unwrap();
+        }
+        let keep = KeepRecent { messages: 4, ..KeepRecent::default() };
+        let first = block_on(session.preview(Arc::new(keep)));
+        block_on(session.adopt(first)).unwrap();
+        let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+        let second = block_on(session.preview(Arc::new(keep)));
+        block_on(session.adopt(second)).unwrap();
+        let told = events(&mut session, "Go on.");
+        let ends = compactions(&told).iter().filter(|event| event.is_end()).count();
+        assert_eq!((ends, untold(&told)), (2, Vec::new()), "{told:#?}");
+    }
+}
+
+#[test]
+fn of_what_was_prepared_only_a_failure_is_told_and_noted() {
+    let provider = Provider::new(|_, _| Message::assistant("Fine."));
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    say(&mut session, "Hi.").unwrap();
+    let before = session.log().len();
+    let nothing = block_on(session.preview(Arc::new(TrimToolResults::default())));
+    assert!(block_on(session.adopt(nothing)).unwrap_err().is_nothing_to_compact());
+    assert_eq!(session.log().len(), before);
+    let failed = block_on(session.preview(Arc::new(AlwaysFails)));
+    assert!(!block_on(session.adopt(failed)).unwrap_err().is_nothing_to_compact());
+    let last = &session.log().events().last().unwrap().event;
+    assert!(matches!(last, Event::CompactionFailed(_)), "{last:?}");
+    let told = compactions(&events(&mut session, "Go on."));
+    let [CompactionEvent::Started { .. }, CompactionEvent::Failed { .. }] = &told[..] else {
+        panic!("{told:?}")
+    };
 }
 
 /// A store that fails when results of tools are stored.
@@ -132,6 +175,7 @@ fn an_abort_that_nobody_heard_does_not_end_the_next_turn() {
     assert!(block_on(stream.next()).is_some());
     handle.abort();
     drop(stream);
+    assert_eq!(handle.status(), SessionStatus::Idle);
     let reply = say(&mut bench.session, "Again.").unwrap();
     assert_eq!((reply.text.as_str(), reply.stop_reason), ("Fine.", Some(StopReason::EndTurn)));
 }

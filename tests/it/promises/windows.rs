@@ -1,12 +1,16 @@
 //! A window that nobody named: the host hears of it, and the first refusal teaches the session.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use threadfold::{
-    ContextWindow, Message,
+    ContextWindow, EventLog, Message, ModelAgent, Session, Thread,
     auto::{AutoCompactor, AutoPolicy, Input, Pressure},
-    message::{ModelError, ModelErrorKind, Timestamp},
-    session::{SessionError, SessionEvent},
+    message::{CompactionReason, ModelError, ModelErrorKind, Origin, Timestamp},
+    session::{ForkPoint, SessionError, SessionEvent},
+    store::Journal,
     wire::classify_error,
 };
 
@@ -51,6 +55,44 @@ fn a_host_hears_once_that_nobody_named_the_window_and_the_first_refusal_teaches(
     let usage = session.token_usage();
     assert!(usage.percent_used > 0.0 && usage.percent_used <= 100.0, "{usage:?}");
     assert_eq!(untold(&told), Vec::<String>::new());
+}
+
+#[test]
+fn the_model_that_answered_last_says_what_the_window_is() {
+    let answer = |model: &str| {
+        let mut message = Message::assistant("Fine.");
+        message.make_mut().origin = Some(Origin::new("openai-chat", Some(model.into())));
+        message
+    };
+    let models = ["gpt-4o", "a-model-of-ours", "claude-2.1"];
+    let provider = Provider::new(move |_, place| answer(models[place]));
+    let mut session = provider.session(None, |builder| builder);
+    let mut windows = vec![session.window()];
+    for turn in 0..3 {
+        say(&mut session, format!("Turn {turn}.")).unwrap();
+        windows.push(session.window());
+    }
+    let known = |tokens| Some(ContextWindow::new(tokens));
+    assert_eq!(windows, [None, known(128_000), known(128_000), known(100_000)]);
+    // A session taken up again knows it from its log, or from the thread of its agent.
+    let fork = session.fork("other".parse().unwrap(), ForkPoint::End).unwrap().build().unwrap();
+    assert_eq!(fork.window(), known(100_000));
+    let thread = Thread::from_iter(session.messages()[..4].iter().cloned());
+    let agent = ModelAgent::new(Arc::new(provider)).with_thread(thread);
+    let journal = Journal::new(EventLog::new("another".parse().unwrap()));
+    let session = Session::builder(agent).journal(journal).build().unwrap();
+    assert_eq!((session.window(), session.log().len()), (known(128_000), 4));
+}
+
+#[test]
+fn where_nobody_counts_the_estimate_compacts_ahead_of_need() {
+    let provider = Provider::new(|_, _| Message::assistant(lines(4_000))).without_usage();
+    let mut session = provider.session(Some(WINDOW), |builder| builder);
+    let told: Vec<_> =
+        (0..16).flat_map(|turn| events(&mut session, &format!("Turn {turn}."))).collect();
+    let reasons = reasons(&told);
+    assert!(!reasons.is_empty());
+    assert!(reasons.iter().all(|reason| *reason == CompactionReason::Threshold), "{reasons:?}");
 }
 
 #[test]

@@ -119,6 +119,7 @@ impl Bench {
     /// Thread, log and store tell of the same, and nothing in it is illegal.
     pub(crate) fn assert_whole(&self) {
         let (log, messages) = (self.session.log(), self.session.messages());
+        assert!(log.events().is_sorted_by_key(|logged| logged.at), "time goes on");
         assert_eq!(log.replay().unwrap(), messages[..]);
         let stored = block_on(self.store.load(&THREAD.parse().unwrap())).unwrap().log;
         assert_eq!(stored.events(), log.events());

@@ -10,8 +10,8 @@ use threadfold::{
     log::{EventLog, LoggedEvent},
     message::{CompactionId, ThreadId, Timestamp},
     store::{
-        Archive, ArchiveError, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore,
-        Visible, check_entries, check_places,
+        Archive, Hit, Loaded, MemoryArchive, MemoryStore, StoreError, ThreadStore, Visible,
+        check_entries, check_places,
     },
     strategy::ArchiveEntry,
     testing::conformance::Law,
@@ -146,7 +146,7 @@ impl Archive for BrokenArchive {
         thread: &ThreadId,
         compaction: CompactionId,
         entries: &[ArchiveEntry],
-    ) -> Result<(), ArchiveError> {
+    ) -> Result<(), StoreError> {
         let thread = &folded(self.law, thread);
         let before = self.inner.list(thread, &[compaction].into_iter().collect()).await?;
         match self.law {
@@ -167,7 +167,7 @@ impl Archive for BrokenArchive {
         &self,
         thread: &ThreadId,
         visible: &Visible,
-    ) -> Result<Vec<ArchiveEntry>, ArchiveError> {
+    ) -> Result<Vec<ArchiveEntry>, StoreError> {
         let everything: Visible = (0..99).map(CompactionId).collect();
         let all = self.law == Law::OnlyStandingIsSeen && *visible == Visible::default();
         let seen = if all { &everything } else { visible };
@@ -184,7 +184,7 @@ impl Archive for BrokenArchive {
         query: &str,
         limit: usize,
         visible: &Visible,
-    ) -> Result<Vec<Hit>, ArchiveError> {
+    ) -> Result<Vec<Hit>, StoreError> {
         let thread = &folded(self.law, thread);
         let mut hits = match self.law {
             Law::SearchFinds => {
@@ -202,18 +202,14 @@ impl Archive for BrokenArchive {
         Ok(hits)
     }
 
-    async fn delete(
-        &self,
-        thread: &ThreadId,
-        compaction: CompactionId,
-    ) -> Result<(), ArchiveError> {
+    async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError> {
         if self.law == Law::DeletedIsGone && thread.as_str() == "t1" {
             return Ok(());
         }
         self.inner.delete(&folded(self.law, thread), compaction).await
     }
 
-    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), ArchiveError> {
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
         self.inner.delete_thread(&folded(self.law, thread)).await
     }
 }

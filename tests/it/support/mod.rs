@@ -18,7 +18,6 @@ pub(crate) mod random_json;
 pub(crate) mod recorded;
 pub(crate) mod responses_bodies;
 pub(crate) mod stream_cases;
-#[cfg(feature = "tracing")]
 pub(crate) mod traces;
 pub(crate) mod tries;
 pub(crate) mod wire_cases;

@@ -2,14 +2,55 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Once},
 };
 
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
+    subscriber::Interest,
 };
+
+/// Does something with this subscriber on this thread.
+///
+/// Tests run on several threads. What a thread without a subscriber meets first would be cached as
+/// of no interest to anybody, so a global subscriber says that it has to be asked each time.
+pub(crate) fn with<S, T>(subscriber: S, work: impl FnOnce() -> T) -> T
+where
+    S: Subscriber + Send + Sync + 'static,
+{
+    static GLOBAL: Once = Once::new();
+    GLOBAL.call_once(|| tracing::subscriber::set_global_default(Quiet).unwrap());
+    tracing::subscriber::with_default(subscriber, work)
+}
+
+/// Takes nothing, and has to be asked each time.
+struct Quiet;
+
+impl Subscriber for Quiet {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
 
 /// The lines of a trace: names, targets, fields and their values, of spans and events.
 #[derive(Clone, Debug, Default)]

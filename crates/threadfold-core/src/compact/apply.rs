@@ -1,24 +1,28 @@
-//! Carrying a plan out.
+//! Applying a plan.
 //!
-//! A plan is checked once against its thread; then the new thread is built from handles, and no text
-//! is copied. Nothing is changed in place, so a strategy, a report and a live thread see the same
-//! result.
+//! A plan is checked once against its thread; then the new thread is built from message handles,
+//! without copying text. Nothing is changed in place, so a strategy, a report and a live thread
+//! compute the same result.
 
 use std::ops::Range;
 
-use super::plan::{Insert, Plan, Splice, StalePlan};
+use super::{
+    edit::CompactError,
+    plan::{Insert, Plan, Splice},
+};
 use crate::message::Message;
 
 /// What applying a plan removed from the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
-    /// The messages, in order; those of which a part stays are among them, whole.
+    /// The removed messages, in order. A message of which the plan keeps some blocks is included
+    /// whole.
     pub messages: Vec<Message>,
 }
 
 impl Plan {
-    /// Returns the thread as it is after the plan. The messages that stay are the same handles.
+    /// Returns the thread after the plan. Messages that stay are the same handles.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -31,13 +35,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan does not fit these messages.
-    pub fn after(&self, messages: &[Message]) -> Result<Vec<Message>, StalePlan> {
+    /// [`CompactError`] if the plan does not fit these messages.
+    pub fn after(&self, messages: &[Message]) -> Result<Vec<Message>, CompactError> {
         self.check(messages)?;
-        Ok(self.made_of(messages))
+        Ok(self.after_unchecked(messages))
     }
 
-    /// Carries the plan out and returns the messages that it removed. No text is copied.
+    /// Applies the plan and returns the messages that it removed. No text is copied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -51,17 +55,18 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if the plan does not fit these messages; they are untouched then.
-    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, StalePlan> {
+    /// [`CompactError`] if the plan does not fit these messages, which are then unchanged.
+    pub fn apply(&self, messages: &mut Vec<Message>) -> Result<Removed, CompactError> {
         let after = self.after(messages)?;
-        let removed = self.taken_from(messages);
+        let removed = self.removed_from(messages);
         *messages = after;
         Ok(removed)
     }
 
-    /// The thread after the plan, for messages that it was [checked](Self::check) against or made of.
+    /// Returns the thread after the plan, without checking it. For messages that the plan was
+    /// [checked](Self::check) against or made for.
     #[doc(hidden)]
-    pub fn made_of(&self, messages: &[Message]) -> Vec<Message> {
+    pub fn after_unchecked(&self, messages: &[Message]) -> Vec<Message> {
         let mut after = Vec::with_capacity(self.messages_after());
         let mut next = 0;
         for splice in self.splices() {
@@ -73,9 +78,10 @@ impl Plan {
         after
     }
 
-    /// The messages that the plan removes, as for [`made_of`](Self::made_of).
+    /// Returns the messages that the plan removes, without checking it, as
+    /// [`after_unchecked`](Self::after_unchecked).
     #[doc(hidden)]
-    pub fn taken_from(&self, messages: &[Message]) -> Removed {
+    pub fn removed_from(&self, messages: &[Message]) -> Removed {
         let count = self.splices().iter().map(|splice| splice.at.len()).sum();
         let mut removed = Vec::with_capacity(count);
         for splice in self.splices() {
@@ -85,22 +91,22 @@ impl Plan {
     }
 }
 
-/// The handles of a range of messages.
+/// Returns the handles of a range of messages.
 fn range(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Message> {
     messages.iter().take(range.end).skip(range.start).cloned()
 }
 
 impl Splice {
-    /// Builds the messages that come in the place of those that go.
+    /// Returns the messages that replace the removed ones.
     #[doc(hidden)]
     pub fn build<'a>(
         &self,
         message_at: impl Fn(usize) -> Option<&'a Message>,
     ) -> impl Iterator<Item = Message> {
-        self.insert.iter().enumerate().filter_map(move |(place, insert)| match insert {
+        self.insert.iter().enumerate().filter_map(move |(index, insert)| match insert {
             Insert::Message { message } => Some(message.clone()),
             Insert::Part { message, blocks } => {
-                let later = self.insert.iter().skip(place + 1).find_map(Insert::part_of);
+                let later = self.insert.iter().skip(index + 1).find_map(Insert::part_of);
                 Some(part(message_at(*message)?, blocks, later != Some(*message)))
             }
         })
@@ -108,7 +114,7 @@ impl Splice {
 }
 
 impl Insert {
-    /// The message of which it is a part.
+    /// The index of the message whose blocks it keeps.
     #[doc(hidden)]
     pub fn part_of(&self) -> Option<usize> {
         match self {
@@ -118,12 +124,11 @@ impl Insert {
     }
 }
 
-/// Returns some blocks of a message, with its other fields. Reasoning in it was signed for the former
-/// prefix, so the part is marked. Usage and stop reason stay on the last part only, so that they
-/// count once. A part with all blocks shares the message: a large one would be copied for every plan
-/// that keeps it.
+/// Returns some blocks of a message, with its other fields. Reasoning in it was signed for the
+/// earlier messages before it, so the part is marked. Usage and stop reason stay on the last part
+/// only, so that they count once.
 pub(super) fn part(source: &Message, blocks: &[u32], is_last: bool) -> Message {
-    // Ascending and within range, so as many are all.
+    // The indices are ascending and in range, so an equal count means all blocks. Then the message is shared: copying a large one for every plan is expensive.
     let mut part = if blocks.len() == source.content.len() {
         source.clone()
     } else {
@@ -147,7 +152,7 @@ mod tests {
     fn however_much_goes_and_comes_the_thread_is_what_the_plan_says() {
         let thread: Vec<Message> = (0..8).map(|number| Message::user(number.to_string())).collect();
         let come = |count: usize| (0..count).map(|_| Message::user("new")).collect::<Vec<_>>();
-        // Two splices of any extent at any place, each with up to two messages.
+        // Two splices of any length at any index, each with up to two messages.
         let ranges = || (0..=8).flat_map(|start| (start..=8).map(move |end| start..end));
         for first in ranges() {
             for second in ranges().filter(|range| range.start >= first.end) {

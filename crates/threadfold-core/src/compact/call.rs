@@ -1,14 +1,14 @@
-//! The plan of a call of the `compact` tool: the ranges that it names, and the call itself.
+//! The plan for a call of the `compact` tool: the ranges that it names, and the call itself.
 //!
-//! The call is in the last answer, its result in the message after it. Where they stay, a text
-//! replaces the call: a model that reads a request for ranges that are gone would ask for them again.
-//! Other calls of the same answer stay, with their results.
+//! The call is in the last answer, its result in the message after it. Unless the ranges cover
+//! them, a text replaces the call: a model that reads a request for ranges that are gone would ask
+//! for them again. Other calls of the same answer stay, with their results.
 
 use super::{
     edit::{self, CompactError, Edit},
     edits::{self, CompactOptions, Strip},
     plan::Plan,
-    position::Position,
+    position::{CheckpointIndex, Position},
     replacements::Replacement,
 };
 use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Text};
@@ -17,65 +17,65 @@ use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Te
 const COMPACTED: &str = "I compacted the thread.";
 
 impl Plan {
-    /// Returns the plan of a call of the `compact` tool with this id; `said` reports the outcome to the
-    /// model. The last two messages are the answer with the call and the user message with its
-    /// result.
+    /// Returns the plan for the `compact` call with this id; `outcome` is reported to the model.
+    /// The last two messages must be the answer with the call and the user message with its result.
     #[doc(hidden)]
     pub fn of_call(
         messages: &[Message],
         id: &str,
         replacements: &[Replacement],
         options: &CompactOptions,
-        said: &Text,
+        outcome: &Text,
     ) -> Result<Self, CompactError> {
-        let mut edits = edits::edits_of(messages, replacements, options)?;
+        let checkpoints = CheckpointIndex::of(messages);
+        let mut edits = edits::resolve_all(messages, replacements, options, &checkpoints)?;
         let ([.., answer, results], Some(at)) = (messages, messages.len().checked_sub(2)) else {
             return Self::from_edits(messages, edits, options);
         };
         let end = Position::before(messages.len());
-        let alone = calls_beside(answer, id) == 0;
-        match edits.iter_mut().find(|edit| edit::normal(messages, edit.range.end) == end) {
-            Some(edit) => edit.insert.push(closing(results, None, said)),
+        let is_only_call = other_calls(answer, id) == 0;
+        match edits.iter_mut().find(|edit| edit::normalized(messages, edit.range.end) == end) {
+            Some(edit) => edit.insert.push(outcome_message(results, None, outcome)),
             None => edits.push(Edit {
                 range: Position::before(at)..end,
-                insert: vec![without_call(answer, id), closing(results, Some(id), said)],
+                insert: vec![without_call(answer, id), outcome_message(results, Some(id), outcome)],
             }),
         }
-        // Without another call the tool loop is over.
-        let keep_open_loop = options.strip.keep_open_loop && !alone;
+        // Without another call the tool loop is finished, so its reasoning need not stay.
+        let keep_open_loop = options.strip.keep_open_loop && !is_only_call;
         let strip = Strip { keep_open_loop, ..options.strip };
         Self::from_edits(messages, edits, &CompactOptions { strip, ..*options })
     }
 }
 
-fn calls_beside(answer: &Message, id: &str) -> usize {
+fn other_calls(answer: &Message, id: &str) -> usize {
     answer.tool_uses().filter(|call| call.id != *id).count()
 }
 
-/// The answer with a text instead of the call. Its reasoning stays as long as other calls do.
+/// Returns the answer with a text instead of the call. Its reasoning stays if it has other calls.
 fn without_call(answer: &Message, id: &str) -> Message {
-    let alone = calls_beside(answer, id) == 0;
-    let blocks = answer.content.iter().filter(|block| !(alone && block.is_reasoning()));
+    let is_only_call = other_calls(answer, id) == 0;
+    let blocks = answer.content.iter().filter(|block| !(is_only_call && block.is_reasoning()));
     let content = blocks.map(|block| {
-        let is_it = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
-        if is_it { ContentBlock::text(COMPACTED) } else { block.clone() }
+        let is_this_call = matches!(block, ContentBlock::ToolUse(call) if call.id == *id);
+        if is_this_call { ContentBlock::text(COMPACTED) } else { block.clone() }
     });
     let mut message = answer.with_content(content.collect());
     message.prefix_rewritten |= message.has_reasoning();
-    if alone {
+    if is_only_call {
         message.make_mut().stop_reason = Some(StopReason::EndTurn);
     }
     message
 }
 
-/// The user message after it: the other results, `said`, and the checkpoint. Without an id no result
-/// stays.
-fn closing(results: &Message, id: Option<&str>, said: &Text) -> Message {
+/// Returns the user message after the answer: the results except that of the call with this id, the
+/// outcome, and the checkpoint. Without an id no result stays.
+fn outcome_message(results: &Message, id: Option<&str>, outcome: &Text) -> Message {
     let blocks = results.content.iter().cloned();
     let (markers, mut content): (Vec<_>, Vec<_>) =
         blocks.partition(|block| matches!(block, ContentBlock::Checkpoint(_)));
     content.retain(|block| id.is_some_and(|id| !is_result_of(block, id)));
-    content.push(SystemReminder::new(said.clone()).into());
+    content.push(SystemReminder::new(outcome.clone()).into());
     content.extend(markers);
     Message::new(Role::User, content)
 }
@@ -113,7 +113,7 @@ mod tests {
         ToolResult::text(id, "done").into()
     }
 
-    /// A question, a round of a tool with reasoning, and an answer that calls `c` and these.
+    /// A question, a tool call with reasoning and its result, and an answer that calls `c` and these.
     fn thread(beside: &[&str]) -> Vec<Message> {
         let others = |block: fn(&str) -> ContentBlock| beside.iter().map(move |id| block(id));
         let mut answer = assistant([thought()].into_iter().chain(others(call)).collect());
@@ -141,7 +141,7 @@ mod tests {
         Replacement::new("They greeted.").to("aaaaaa".parse().unwrap())
     }
 
-    fn said() -> ContentBlock {
+    fn outcome() -> ContentBlock {
         SystemReminder::new("Well done.").into()
     }
 
@@ -160,7 +160,7 @@ mod tests {
                 assistant(vec![call("r")]),
                 user(vec![result("r")]),
                 answer,
-                user(vec![said(), marker("bbbbbb")]),
+                user(vec![outcome(), marker("bbbbbb")]),
             ]
         );
     }
@@ -177,7 +177,7 @@ mod tests {
                 marked(vec![thought(), call("r")]),
                 user(vec![result("r")]),
                 answer,
-                user(vec![result("d"), said(), marker("bbbbbb")]),
+                user(vec![result("d"), outcome(), marker("bbbbbb")]),
             ]
         );
     }
@@ -187,7 +187,7 @@ mod tests {
         let range = Replacement::new("All of it.").from("aaaaaa".parse().unwrap());
         for beside in [&[][..], &["d"]] {
             let question = user(vec![ContentBlock::text("Hello"), marker("aaaaaa")]);
-            let closing = user(vec![said(), marker("bbbbbb")]);
+            let closing = user(vec![outcome(), marker("bbbbbb")]);
             let after = [question, summary("All of it."), closing];
             assert_eq!(carried_out(&thread(beside), range.clone()), after);
         }

@@ -1,39 +1,38 @@
-//! Calls and their results under edits: what would be divided, and by whom.
+//! Checks that edits do not separate tool calls from their results.
 //!
-//! An edit divides a call from its result when it takes one of them, and also when it takes
-//! neither and puts a message between them that ends the turn: providers look for results in the
-//! turn right after the call.
+//! An edit separates a call from its result if it removes one of them, and also if it removes
+//! neither but inserts a message between them that ends the run: providers require results in the
+//! run directly after the call.
 
 use super::{
     edit::{self, CompactError, Edit},
     position::Position,
-    turns::{ById, Mention, ServerCalls, ServerMention, Turn, turns},
+    runs::{ById, Mention, RoleRun, ServerCalls, ServerMention, role_runs},
 };
 use crate::message::{Message, Role};
 
-/// Refuses edits that divide a call from its result, or that take or cover up a call that is still
-/// open.
+/// Refuses edits that separate a call from its result, and edits that remove or follow an open
+/// call.
 pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(), CompactError> {
     let mut servers = ServerCalls::default();
-    let mut turns = turns(messages).peekable();
-    while let Some(turn) = turns.next() {
-        let next = turns.peek();
-        let between = endings(messages, edits, &turn, next);
+    let mut runs = role_runs(messages).peekable();
+    while let Some(run) = runs.next() {
+        let next = runs.peek();
+        let separators = separators(messages, edits, &run, next);
         let results = ById::new(next.map_or(&[], |next| &next.results));
-        for call in &turn.uses {
+        for call in &run.uses {
             if let Some(result) = results.first(call.id) {
-                check_pair(edits, &between, *call, result)?;
+                check_pair(edits, &separators, *call, result)?;
             }
         }
-        for (call, answer) in servers.answers(&turn) {
+        for (call, answer) in servers.answers(&run) {
             let Some(call) = call else { continue };
-            // What comes between the turns of the two divides nothing: the provider does not ask
-            // that they stand side by side.
-            let between = if call.at.message < turn.start { &[] } else { between.as_slice() };
-            check_pair(edits, between, call, answer)?;
+            // The provider does not require its own call and result in adjacent runs, so a message between their runs does not separate them.
+            let separators = if call.at.message < run.start { &[] } else { separators.as_slice() };
+            check_pair(edits, separators, call, answer)?;
         }
         if next.is_none() {
-            check_open(edits, &turn)?;
+            check_open(edits, &run)?;
         }
     }
     Ok(())
@@ -41,82 +40,81 @@ pub(super) fn check(messages: &[Message], edits: &[(usize, Edit)]) -> Result<(),
 
 fn check_pair(
     edits: &[(usize, Edit)],
-    between: &[(Position, usize)],
+    separators: &[(Position, usize)],
     call: Mention<'_>,
     result: Mention<'_>,
 ) -> Result<(), CompactError> {
-    let (of_call, of_result) = (edit_over(edits, call.at), edit_over(edits, result.at));
-    let divides = match (of_call, of_result) {
+    let separating = match (edit_over(edits, call.at), edit_over(edits, result.at)) {
         (Some(_), Some(_)) => None,
         (Some(index), None) | (None, Some(index)) => Some(index),
         (None, None) => {
-            let after = between.partition_point(|(start, _)| *start <= call.at);
-            let next = between.get(after).filter(|(start, _)| *start <= result.at);
+            let after = separators.partition_point(|(start, _)| *start <= call.at);
+            let next = separators.get(after).filter(|(start, _)| *start <= result.at);
             next.map(|(_, index)| *index)
         }
     };
-    match divides {
+    match separating {
         Some(index) => Err(CompactError::SplitsToolPair { index, id: call.id.clone() }),
         None => Ok(()),
     }
 }
 
-/// Returns where edits put messages in that end the turn, among the calls of a turn and their
-/// results: the start and the index of each such edit, in order. A call before one and its result
-/// after it would be divided although neither goes.
-fn endings(
+/// Returns the start and index, in order, of each edit among the calls of a run and their results
+/// that inserts a message which ends the run. Such an edit separates a call before it from a result
+/// after it, even if it removes neither.
+fn separators(
     messages: &[Message],
     edits: &[(usize, Edit)],
-    turn: &Turn<'_>,
-    next: Option<&Turn<'_>>,
+    run: &RoleRun<'_>,
+    next: Option<&RoleRun<'_>>,
 ) -> Vec<(Position, usize)> {
-    let server_calls = turn.servers.iter().filter_map(ServerMention::call);
-    let first = turn.uses.iter().chain(server_calls).map(|call| call.at).min();
-    let server_answer = turn.servers.iter().rev().find_map(ServerMention::answer);
+    let server_calls = run.servers.iter().filter_map(ServerMention::call);
+    let first = run.uses.iter().chain(server_calls).map(|call| call.at).min();
+    let server_answer = run.servers.iter().rev().find_map(ServerMention::answer);
     let last = next.and_then(|next| next.results.last()).or(server_answer);
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
     let before = edits.partition_point(|(_, edit)| edit.range.start <= first);
     let among = edits.iter().skip(before).take_while(|(_, edit)| edit.range.start <= last.at);
-    let border = Position::before(turn.end);
-    let mut turned = false;
-    let mut endings = Vec::new();
+    let run_end = Position::before(run.end);
+    let mut is_after_run = false;
+    let mut separators = Vec::new();
     for (index, edit) in among {
-        turned |= edit::normal(messages, edit.range.start) > border;
-        let reaches_border = edit::normal(messages, edit.range.end) >= border;
-        let mut fits = true;
+        is_after_run |= edit::normalized(messages, edit.range.start) > run_end;
+        let reaches_run_end = edit::normalized(messages, edit.range.end) >= run_end;
+        let mut keeps_run = true;
         for message in &edit.insert {
-            fits &= match message.role {
-                Role::Assistant => !turned,
-                Role::User => reaches_border,
+            keeps_run &= match message.role {
+                Role::Assistant => !is_after_run,
+                Role::User => reaches_run_end,
                 Role::System => false,
             };
-            turned |= message.role == Role::User;
+            is_after_run |= message.role == Role::User;
         }
-        if !fits {
-            endings.push((edit.range.start, *index));
+        if !keeps_run {
+            separators.push((edit.range.start, *index));
         }
     }
-    endings
+    separators
 }
 
-/// Refuses edits that take open calls, and messages of another role after such calls.
-fn check_open(edits: &[(usize, Edit)], last: &Turn<'_>) -> Result<(), CompactError> {
-    // What ends the turn after one call ends it after all calls before, so the last such edit
-    // counts for all.
-    let mut ending = edits.iter().rev();
-    let ending = ending.find(|(_, edit)| edit.insert.iter().any(|it| it.role != last.role));
-    let covered = last.uses.iter().filter_map(|call| {
-        let ended = ending.filter(|(_, edit)| edit.range.start > call.at);
-        let index = edit_over(edits, call.at).or(ended.map(|(index, _)| *index))?;
+/// Refuses edits that remove open calls, or insert a message of another role after them.
+fn check_open(edits: &[(usize, Edit)], last: &RoleRun<'_>) -> Result<(), CompactError> {
+    // A message of another role ends the run for all calls before it, so only the last such edit matters.
+    let mut inserting = edits.iter().rev();
+    let inserting =
+        inserting.find(|(_, edit)| edit.insert.iter().any(|message| message.role != last.role));
+    let affected = last.uses.iter().filter_map(|call| {
+        let follows = inserting.filter(|(_, edit)| edit.range.start > call.at);
+        let index = edit_over(edits, call.at).or(follows.map(|(index, _)| *index))?;
         Some((index, call.id.clone()))
     });
-    let mut covered = covered.peekable();
-    let Some((index, _)) = covered.peek().cloned() else { return Ok(()) };
-    let ids = covered.filter(|(other, _)| *other == index).map(|(_, id)| id).collect();
+    let mut affected = affected.peekable();
+    let Some((index, _)) = affected.peek().cloned() else { return Ok(()) };
+    let ids = affected.filter(|(other, _)| *other == index).map(|(_, id)| id).collect();
     Err(CompactError::OpenCalls { index, ids })
 }
 
-/// Returns the index of the edit that takes the block at this position, if one does.
+/// Returns the index of the edit that removes the block at this position, if there is one.
 fn edit_over(edits: &[(usize, Edit)], at: Position) -> Option<usize> {
     let after = edits.partition_point(|(_, edit)| edit.range.start <= at);
     let (index, edit) = edits.get(after.checked_sub(1)?)?;

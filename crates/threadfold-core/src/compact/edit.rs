@@ -1,63 +1,64 @@
-//! One edit, by positions, and why edits are refused.
+//! An edit by positions, and the errors of edits.
 
 use std::ops::Range;
 
 use super::position::Position;
-use crate::message::{CheckpointId, Message, Text};
+use crate::message::{CheckpointId, InvalidValue, Message, Text};
 
 /// A range of blocks and the messages to put in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The blocks that go. Empty for an edit that only inserts.
+    /// The blocks to remove. An empty range only inserts.
     pub range: Range<Position>,
-    /// The messages that come.
+    /// The messages to insert in their place.
     pub insert: Vec<Message>,
 }
 
-/// Why replacements cannot be planned. The thread is untouched in every case.
+/// Why replacements cannot be read or planned, or a plan does not fit a thread. The thread is
+/// unchanged in every case.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// The thread holds no such checkpoint.
+    /// The checkpoint is not in the thread.
     #[error("replacement {index} names checkpoint {id}, which is not in the thread")]
     UnknownCheckpoint {
-        /// Which of the replacements.
+        /// The index of the replacement.
         index: usize,
-        /// The checkpoint that it names.
+        /// The checkpoint.
         id: CheckpointId,
     },
-    /// The thread holds the checkpoint more than once.
+    /// The checkpoint is in the thread more than once.
     #[error("replacement {index} names checkpoint {id}, which is in the thread more than once")]
     AmbiguousCheckpoint {
-        /// Which of the replacements.
+        /// The index of the replacement.
         index: usize,
-        /// The checkpoint that it names.
+        /// The checkpoint.
         id: CheckpointId,
     },
     /// The range ends before it starts.
     #[error("replacement {index} ends before it starts{}", named(.from, .to))]
     Inverted {
-        /// Which of the replacements.
+        /// The index of the replacement or edit.
         index: usize,
-        /// The checkpoint that it opens after, if it named one.
+        /// The checkpoint before the range, if the replacement names one.
         from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
+        /// The checkpoint at the end of the range, if the replacement names one.
         to: Option<CheckpointId>,
     },
-    /// The range holds nothing.
+    /// The range contains no blocks.
     #[error("replacement {index} holds nothing{}", named(.from, .to))]
     Empty {
-        /// Which of the replacements.
+        /// The index of the replacement.
         index: usize,
-        /// The checkpoint that it opens after, if it named one.
+        /// The checkpoint before the range, if the replacement names one.
         from: Option<CheckpointId>,
-        /// The checkpoint that it closes with, if it named one.
+        /// The checkpoint at the end of the range, if the replacement names one.
         to: Option<CheckpointId>,
     },
     /// An edit names a position that the thread does not have.
     #[error("replacement {index} names block {} of message {}, which is not there", .at.block, .at.message)]
     OutOfRange {
-        /// Which of the edits.
+        /// The index of the edit.
         index: usize,
         /// The position.
         at: Position,
@@ -65,32 +66,105 @@ pub enum CompactError {
     /// Two ranges share at least one block.
     #[error("replacements {first} and {second} overlap")]
     Overlap {
-        /// The one that starts earlier.
+        /// The index of the range that starts earlier.
         first: usize,
-        /// The one that starts within it.
+        /// The index of the range that starts within it.
         second: usize,
     },
-    /// The range holds a call without its result, or a result without its call; or what is put in
-    /// its place would end the turn between the two.
+    /// The range contains a tool call without its result, or a result without its call; or the
+    /// inserted messages would end the run of messages between the two.
     #[error("replacement {index} divides tool call {id} from its result")]
     SplitsToolPair {
-        /// Which of the replacements.
+        /// The index of the replacement or edit.
         index: usize,
-        /// The call.
+        /// The id of the call.
         id: Text,
     },
-    /// The range holds calls without a result yet, or a message of another role would follow them.
+    /// The range contains calls that have no result yet, or a message of another role would follow
+    /// them.
     #[error("replacement {index} holds calls that are still open: {}", list(.ids))]
     OpenCalls {
-        /// Which of the replacements.
+        /// The index of the replacement or edit.
         index: usize,
-        /// The calls.
+        /// The ids of the calls.
         ids: Vec<Text>,
+    },
+    /// A field of the input of the `compact` tool has the wrong type.
+    #[error("{field} must be {expected}, found {found}")]
+    Type {
+        /// The field, such as `replacements[0].to`.
+        field: Text,
+        /// The expected type.
+        expected: &'static str,
+        /// The value as JSON, cut after 40 characters.
+        found: Text,
+    },
+    /// A required field of the input is missing.
+    #[error("{field} is missing")]
+    Missing {
+        /// The field.
+        field: Text,
+    },
+    /// A field of the input is not known.
+    #[error("{field} is not a field of a replacement; from, to and summary are")]
+    UnknownField {
+        /// The field.
+        field: Text,
+    },
+    /// A text of the input is not a checkpoint id.
+    #[error("{field}: {error}")]
+    Checkpoint {
+        /// The field.
+        field: Text,
+        /// Why it is not one.
+        error: Box<InvalidValue>,
+    },
+    /// The list of ranges is empty.
+    #[error("replacements is empty: name at least one range")]
+    NoReplacements,
+    /// The thread has a different length than the plan was made for.
+    #[error("the plan was made for {planned} messages, the thread has {found}")]
+    Length {
+        /// The number of messages that the plan was made for.
+        planned: usize,
+        /// The number of messages in the thread.
+        found: usize,
+    },
+    /// Messages that the plan was made for have been replaced since.
+    #[error("the thread was rewritten from message {message} on since the plan was made")]
+    Rewritten {
+        /// The index of the first message that differs.
+        message: usize,
+    },
+    /// A splice is out of order or out of range. Only possible for stored plans and
+    /// [`Plan::from_splices`](super::Plan::from_splices).
+    #[error("splice {splice} of the plan is out of order or out of range")]
+    Splice {
+        /// The index of the splice.
+        splice: usize,
+    },
+    /// A part refers to a message that its splice does not remove, or to blocks that the message
+    /// does not have.
+    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
+    Part {
+        /// The index of the splice.
+        splice: usize,
+        /// The index of the message.
+        message: usize,
+    },
+    /// The plan was stored by a newer build.
+    #[error("the plan has version {found}, this build reads up to {newest}")]
+    Version {
+        /// The version of the plan.
+        found: u32,
+        /// The newest version that this build reads.
+        newest: u32,
     },
 }
 
-/// The end of a message and the start of the next are one place: this returns the latter.
-pub(super) fn normal(messages: &[Message], at: Position) -> Position {
+/// Returns one form for two that are equivalent: the end of a message becomes the start of the
+/// next.
+pub(super) fn normalized(messages: &[Message], at: Position) -> Position {
     match messages.get(at.message) {
         Some(message) if at.block >= message.content.len() => Position::before(at.message + 1),
         Some(_) | None => at,

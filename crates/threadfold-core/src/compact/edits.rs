@@ -1,8 +1,8 @@
 //! From ranges to a plan: resolve, check, build.
 //!
-//! Every checkpoint is resolved to a position of the original thread first; then the ranges are
-//! checked against each other and against the calls in the thread; then the plan is built in one
-//! sweep from the first message that an edit touches. No lookup ever sees a half-edited thread.
+//! Every checkpoint is resolved to a position of the original thread. Then the ranges are checked
+//! against each other and against the tool calls in the thread. Then the plan is built in one sweep
+//! from the first message that an edit changes. No lookup ever sees a half-edited thread.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::{
     edit::{self, CompactError, Edit},
     legality,
     plan::{Insert, Plan, Splice},
-    position::{Place, Places, Position},
+    position::{CheckpointIndex, CheckpointPosition, Position},
     replacements::Replacement,
 };
 use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Summary};
@@ -22,31 +22,31 @@ use crate::message::{CheckpointId, CompactionId, ContentBlock, Message, Role, Su
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CompactOptions {
-    /// What is stripped from the messages that stay.
+    /// What is stripped from messages that stay.
     pub strip: Strip,
-    /// The number that a log gave this compaction; it goes into the summaries.
+    /// The number of this compaction in a log, recorded in the summaries.
     pub compaction: Option<CompactionId>,
 }
 
-/// What is stripped from the messages that stay, from the first one that an edit touches onward.
-/// Messages that are left empty go.
+/// What is stripped from messages that stay, starting at the first message that an edit changes.
+/// Messages that become empty are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Strip {
-    /// System reminders of user messages.
+    /// Strips system reminders from user messages.
     pub reminders: bool,
-    /// Reasoning of assistant messages, readable or encrypted.
+    /// Strips reasoning from assistant messages, readable or encrypted.
     pub thinking: bool,
-    /// Not the reasoning of an open tool loop: most providers demand it back.
+    /// Keeps the reasoning of an open tool loop, because most providers require it.
     pub keep_open_loop: bool,
 }
 
 impl Plan {
     /// Returns the plan of replacing ranges, given by checkpoints, with summaries.
     ///
-    /// Ranges may come in any order and may adjoin. A range is replaced by one assistant message
-    /// that holds a summary; a blank summary deletes it. What stays from the message that holds
-    /// the first `from` onward is stripped as the options say. No replacements: an empty plan.
+    /// Ranges may come in any order and may adjoin. An assistant message with the summary replaces
+    /// each range; a blank summary deletes it. From the message with the first `from` on, messages
+    /// that stay are stripped as the options say. Without replacements the plan is empty.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, Plan, Replacement, compact::CompactOptions};
@@ -62,30 +62,29 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`CompactError`], which names the replacement by its index, and the checkpoints or calls.
+    /// [`CompactError`] with the index of the replacement and the checkpoints or calls.
     pub fn new(
         messages: &[Message],
         replacements: &[Replacement],
         options: &CompactOptions,
     ) -> Result<Self, CompactError> {
-        let edits = edits_of(messages, replacements, options)?;
-        plan(messages, edits.into_iter().enumerate().collect(), options)
+        Self::located(messages, replacements, options, &CheckpointIndex::of(messages))
     }
 
-    /// As [`new`](Self::new), for a caller who has an index of the checkpoints.
+    /// Like [`new`](Self::new), with an index of the checkpoints that the caller already has.
     #[doc(hidden)]
     pub fn located(
         messages: &[Message],
         replacements: &[Replacement],
         options: &CompactOptions,
-        places: &Places,
+        checkpoints: &CheckpointIndex,
     ) -> Result<Self, CompactError> {
-        let edits = resolved(messages, replacements, options, places)?;
+        let edits = resolve_all(messages, replacements, options, checkpoints)?;
         plan(messages, edits.into_iter().enumerate().collect(), options)
     }
 
-    /// Returns the plan of edits, given by positions. Unlike a replacement, an edit may insert
-    /// any messages, or only insert.
+    /// Returns the plan of edits, given by positions. Unlike a replacement, an edit can insert any
+    /// messages, and can insert without removing.
     ///
     /// ```
     /// use threadfold::{Message, Plan};
@@ -100,7 +99,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`CompactError`], which names the edit by its index.
+    /// [`CompactError`] with the index of the edit.
     pub fn from_edits(
         messages: &[Message],
         edits: Vec<Edit>,
@@ -114,72 +113,48 @@ impl Plan {
 }
 
 impl Default for Strip {
-    /// Everything, but for the reasoning of an open tool loop.
+    /// Strips everything except the reasoning of an open tool loop.
     fn default() -> Self {
         Self { reminders: true, thinking: true, keep_open_loop: true }
     }
 }
 
-/// Returns the edits that replacements name, each of some extent, in their order.
-pub(super) fn edits_of(
+/// Returns the edit for each replacement, in their order. None is empty.
+pub(super) fn resolve_all(
     messages: &[Message],
     replacements: &[Replacement],
     options: &CompactOptions,
-) -> Result<Vec<Edit>, CompactError> {
-    resolved(messages, replacements, options, &Places::of(messages))
-}
-
-fn resolved(
-    messages: &[Message],
-    replacements: &[Replacement],
-    options: &CompactOptions,
-    places: &Places,
+    checkpoints: &CheckpointIndex,
 ) -> Result<Vec<Edit>, CompactError> {
     let resolved = replacements.iter().enumerate().map(|(index, replacement)| {
-        let edit = resolve(messages, index, replacement, options, places)?;
-        check_extent(messages, index, replacement, &edit)?;
-        Ok(edit)
+        let range = resolve(messages, index, replacement, checkpoints)?;
+        let summary = Summary::new(replacement.summary.clone());
+        let summary = Summary { compaction: options.compaction, ..summary };
+        let is_blank = summary.text.is_blank();
+        let insert = (!is_blank).then(|| Message::summary(Role::Assistant, summary));
+        Ok(Edit { range, insert: insert.into_iter().collect() })
     });
     resolved.collect()
 }
 
+/// Returns the range of a replacement, which is not empty.
 fn resolve(
     messages: &[Message],
     index: usize,
     replacement: &Replacement,
-    options: &CompactOptions,
-    places: &Places,
-) -> Result<Edit, CompactError> {
-    let Replacement { from, to, .. } = replacement;
-    let start = from.map_or(Ok(Position::before(0)), |id| position(index, id, places))?;
-    let end = to.map_or(Ok(Position::before(messages.len())), |id| position(index, id, places))?;
-    let summary =
-        Summary { compaction: options.compaction, ..Summary::new(replacement.summary.clone()) };
-    let blank = summary.text.is_blank();
-    let insert = (!blank).then(|| Message::summary(Role::Assistant, summary));
-    Ok(Edit { range: start..end, insert: insert.into_iter().collect() })
-}
-
-fn position(index: usize, id: CheckpointId, places: &Places) -> Result<Position, CompactError> {
-    match places.place(id) {
-        Some(Place::At(position)) => Ok(position),
-        Some(Place::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
-        None => Err(CompactError::UnknownCheckpoint { index, id }),
-    }
-}
-
-fn check_extent(
-    messages: &[Message],
-    index: usize,
-    replacement: &Replacement,
-    edit: &Edit,
-) -> Result<(), CompactError> {
+    checkpoints: &CheckpointIndex,
+) -> Result<Range<Position>, CompactError> {
     let Replacement { from, to, .. } = *replacement;
-    // The end of a message and the start of the next are one place.
-    let start = edit::normal(messages, edit.range.start);
-    let end = edit::normal(messages, edit.range.end);
-    match start.cmp(&end) {
-        std::cmp::Ordering::Less => Ok(()),
+    let position = |id: CheckpointId| match checkpoints.find(id) {
+        Some(CheckpointPosition::At(position)) => Ok(position),
+        Some(CheckpointPosition::Ambiguous) => Err(CompactError::AmbiguousCheckpoint { index, id }),
+        None => Err(CompactError::UnknownCheckpoint { index, id }),
+    };
+    let start = from.map_or(Ok(Position::before(0)), position)?;
+    let end = to.map_or(Ok(Position::before(messages.len())), position)?;
+    // Normalized, so that a range between the end of a message and the start of the next is empty.
+    match edit::normalized(messages, start).cmp(&edit::normalized(messages, end)) {
+        std::cmp::Ordering::Less => Ok(start..end),
         std::cmp::Ordering::Equal => Err(CompactError::Empty { index, from, to }),
         std::cmp::Ordering::Greater => Err(CompactError::Inverted { index, from, to }),
     }
@@ -204,7 +179,7 @@ fn plan(
     options: &CompactOptions,
 ) -> Result<Plan, CompactError> {
     edits.sort_by_key(|(_, edit)| (edit.range.start, edit.range.end));
-    // Sorted by start, so ranges that overlap at all include two that stand next to each other.
+    // Sorted by start, so if any ranges overlap, two neighbours do.
     for ((first, left), (second, right)) in edits.iter().zip(edits.iter().skip(1)) {
         if right.range.start < left.range.end {
             return Err(CompactError::Overlap { first: *first, second: *second });
@@ -218,9 +193,9 @@ fn plan(
 struct Sweep<'a> {
     messages: &'a [Message],
     strip: Strip,
-    /// From here on reasoning stays.
+    /// The first message whose reasoning stays.
     loop_from: usize,
-    /// The first message that is not accounted for.
+    /// The first message that neither a splice nor the part of the thread that stays covers yet.
     next: usize,
     insert: Vec<Insert>,
     splices: Vec<Splice>,
@@ -260,14 +235,14 @@ impl<'a> Sweep<'a> {
             .with_reasoning_marked(self.messages)
     }
 
-    /// Keeps a range of blocks, but for what is stripped.
+    /// Keeps a range of blocks except those to be stripped.
     fn keep(&mut self, range: Range<Position>) {
         let until = self.messages.iter().enumerate().take(range.end.message.saturating_add(1));
         for (index, message) in until.skip(range.start.message) {
-            let all = message.content.len();
+            let count = message.content.len();
             let first = if index == range.start.message { range.start.block } else { 0 };
-            let last = if index == range.end.message { range.end.block } else { all };
-            let within = first..last.min(all);
+            let last = if index == range.end.message { range.end.block } else { count };
+            let within = first..last.min(count);
             let blocks: Vec<u32> = within
                 .clone()
                 .filter(|block| !self.strips(index, message, *block))
@@ -277,7 +252,7 @@ impl<'a> Sweep<'a> {
             if blocks.is_empty() {
                 continue;
             }
-            if blocks.len() == all {
+            if blocks.len() == count {
                 self.close(index);
                 self.next = index + 1;
             } else {
@@ -286,8 +261,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Keeps some blocks of a message. What went between two parts of one message without anything
-    /// in its place leaves one message, not two.
+    /// Keeps some blocks of a message. If nothing was inserted since the last part of the same
+    /// message, both become one message.
     fn keep_part(&mut self, index: usize, more: Vec<u32>) {
         match self.insert.last_mut() {
             Some(Insert::Part { message, blocks }) if *message == index => blocks.extend(more),
@@ -307,7 +282,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Closes the splice before message `end`: what is not accounted for until there goes.
+    /// Ends the splice before message `end`: everything from `next` on is removed.
     fn close(&mut self, end: usize) {
         if self.next < end || !self.insert.is_empty() {
             let insert = std::mem::take(&mut self.insert);

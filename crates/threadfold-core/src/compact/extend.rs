@@ -1,9 +1,8 @@
-//! Reasoning after a rewrite, and plans for a thread that has grown since.
+//! Marking reasoning after a rewrite, and fitting plans to a thread that has grown.
 //!
-//! A model signs its reasoning for the messages before it. So the messages after the first change of a
-//! plan that hold reasoning are marked ([`prefix_rewritten`]), and codecs of
-//! providers that would refuse the reasoning leave it out. The marks are parts of the plan: a plan
-//! that was stored gives them again.
+//! A provider signs reasoning for the messages before it. So a plan marks the messages with
+//! reasoning after its first change ([`prefix_rewritten`]), and the codecs of providers that would
+//! refuse the reasoning drop it. The marks are part of the plan, so a stored plan sets them again.
 //!
 //! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
@@ -13,12 +12,12 @@ use super::plan::{Insert, Plan, Splice};
 use crate::message::Message;
 
 impl Plan {
-    /// Returns the plan with all reasoning marked ([`prefix_rewritten`]) that stands after its first
-    /// change: in messages that stay, and in those that it puts in. A plan that changes nothing marks
-    /// nothing, and a marked plan is returned as it is.
+    /// Returns the plan with all reasoning after its first change marked ([`prefix_rewritten`]), in
+    /// messages that stay and in messages that it inserts. A plan without changes marks nothing,
+    /// and a marked plan is returned unchanged.
     ///
-    /// Plans of replacements, of edits and of trimming are marked already, and a proposal is when it
-    /// is settled by its snapshot.
+    /// Plans of replacements, edits and trimming are already marked; a snapshot marks the proposal
+    /// of a strategy when it settles it.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Role, compact::Splice, message::Thinking};
@@ -29,12 +28,12 @@ impl Plan {
     /// let plan = Plan::from_splices(2, vec![Splice { at: 0..1, insert: Vec::new() }]);
     /// assert!(!plan.after(&thread)?[0].prefix_rewritten);
     /// assert!(plan.with_reasoning_marked(&thread).after(&thread)?[0].prefix_rewritten);
-    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     ///
     /// [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
     pub fn with_reasoning_marked(self, messages: &[Message]) -> Self {
-        // A part is marked when it is built.
+        // Kept parts of messages are marked when they are built.
         let plan = self.with_new_messages(mark);
         let first = plan.first_touched();
         if plan.is_empty() || !messages.iter().skip(first).any(Message::is_signed) {
@@ -51,8 +50,8 @@ impl Plan {
         Self::from_splices(plan.messages_before(), splices).with_stripped(plan.blocks_stripped())
     }
 
-    /// Returns the plan for the thread that it was made for with more messages after it, which stay,
-    /// with their [reasoning marked](Self::with_reasoning_marked).
+    /// Returns the plan for its thread with more messages at the end. They stay, with their
+    /// [reasoning marked](Self::with_reasoning_marked).
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -79,10 +78,10 @@ fn mark(message: &mut Message) {
     }
 }
 
-/// The splices that mark the messages of a range that stay and hold reasoning.
+/// Returns the splices that mark the messages with reasoning in a range that stays.
 fn marks(messages: &[Message], range: Range<usize>) -> impl Iterator<Item = Splice> {
-    let stays = messages.iter().enumerate().take(range.end).skip(range.start);
-    stays.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
+    let kept = messages.iter().enumerate().take(range.end).skip(range.start);
+    kept.filter(|(_, message)| message.is_signed()).map(|(index, message)| {
         let blocks = (0..).take(message.content.len()).collect();
         Splice { at: index..index + 1, insert: vec![Insert::Part { message: index, blocks }] }
     })
@@ -109,7 +108,7 @@ mod tests {
         extended.apply(&mut thread).unwrap();
         let after = [Message::user("c"), marked.clone(), Message::assistant("e"), marked];
         assert_eq!(thread, after);
-        // What needs no mark is not touched.
+        // Messages that need no mark are not changed.
         assert_eq!(
             extended.splices().iter().map(|it| it.at.clone()).collect::<Vec<_>>(),
             [0..2, 3..4]

@@ -1,9 +1,9 @@
-//! What no provider accepts, how to repair it, and where a thread may be cut.
+//! Rules of all providers: how a thread breaks them, how to repair it, and where it may be cut.
 //!
-//! Only rules that hold for every provider stand here; what one provider demands (who speaks first,
-//! strict alternation, the form of ids) is the business of its codec. Neighbours of one role count as one
-//! *turn*, as the providers count: calls of several assistant messages in a row may be answered
-//! together. An id may come again in a later turn.
+//! Rules of a single provider (which role comes first, strict alternation, the form of ids) belong
+//! to its codec. As for the providers, adjacent messages of one role count as one *run*: the calls
+//! of several assistant messages in a row may be answered together. An id may occur again in a
+//! later run.
 //!
 //! ```
 //! use threadfold::{Message, legality};
@@ -19,10 +19,10 @@
 //! let (repaired, repairs) = legality::repair(thread);
 //! assert_eq!(legality::violations(&repaired), []);
 //! assert_eq!(repairs.len(), 1);
-//! # Ok::<(), threadfold::message::JsonError>(())
+//! # Ok::<(), threadfold::message::InvalidValue>(())
 //! ```
 
-use super::turns::{ServerCalls, turns};
+use super::runs::{ServerCalls, role_runs};
 use crate::message::{ContentBlock, Message, Role, Text};
 
 #[doc(hidden)]
@@ -32,14 +32,14 @@ pub use super::{
     violations::{Violation, violations},
 };
 
-/// Returns the positions at which the thread may be cut in two, ascending: `n` stands for a cut
-/// before message `n`. Zero is always one; the length is one unless calls are open there.
+/// Returns the positions at which the thread may be cut in two, ascending: `n` means a cut before
+/// message `n`. Zero is always included; the length is included unless calls are open at the end.
 ///
-/// No call is open across a cut, so no cut stands before a tool result, and none between a call that
-/// the provider answers itself and its answer, in whatever turn that stands. No cut divides reasoning
-/// from what was said on it: not within one assistant turn that holds reasoning, and in an open
-/// tool loop that holds reasoning only before a message that begins with its own
-/// (`Expected thinking, but found tool_use`, says Anthropic otherwise).
+/// A cut never separates a tool call from its result, nor the provider's own call from its result,
+/// however far apart. A cut never separates reasoning from what was written after it: there is none
+/// within an assistant run that contains reasoning, and in an open tool loop that contains
+/// reasoning only before messages that start with reasoning. (Anthropic rejects others: `Expected
+/// thinking, but found tool_use`.)
 ///
 /// ```
 /// use threadfold::{Message, legality};
@@ -53,43 +53,42 @@ pub fn cut_points(messages: &[Message]) -> Vec<usize> {
         .filter(|start| messages.iter().skip(*start).any(Message::has_reasoning));
     let mut points = Vec::with_capacity(messages.len() + 1);
     let mut open = false;
-    // From each call that the provider answers itself to its answer.
+    // The range of messages from each of the provider's own calls to its result.
     let (mut servers, mut spans) = (ServerCalls::default(), Vec::new());
-    for turn in turns(messages) {
-        // After its last result nothing is open any more; a turn that calls is one piece, and so
-        // is one whose reasoning or server tools belong together.
-        let first = turn.results.last().map_or(turn.start, |result| result.at.message + 1);
-        open = !turn.uses.is_empty();
-        let calls_server = turn.servers.iter().any(|mention| mention.call().is_some());
-        let whole = open || calls_server || turn.has_reasoning;
-        let last = if whole { turn.start + 1 } else { turn.end };
-        points.extend((first..last).filter(|at| cuts_loop_well(messages, signed_loop, *at)));
-        let pairs = servers.answers(&turn).filter_map(|(call, answer)| Some((call?, answer)));
+    for run in role_runs(messages) {
+        // Calls of earlier runs are closed after the last result. A run with calls or reasoning must not be cut.
+        let first = run.results.last().map_or(run.start, |result| result.at.message + 1);
+        open = !run.uses.is_empty();
+        let calls_server = run.servers.iter().any(|mention| mention.call().is_some());
+        let whole = open || calls_server || run.has_reasoning;
+        let last = if whole { run.start + 1 } else { run.end };
+        points.extend((first..last).filter(|at| keeps_reasoning(messages, signed_loop, *at)));
+        let pairs = servers.answers(&run).filter_map(|(call, answer)| Some((call?, answer)));
         spans.extend(pairs.map(|(call, answer)| (call.at.message, answer.at.message)));
     }
     points.extend((!open).then_some(messages.len()));
     if points.first() != Some(&0) {
         points.insert(0, 0);
     }
-    part_no_servers(spans, &mut points);
+    remove_cuts_within(spans, &mut points);
     points
 }
 
-/// Takes out the cuts between a call that the provider answers itself and its answer.
-fn part_no_servers(mut spans: Vec<(usize, usize)>, points: &mut Vec<usize>) {
+/// Removes the cuts between the provider's own calls and their results.
+fn remove_cuts_within(mut spans: Vec<(usize, usize)>, points: &mut Vec<usize>) {
     spans.sort_unstable();
     let mut spans = spans.into_iter().peekable();
-    let mut divides_until = 0;
+    let mut covered_until = 0;
     points.retain(|point| {
         while let Some((_, answer)) = spans.next_if(|(call, _)| call < point) {
-            divides_until = divides_until.max(answer);
+            covered_until = covered_until.max(answer);
         }
-        *point > divides_until || *point == 0
+        *point > covered_until || *point == 0
     });
 }
 
-/// Returns where the open tool loop begins: the message after the last one that a person typed, if
-/// the model has called tools since and not come to its final answer.
+/// Returns the index at which the open tool loop starts: the message after the last one that a
+/// person typed, if the model has called tools since and has not finished its answer.
 ///
 /// ```
 /// use threadfold::{Message, legality};
@@ -109,16 +108,16 @@ pub fn open_loop(messages: &[Message]) -> Option<usize> {
     loops.then_some(start)
 }
 
-/// Neighbours of one role.
+/// Adjacent messages of one role.
 struct Run<'a> {
     role: Role,
     messages: &'a [Message],
-    /// The message after its last.
+    /// The index of the message after the last.
     end: usize,
 }
 
 impl Run<'_> {
-    /// What was typed beside results came while a loop went on and begins none.
+    /// `true` if a tool loop starts after the run. Text typed next to results interrupts a loop and starts none.
     fn begins_loop(&self) -> bool {
         let typed = self.messages.iter().any(Message::is_typed);
         self.role == Role::User && typed && !self.has_results()
@@ -129,7 +128,7 @@ impl Run<'_> {
     }
 }
 
-/// The runs of a thread from its end: what is near the end is found without a look at the rest.
+/// Returns the runs from the end of the thread, so that the caller reads only as much as it needs.
 fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     let mut rest = messages;
     std::iter::from_fn(move || {
@@ -142,7 +141,7 @@ fn runs_backwards(messages: &[Message]) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
-/// Returns the ids of the calls at the end of the thread that have no result yet, in order.
+/// Returns the ids of the tool calls at the end of the thread that have no result yet, in order.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolUse};
@@ -158,8 +157,10 @@ pub fn open_calls(messages: &[Message]) -> Vec<Text> {
     calls.map(|call| call.id.clone()).collect()
 }
 
-fn cuts_loop_well(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
-    // At the end, and before a message without blocks, no reasoning is missing.
+/// `true` unless the cut is in an open loop with reasoning and before a message without leading
+/// reasoning.
+fn keeps_reasoning(messages: &[Message], signed_loop: Option<usize>, at: usize) -> bool {
+    // At the end and before an empty message no reasoning can be missing.
     let first_block = messages.get(at).and_then(|message| message.content.first());
     signed_loop.is_none_or(|start| at <= start)
         || first_block.is_none_or(ContentBlock::is_reasoning)

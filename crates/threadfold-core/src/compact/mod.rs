@@ -1,9 +1,9 @@
 //! Compaction of message vectors: pure functions over values.
 //!
-//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Every edit
-//! is a [`Plan`]: checked whole before anything moves, stored as data, applied in one sweep that
-//! copies no text. [`legality`] lists what no provider accepts, repairs it, and says where a thread
-//! may be cut. [`trim()`] shortens tool results.
+//! [`compact`] replaces ranges of a thread, named by checkpoints, with summaries. Every edit is a
+//! [`Plan`]: checked completely before anything changes, stored as data, applied in one sweep that
+//! copies no text. [`legality`] lists and repairs violations of the rules of all providers, and
+//! finds positions where a thread may be cut. [`trim()`] shortens tool results.
 //!
 //! ```
 //! use threadfold::{ContentBlock, Message, Replacement, compact};
@@ -32,47 +32,47 @@ mod position;
 mod repair;
 mod replacements;
 mod report;
+mod runs;
 mod trim;
-mod turns;
 mod violations;
 
 pub use apply::Removed;
 pub use edit::{CompactError, Edit};
 pub use edits::{CompactOptions, Strip};
-pub use plan::{Insert, Plan, Splice, StalePlan};
+pub use plan::{Insert, Plan, Splice};
 pub use position::Position;
-pub use replacements::{CompactInput, CompactInputError, Replacement};
+pub use replacements::{CompactInput, Replacement};
 pub use report::{CompactReport, Size};
 pub use trim::{TrimOptions, Trimmed, trim};
 
 #[doc(hidden)]
-pub use position::{Place, Places};
+pub use position::{CheckpointIndex, CheckpointPosition};
 #[doc(hidden)]
 pub use trim::trim_after;
 
 use crate::{message::Message, tokens::ByteEstimate};
 
-/// A thread after a compaction, and everything that is known of it.
+/// A thread after a compaction, with the plan and the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// The thread.
+    /// The thread after the compaction.
     pub messages: Vec<Message>,
-    /// What went.
+    /// The messages that were removed.
     pub removed: Removed,
-    /// How it was done: applied to the thread before, it gives the thread again.
+    /// The plan that was applied. Applied to the original thread, it returns the same messages.
     pub plan: Plan,
-    /// What it saved.
+    /// What the compaction saved.
     pub report: CompactReport,
 }
 
 /// Returns the thread with each range replaced by its summary.
 ///
-/// A range runs from just after its `from` marker to just after its `to` marker; without `from`
-/// from the start, without `to` to the end. It is replaced by one assistant message that holds the
-/// summary; a blank summary deletes it. From the message that holds the first `from` onward,
-/// reminders and reasoning are stripped, but for the reasoning of an open tool loop; checkpoints
-/// stay. No ranges: the thread as it is. The tokens of the report are estimates
+/// A range starts after its `from` checkpoint, or at the start of the thread, and ends after its
+/// `to` checkpoint, or at the end of the thread. An assistant message with the summary replaces it;
+/// a blank summary deletes it. From the message with the first `from` on, reminders and reasoning
+/// are stripped from messages that stay, except the reasoning of an open tool loop; checkpoints
+/// stay. Without ranges the thread stays unchanged. Token counts in the report are estimates
 /// ([`ByteEstimate::TRIGGER`]).
 ///
 /// ```
@@ -95,16 +95,16 @@ pub struct Compacted {
 ///
 /// # Errors
 ///
-/// [`CompactError`]: a checkpoint that is unknown or ambiguous, a range that is inverted or empty,
-/// ranges that overlap, a range that divides a call from its result or holds an open call.
+/// [`CompactError`] if a checkpoint is unknown or ambiguous, if a range is inverted or empty, if
+/// ranges overlap, or if a range separates a call from its result or contains an open call.
 pub fn compact(
     messages: &[Message],
     replacements: &[Replacement],
 ) -> Result<Compacted, CompactError> {
     let plan = Plan::new(messages, replacements, &CompactOptions::default())?;
     let before = Size::of(messages, &ByteEstimate::TRIGGER);
-    let removed = plan.taken_from(messages);
-    let messages = plan.made_of(messages);
+    let removed = plan.removed_from(messages);
+    let messages = plan.after_unchecked(messages);
     let report = CompactReport::new(before, &messages, &plan, &ByteEstimate::TRIGGER);
     Ok(Compacted { messages, removed, plan, report })
 }

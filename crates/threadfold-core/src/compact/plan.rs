@@ -1,48 +1,49 @@
-//! A plan: one currency for every edit of a thread.
+//! Plans: the common form of every edit of a thread.
 //!
-//! A plan is data. Strategies propose it, a log stores it, a thread applies it; replay needs only the
-//! plan and does not depend on today's algorithm. It holds positions of the thread that it
-//! was made for, and new messages; parts of old messages are named by their blocks, so that
-//! storing a plan costs numbers, not text.
+//! A plan is data. Strategies propose it, a log stores it, a thread applies it, and replay needs
+//! only the plan, not the algorithm that made it. It contains positions in the thread that it was
+//! made for, and new messages. Kept parts of old messages are given by block index, so that a
+//! stored plan does not copy their text.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::edit::CompactError;
 use crate::message::{ContentBlock, Message, Text};
 
-/// The version of the stored form that this build writes, and the last that it reads.
+/// The version of the stored form. Plans of other versions are refused.
 const VERSION: u32 = 1;
 
-/// An edit of a thread, planned and checked.
+/// An edit of a thread.
 ///
-/// Made by [`Plan::new`] from replacements or by [`Plan::from_edits`]. Applying it can only fail
-/// when the thread is not the one that it was made for.
+/// [`Plan::new`] makes it from replacements, [`Plan::from_edits`] from edits. Applying it fails
+/// only if the thread is not the one that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
     version: u32,
-    /// How many messages the thread had.
+    /// The number of messages in the thread that the plan was made for.
     before: usize,
     splices: Vec<Splice>,
-    /// How many blocks were stripped beside those that were replaced.
+    /// The number of blocks that were stripped in addition to those replaced.
     #[serde(default)]
     stripped: usize,
 }
 
-/// Some neighbouring messages go, others come.
+/// Replaces adjacent messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Splice {
-    /// The messages that go, by index. May be empty.
+    /// The messages to remove, by index. May be empty.
     pub at: Range<usize>,
-    /// What comes in their place.
+    /// What replaces them.
     pub insert: Vec<Insert>,
 }
 
-/// What comes in the place of messages.
+/// A message that a splice inserts, or a part of one that it keeps.
 ///
-/// In serde it is an object with one key, `message` or `part`. A `type` beside the fields would have
-/// serde buffer the message, and inputs of calls in it would lose their text.
+/// In serde it is an object with one key, `message` or `part`. With a `type` field, serde would
+/// buffer the message, and the inputs of tool calls in it would lose their raw text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Insert {
@@ -51,58 +52,18 @@ pub enum Insert {
         /// The message.
         message: Message,
     },
-    /// Some blocks of one of the messages that go.
+    /// Some blocks of one of the removed messages.
     Part {
-        /// The message, by index.
+        /// The index of the message.
         message: usize,
-        /// Its blocks that stay, by index, ascending.
+        /// The indices of the blocks that stay, ascending.
         blocks: Vec<u32>,
     },
 }
 
-/// Why a plan does not fit a thread. The thread is untouched in every case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StalePlan {
-    /// The thread has another length.
-    #[error("the plan was made for {planned} messages, the thread has {found}")]
-    Length {
-        /// How many messages the thread had.
-        planned: usize,
-        /// How many it has.
-        found: usize,
-    },
-    /// The messages that it was made for are not all there any more.
-    #[error("the thread was rewritten from message {message} on since the plan was made")]
-    Rewritten {
-        /// The first message that is another one.
-        message: usize,
-    },
-    /// A splice is out of order or out of range. Only stored plans can be so.
-    #[error("splice {splice} of the plan is out of order or out of range")]
-    Splice {
-        /// Which of the splices.
-        splice: usize,
-    },
-    /// A part names a message that does not go, or blocks that it does not have.
-    #[error("splice {splice} of the plan keeps blocks of message {message} that are not there")]
-    Part {
-        /// Which of the splices.
-        splice: usize,
-        /// The message that the part names.
-        message: usize,
-    },
-    /// The plan was stored by a newer build.
-    #[error("the plan has version {found}, this build reads up to {VERSION}")]
-    Version {
-        /// The version of the plan.
-        found: u32,
-    },
-}
-
 impl Plan {
-    /// Returns a plan of these splices for a thread of `before` messages. Whether they fit is
-    /// asked when the plan is applied.
+    /// Returns a plan of these splices for a thread of `before` messages. They are checked when the
+    /// plan is applied.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -111,7 +72,7 @@ impl Plan {
     /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
     /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
     /// assert_eq!(thread[1], Message::assistant("2"));
-    /// # Ok::<(), threadfold::compact::StalePlan>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     pub fn from_splices(before: usize, splices: Vec<Splice>) -> Self {
         Self { version: VERSION, before, splices, stripped: 0 }
@@ -121,13 +82,13 @@ impl Plan {
         Self { stripped, ..self }
     }
 
-    /// How many messages the thread had that it was made for.
+    /// The number of messages in the thread that the plan was made for.
     #[must_use]
     pub fn messages_before(&self) -> usize {
         self.before
     }
 
-    /// How many messages the thread has after it.
+    /// The number of messages in the thread after the plan.
     #[must_use]
     pub fn messages_after(&self) -> usize {
         let (mut removed, mut inserted) = (0_usize, 0_usize);
@@ -138,7 +99,8 @@ impl Plan {
         self.before.saturating_sub(removed).saturating_add(inserted)
     }
 
-    /// The first message that it changes; the length of the thread if it changes none.
+    /// The index of the first message that the plan changes; the length of the thread if it changes
+    /// none.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions, log, message::*};
@@ -156,25 +118,25 @@ impl Plan {
         self.splices.first().map_or(self.before, |splice| splice.at.start)
     }
 
-    /// Whether it changes nothing.
+    /// `true` if the plan changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.splices.is_empty()
     }
 
-    /// What goes and what comes, in order.
+    /// The changes, in the order of the thread.
     #[must_use]
     pub fn splices(&self) -> &[Splice] {
         &self.splices
     }
 
-    /// How many reminders and reasoning blocks it strips beside what it replaces.
+    /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     #[must_use]
     pub fn blocks_stripped(&self) -> usize {
         self.stripped
     }
 
-    /// The new messages that it puts in, in order.
+    /// The new messages that the plan inserts, in order.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, compact::CompactOptions};
@@ -192,7 +154,7 @@ impl Plan {
         })
     }
 
-    /// Returns the plan with its new messages changed.
+    /// Returns the plan with `change` applied to each of its new messages.
     #[doc(hidden)]
     pub fn with_new_messages(mut self, mut change: impl FnMut(&mut Message)) -> Self {
         for insert in self.splices.iter_mut().flat_map(|splice| splice.insert.iter_mut()) {
@@ -204,7 +166,7 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with another text in the last summary that it puts in.
+    /// Returns the plan with this text in its last summary.
     #[doc(hidden)]
     pub fn with_last_summary(mut self, text: Text) -> Self {
         let inserts = self.splices.iter_mut().flat_map(|splice| &mut splice.insert);
@@ -224,8 +186,8 @@ impl Plan {
         self
     }
 
-    /// Returns the plan with this message in its first splice that only removes; `None` if there is
-    /// none.
+    /// Returns the plan with this message inserted by its first splice that only removes; `None` if
+    /// there is none.
     #[doc(hidden)]
     pub fn with_message_in_gap(mut self, message: Message) -> Option<Self> {
         let mut splices = self.splices.iter_mut();
@@ -234,7 +196,7 @@ impl Plan {
         Some(self)
     }
 
-    /// Returns whether the plan fits these messages.
+    /// Checks that the plan fits these messages.
     ///
     /// ```
     /// use threadfold::{Message, Plan};
@@ -246,30 +208,30 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`StalePlan`] if it does not.
-    pub fn check(&self, messages: &[Message]) -> Result<(), StalePlan> {
+    /// [`CompactError`] if it does not.
+    pub fn check(&self, messages: &[Message]) -> Result<(), CompactError> {
         self.check_with(messages.len(), |index| messages.get(index))
     }
 
-    /// As [`check`](Self::check), for a thread of so many messages that is no slice. Only the
-    /// messages of which parts stay are asked for.
+    /// Like [`check`](Self::check), for a thread of `len` messages that is not a slice. `message`
+    /// is called only for messages of which parts stay.
     #[doc(hidden)]
     pub fn check_with<'a>(
         &self,
         len: usize,
         message: impl Fn(usize) -> Option<&'a Message>,
-    ) -> Result<(), StalePlan> {
+    ) -> Result<(), CompactError> {
         if self.version != VERSION {
-            return Err(StalePlan::Version { found: self.version });
+            return Err(CompactError::Version { found: self.version, newest: VERSION });
         }
         if len != self.before {
-            return Err(StalePlan::Length { planned: self.before, found: len });
+            return Err(CompactError::Length { planned: self.before, found: len });
         }
         let mut next = 0;
         for (index, splice) in self.splices.iter().enumerate() {
             let Range { start, end } = splice.at;
             if start < next || end < start || end > len {
-                return Err(StalePlan::Splice { splice: index });
+                return Err(CompactError::Splice { splice: index });
             }
             next = end;
             let mut kept = None;
@@ -282,15 +244,14 @@ impl Plan {
 }
 
 impl Insert {
-    /// Checks a part against the messages that go, and against the last block that an earlier part
-    /// kept: a block that is kept twice could be a call or a result that comes twice.
+    /// Checks a part against the removed messages, and against the last block that an earlier part kept: keeping a block twice could duplicate a call or a result.
     fn check<'a>(
         &self,
         splice: usize,
         at: &Range<usize>,
         message_at: &impl Fn(usize) -> Option<&'a Message>,
         kept: Option<(usize, u32)>,
-    ) -> Result<Option<(usize, u32)>, StalePlan> {
+    ) -> Result<Option<(usize, u32)>, CompactError> {
         let Self::Part { message, blocks } = self else { return Ok(kept) };
         let source = if at.contains(message) { message_at(*message) } else { None };
         let count = source.map_or(0, |source| source.content.len());
@@ -300,7 +261,7 @@ impl Insert {
             Some(last) if is_ascending && (*last as usize) < count && first > kept => {
                 Ok(Some((*message, *last)))
             }
-            Some(_) | None => Err(StalePlan::Part { splice, message: *message }),
+            Some(_) | None => Err(CompactError::Part { splice, message: *message }),
         }
     }
 }
@@ -313,7 +274,7 @@ mod tests {
         vec![Message::user("one"), Message::assistant("two"), Message::user("three")]
     }
 
-    fn refuse(splices: Vec<Splice>) -> StalePlan {
+    fn refuse(splices: Vec<Splice>) -> CompactError {
         let mut messages = thread();
         let error = Plan::from_splices(3, splices).apply(&mut messages).unwrap_err();
         assert_eq!(messages, thread());
@@ -323,21 +284,24 @@ mod tests {
     #[test]
     fn a_plan_for_another_length_is_refused() {
         let error = Plan::from_splices(2, Vec::new()).apply(&mut thread()).unwrap_err();
-        assert_eq!(error, StalePlan::Length { planned: 2, found: 3 });
+        assert_eq!(error, CompactError::Length { planned: 2, found: 3 });
     }
 
     #[test]
     fn a_plan_of_a_newer_version_is_refused() {
         let stored = r#"{"version":9,"before":3,"splices":[]}"#;
         let plan: Plan = serde_json::from_str(stored).unwrap();
-        assert_eq!(plan.apply(&mut thread()).unwrap_err(), StalePlan::Version { found: 9 });
+        assert_eq!(
+            plan.apply(&mut thread()).unwrap_err(),
+            CompactError::Version { found: 9, newest: 1 }
+        );
     }
 
     #[test]
     fn a_plan_of_huge_splices_is_counted_and_refused() {
         let splice = || Splice { at: 0..usize::MAX, insert: Vec::new() };
         assert_eq!(Plan::from_splices(3, vec![splice(), splice()]).messages_after(), 0);
-        assert_eq!(refuse(vec![splice(), splice()]), StalePlan::Splice { splice: 0 });
+        assert_eq!(refuse(vec![splice(), splice()]), CompactError::Splice { splice: 0 });
     }
 
     #[test]
@@ -353,7 +317,7 @@ mod tests {
         let splice = |at| Splice { at, insert: Vec::new() };
         let cases = [vec![splice(1..2), splice(0..1)], vec![splice(2..4)], vec![splice(2..1)]];
         for splices in cases {
-            assert!(matches!(refuse(splices), StalePlan::Splice { .. }));
+            assert!(matches!(refuse(splices), CompactError::Splice { .. }));
         }
     }
 
@@ -361,7 +325,7 @@ mod tests {
     fn a_block_is_kept_once_at_most() {
         let part = || Insert::Part { message: 1, blocks: [0].into() };
         let error = refuse(vec![Splice { at: 1..2, insert: vec![part(), part()] }]);
-        assert_eq!(error, StalePlan::Part { splice: 0, message: 1 });
+        assert_eq!(error, CompactError::Part { splice: 0, message: 1 });
     }
 
     #[test]
@@ -371,7 +335,7 @@ mod tests {
         {
             let insert = vec![Insert::Part { message, blocks }];
             let error = refuse(vec![Splice { at: 1..2, insert }]);
-            assert_eq!(error, StalePlan::Part { splice: 0, message });
+            assert_eq!(error, CompactError::Part { splice: 0, message });
         }
     }
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{CheckpointId, Message};
 
-/// A place in a thread: before a block of a message. The order of positions is that of the thread.
+/// A position in a thread: before a block of a message. Positions are ordered like the thread.
 ///
-/// `block` may be the number of blocks, which stands for the end of the message. The end of the
-/// thread is block 0 of the message after the last.
+/// `block` may equal the number of blocks, which is the end of the message. The end of the thread
+/// is block 0 of the message after the last.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -21,48 +21,49 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place before a message, or the end of the thread.
+    /// The position before a message, or at the end of the thread.
     #[must_use]
     pub const fn before(message: usize) -> Self {
         Self { message, block: 0 }
     }
 }
 
-/// Where a checkpoint of a thread is.
+/// The position of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Its marker ends here.
+pub enum CheckpointPosition {
+    /// The position after the checkpoint.
     At(Position),
-    /// It has several markers.
+    /// The thread contains the checkpoint more than once.
     Ambiguous,
 }
 
-/// Where each checkpoint of a thread is.
+/// The position of every checkpoint of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places(HashMap<CheckpointId, Place>);
+pub struct CheckpointIndex(HashMap<CheckpointId, CheckpointPosition>);
 
-impl Places {
+impl CheckpointIndex {
     #[doc(hidden)]
     pub fn of<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Self {
-        let mut places = Self::default();
-        for (index, message) in messages.into_iter().enumerate() {
-            places.add(index, message);
+        let mut index = Self::default();
+        for (message_index, message) in messages.into_iter().enumerate() {
+            index.add(message_index, message);
         }
-        places
+        index
     }
 
-    /// Adds the checkpoints of one more message, which has this index.
+    /// Adds the checkpoints of the message with this index.
     #[doc(hidden)]
     pub fn add(&mut self, index: usize, message: &Message) {
         for (id, block) in message.checkpoints() {
-            let place = Place::At(Position { message: index, block });
-            self.0.entry(id).and_modify(|known| *known = Place::Ambiguous).or_insert(place);
+            let position = CheckpointPosition::At(Position { message: index, block });
+            let entry = self.0.entry(id);
+            entry.and_modify(|found| *found = CheckpointPosition::Ambiguous).or_insert(position);
         }
     }
 
-    /// Where a checkpoint is; `None` if it is unknown.
+    /// Returns the position of a checkpoint; `None` if it is not in the thread.
     #[doc(hidden)]
-    pub fn place(&self, id: CheckpointId) -> Option<Place> {
+    pub fn find(&self, id: CheckpointId) -> Option<CheckpointPosition> {
         self.0.get(&id).copied()
     }
 }

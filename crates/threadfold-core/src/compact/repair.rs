@@ -1,8 +1,8 @@
-//! Repairing a thread that no provider accepts.
+//! Repairing a thread that violates the rules of all providers.
 //!
-//! Two passes. The first removes what can be judged alone: blocks of the wrong role, blank text,
-//! results of calls that were never made, empty messages. The second pairs calls and results:
-//! misplaced results are moved, missing ones are added, surplus ones go.
+//! The first pass removes what can be judged block by block: blocks of the wrong role, blank text,
+//! results of calls that were never made, empty messages. The second pass pairs calls and results:
+//! misplaced results are moved, missing ones added, surplus ones removed.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -13,107 +13,107 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     position::Position,
-    turns::{Mention, Turn, turns},
+    runs::{Mention, RoleRun, role_runs},
     violations::violations,
 };
 use crate::message::{ContentBlock, Message, Role, Text, ToolResult};
 
-/// The result of a call whose own result is not in the thread.
+/// The text of the result that [`repair`] adds for a call without one.
 pub const NO_RESULT: &str = "No result was recorded for this call.";
 
-/// One thing that [`repair`] did. Indices are those of the thread before the repair.
+/// One change that [`repair`] made. Indices refer to the thread before the repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Repair {
-    /// A block was taken out.
+    /// A block was removed.
     BlockDropped {
-        /// The message that held it.
+        /// The index of the message.
         message: usize,
-        /// Its kind.
+        /// The kind of the block.
         kind: Text,
-        /// Why.
+        /// Why it was removed.
         reason: Text,
     },
-    /// A message without blocks was taken out.
+    /// A message without blocks was removed.
     MessageDropped {
-        /// The message.
+        /// The index of the message.
         message: usize,
     },
     /// A result was moved after its call.
     ResultMoved {
-        /// The message that held it.
-        message: usize,
-        /// The call that it answers.
-        id: Text,
-    },
-    /// A call got an error result that says that none was recorded.
-    ResultAdded {
-        /// The message that holds the call.
+        /// The index of the message that contained the result.
         message: usize,
         /// The id of the call.
         id: Text,
     },
-    /// A call whose id came twice in a turn got another one, and so did its result.
-    CallRenamed {
-        /// The message that holds the call.
+    /// An error result was added to a call without a result.
+    ResultAdded {
+        /// The index of the message with the call.
         message: usize,
-        /// The id before.
+        /// The id of the call.
+        id: Text,
+    },
+    /// A call got a new id, because its id occurred twice in one run. Its result got the same id.
+    CallRenamed {
+        /// The index of the message with the call.
+        message: usize,
+        /// The old id.
         from: Text,
-        /// The id now.
+        /// The new id.
         to: Text,
     },
 }
 
-/// Returns the thread without anything that no provider accepts, and what was done for that.
+/// Returns the thread without violations of the rules of all providers, and the changes made.
 ///
-/// Never fails, and repairing twice changes nothing more. Messages that are in order are the same
-/// handles as before. Calls that are open at the end stay open. Takes time linear in the blocks.
+/// Never fails; a second repair changes nothing. Unchanged messages are the same handles as before.
+/// Calls that are open at the end stay open. Time is linear in the number of blocks.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolUse};
 ///
 /// let call = ToolUse::new("t1", "read", serde_json::json!({}));
 /// let thread = vec![Message::new(Role::Assistant, vec![call.into()]), Message::user("Go on.")];
-/// let (mended, repairs) = legality::repair(thread);
-/// assert_eq!(legality::violations(&mended), []);
+/// let (repaired, repairs) = legality::repair(thread);
+/// assert_eq!(legality::violations(&repaired), []);
 /// assert_eq!(repairs.len(), 1);
 /// ```
 #[must_use]
 pub fn repair(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
-    // Most threads are legal, and checking one costs less than pairing its calls.
+    // Most threads need no repair, and checking costs less than pairing calls.
     if violations(&messages).is_empty() {
         return (messages, Vec::new());
     }
-    let (repaired, repairs) = mend(messages);
+    let (repaired, repairs) = repair_always(messages);
     (repaired.into_iter().map(|(_, message)| message).collect(), repairs)
 }
 
-/// Repairs, and gives each message the index that it had. One that was put in has the index of the
-/// message that it stands before.
+/// Like [`repair`], and returns for each message its index before the repair. An inserted message
+/// has the index of the message after it.
 pub fn repair_numbered(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
     if violations(&messages).is_empty() {
         return (messages.into_iter().enumerate().collect(), Vec::new());
     }
-    mend(messages)
+    repair_always(messages)
 }
 
-fn mend(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
+fn repair_always(messages: Vec<Message>) -> (Vec<(usize, Message)>, Vec<Repair>) {
     let mut repairs = Vec::new();
     let cleaned = clean(messages, &mut repairs);
     let (origins, messages): (Vec<usize>, Vec<Message>) = cleaned.into_iter().unzip();
     let mut pairing = Pairing::new(&messages, &origins);
-    let mut turns = turns(&messages).peekable();
-    while let Some(turn) = turns.next() {
-        pairing.visit(&turn, turns.peek());
+    let mut runs = role_runs(&messages).peekable();
+    while let Some(run) = runs.next() {
+        pairing.visit(&run, runs.peek());
     }
     let edits = pairing.finish(&mut repairs);
-    let repaired = edits.carry_out(&messages, &origins, &mut repairs);
+    let repaired = edits.apply(&messages, &origins, &mut repairs);
     repairs.sort_by_key(Repair::message);
     (repaired, repairs)
 }
 
-/// Takes out what can be judged without knowing the turns. Each message comes with its index.
+/// Removes what can be judged block by block. Returns each remaining message with its index.
 fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Message)> {
     let mut called: HashSet<Text> = HashSet::new();
     let mut server_called: HashSet<Text> = HashSet::new();
@@ -136,7 +136,7 @@ fn clean(messages: Vec<Message>, repairs: &mut Vec<Repair>) -> Vec<(usize, Messa
     cleaned
 }
 
-/// Returns why a block cannot stay, and notes the calls that were made.
+/// Returns why a block must be removed, if it must, and records the ids of calls.
 fn fault(
     role: Role,
     block: &ContentBlock,
@@ -191,29 +191,29 @@ fn dropped(message: usize, block: &ContentBlock, reason: &str) -> Repair {
     Repair::BlockDropped { message, kind: block.kind().into(), reason: reason.into() }
 }
 
-/// Finds the result of every call, turn by turn.
+/// Finds the result of every call, run by run.
 struct Pairing<'a> {
     messages: &'a [Message],
     origins: &'a [usize],
-    /// The latest call with each id: what a result that stands in the wrong place may answer.
+    /// The latest call with each id, which a misplaced result may answer.
     latest: HashMap<&'a Text, Call<'a>>,
-    /// Results that some call has taken.
-    taken: HashSet<Position>,
-    /// All ids, so that a new one is new.
+    /// The positions of results that answer a call in place.
+    matched: HashSet<Position>,
+    /// All call ids, so that generated ids are unique.
     ids: HashSet<Text>,
-    /// The last number that made an id new.
+    /// The last number appended to each id to make it unique.
     numbers: HashMap<&'a Text, usize>,
     edits: Edits,
     repairs: Vec<Repair>,
 }
 
-/// A call that has been visited.
+/// A call that the pairing has reached.
 #[derive(Clone)]
 struct Call<'a> {
     mention: Mention<'a>,
-    /// The message after the turn of the call: results go there.
+    /// The index of the message after the run with the call, where its result belongs.
     answer_at: usize,
-    /// The id under which it goes on.
+    /// The id of the call after the repair.
     id: Text,
     answered: bool,
 }
@@ -226,7 +226,7 @@ impl<'a> Pairing<'a> {
             messages,
             origins,
             latest: HashMap::new(),
-            taken: HashSet::new(),
+            matched: HashSet::new(),
             ids,
             numbers: HashMap::new(),
             edits: Edits::default(),
@@ -234,34 +234,33 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    fn visit(&mut self, turn: &Turn<'a>, next: Option<&Turn<'a>>) {
-        self.place_leftovers(turn);
+    fn visit(&mut self, run: &RoleRun<'a>, next: Option<&RoleRun<'a>>) {
+        self.place_unmatched(run);
         let mut waiting: HashMap<&Text, VecDeque<Position>> = HashMap::new();
         for result in next.into_iter().flat_map(|next| &next.results) {
             waiting.entry(result.id).or_default().push_back(result.at);
         }
-        let mut in_turn = HashSet::new();
-        for mention in turn.uses.iter().copied() {
-            let again = !in_turn.insert(mention.id);
-            let id = if again { self.rename(mention) } else { mention.id.clone() };
+        let mut in_run = HashSet::new();
+        for mention in run.uses.iter().copied() {
+            let is_duplicate = !in_run.insert(mention.id);
+            let id = if is_duplicate { self.rename(mention) } else { mention.id.clone() };
             let result = waiting.get_mut(mention.id).and_then(VecDeque::pop_front);
             if let Some(at) = result {
-                self.taken.insert(at);
+                self.matched.insert(at);
                 self.edits.rename(at, mention.id, &id);
             }
-            // At the open end a call may wait for its result.
+            // A call at the end of the thread may still wait for its result.
             let answered = result.is_some() || next.is_none();
-            let call = Call { mention, answer_at: turn.end, id, answered };
+            let call = Call { mention, answer_at: run.end, id, answered };
             if let Some(before) = self.latest.insert(mention.id, call) {
-                self.give_up(before);
+                self.add_missing_result(before);
             }
         }
     }
 
-    /// Results that no call of the turn before has taken: each answers the latest call of its id,
-    /// if that still waits, or goes.
-    fn place_leftovers(&mut self, turn: &Turn<'a>) {
-        for result in turn.results.iter().filter(|result| !self.taken.contains(&result.at)) {
+    /// Handles the results that no call of the run before matched: each answers the latest call with its id if that has no result, and is removed otherwise.
+    fn place_unmatched(&mut self, run: &RoleRun<'a>) {
+        for result in run.results.iter().filter(|result| !self.matched.contains(&result.at)) {
             let Some(block) = block(self.messages, result.at) else { continue };
             let message = self.origin(result.at.message);
             self.edits.drops.insert(result.at);
@@ -279,8 +278,8 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Answers a call that had no result when its id came again.
-    fn give_up(&mut self, call: Call<'a>) {
+    /// Adds an error result for a call without a result.
+    fn add_missing_result(&mut self, call: Call<'a>) {
         if call.answered {
             return;
         }
@@ -306,13 +305,13 @@ impl<'a> Pairing<'a> {
         id
     }
 
-    /// Answers the calls that are left without a result, and returns the edits.
+    /// Answers the remaining calls without a result, and returns the edits.
     fn finish(mut self, repairs: &mut Vec<Repair>) -> Edits {
         let mut calls: Vec<Call<'a>> = self.latest.drain().map(|(_, call)| call).collect();
-        // The map has no order of its own, and the same thread must give the same report.
+        // Hash maps are unordered, and the same thread must give the same report.
         calls.sort_by_key(|call| call.mention.at);
         for call in calls {
-            self.give_up(call);
+            self.add_missing_result(call);
         }
         repairs.append(&mut self.repairs);
         self.edits
@@ -324,12 +323,12 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// What changes, by position, so that one sweep can carry it out.
+/// The changes by position, applied in one sweep.
 #[derive(Default)]
 struct Edits {
     drops: BTreeSet<Position>,
     renames: BTreeMap<Position, Text>,
-    /// Results to be put before this message, in the order of their calls.
+    /// The results to insert before a message, in the order of their calls.
     additions: BTreeMap<(usize, Position), ContentBlock>,
 }
 
@@ -344,7 +343,7 @@ impl Edits {
         self.additions.insert((before, call), result);
     }
 
-    fn carry_out(
+    fn apply(
         self,
         messages: &[Message],
         origins: &[usize],
@@ -419,7 +418,7 @@ fn block(messages: &[Message], at: Position) -> Option<&ContentBlock> {
 }
 
 impl Repair {
-    /// The message that it concerns.
+    /// The index of the message before the repair.
     #[must_use]
     pub fn message(&self) -> usize {
         match self {
@@ -437,7 +436,7 @@ impl fmt::Display for Repair {
         match self {
             Self::BlockDropped { kind, reason, .. } => write!(f, "{kind} taken out: {reason}"),
             Self::MessageDropped { .. } => f.write_str("taken out: no content"),
-            Self::ResultMoved { id, .. } => write!(f, "result for {id} moved behind its call"),
+            Self::ResultMoved { id, .. } => write!(f, "result for {id} moved after its call"),
             Self::ResultAdded { id, .. } => write!(f, "call {id} answered: no result was recorded"),
             Self::CallRenamed { from, to, .. } => write!(f, "call {from} renamed to {to}"),
         }
@@ -472,29 +471,30 @@ mod tests {
         (roles, vec(block(), 0..4)).prop_map(|(role, content)| Message::new(role, content))
     }
 
-    /// Calls of an assistant and the results that answer them, at times in two messages each.
+    /// Calls of an assistant and the results that answer them, sometimes in two messages each.
     fn round() -> impl Strategy<Value = Vec<Message>> {
         let shape = (select(vec![vec!["a"], vec!["b"], vec!["a", "b"], vec!["b", "a"]]), 0_u8..8);
         shape.prop_map(|(ids, shape)| {
             let call = |id: &&str| ContentBlock::from(ToolUse::new(*id, "read", Json::default()));
             let result = |id: &&str| ContentBlock::from(ToolResult::text(*id, "done"));
             let message = |role, blocks: Vec<ContentBlock>| Message::new(role, blocks);
-            let said = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
+            let messages = |role, blocks: Vec<ContentBlock>, apart: bool| -> Vec<Message> {
                 if apart {
                     blocks.into_iter().map(|block| message(role, vec![block])).collect()
                 } else {
                     vec![message(role, blocks)]
                 }
             };
-            let mut calls = said(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
+            let mut calls =
+                messages(Role::Assistant, ids.iter().map(call).collect(), shape & 1 == 1);
             let results = ids.iter().rev().map(result).collect();
-            calls.extend(said(Role::User, results, shape & 2 == 2));
+            calls.extend(messages(Role::User, results, shape & 2 == 2));
             calls.extend((shape & 4 == 4).then(|| Message::assistant("It is done.")));
             calls
         })
     }
 
-    /// A thread of few messages.
+    /// A thread of a few messages.
     fn thread() -> impl Strategy<Value = Vec<Message>> {
         let piece = prop_oneof![
             3 => message().prop_map(|message| vec![message]),
@@ -509,9 +509,9 @@ mod tests {
 
         #[test]
         fn mending_finds_something_exactly_where_something_is_wrong(thread in thread()) {
-            let (mended, repairs) = mend(thread.clone());
-            let is_same = mended.len() == thread.len()
-                && mended.iter().zip(&thread).all(|((_, mended), message)| mended.ptr_eq(message));
+            let (repaired, repairs) = repair_always(thread.clone());
+            let is_same = repaired.len() == thread.len()
+                && repaired.iter().zip(&thread).all(|((_, repaired), message)| repaired.ptr_eq(message));
             let is_legal = violations(&thread).is_empty();
             prop_assert_eq!((is_same, repairs.is_empty()), (is_legal, is_legal), "{:?}", repairs);
         }

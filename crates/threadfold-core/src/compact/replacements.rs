@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::message::{CheckpointId, InvalidValue, Text};
+use super::edit::CompactError;
+use crate::message::{CheckpointId, Text};
 
-/// A range of the thread and the text to put in its place.
+/// A range of the thread and the summary that replaces it.
 ///
-/// The range runs from just after the `from` marker to just after the `to` marker, so the message
-/// that holds `from` stays up to its marker, and what precedes the `to` marker goes with it.
+/// The range starts after the `from` checkpoint and ends after the `to` checkpoint. So the message
+/// with `from` stays up to its checkpoint, and the message with `to` is replaced up to and
+/// including its checkpoint.
 ///
 /// ```
 /// use threadfold::Replacement;
@@ -20,13 +22,13 @@ use crate::message::{CheckpointId, InvalidValue, Text};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Replacement {
-    /// The checkpoint that the range opens after; the start of the thread where absent.
+    /// The checkpoint before the range; `None` for the start of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<CheckpointId>,
-    /// The checkpoint that the range closes with; the end of the thread where absent.
+    /// The checkpoint at the end of the range; `None` for the end of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<CheckpointId>,
-    /// The summary of the assistant message to put in. A blank one deletes the range.
+    /// The text of the summary. A blank one deletes the range.
     pub summary: Text,
 }
 
@@ -41,7 +43,7 @@ pub struct Replacement {
 /// let input = serde_json::json!({"replacements": [{"to": 5, "summary": "Hello."}]});
 /// let error = CompactInput::parse(&input).unwrap_err();
 /// assert_eq!(error.to_string(), "replacements[0].to must be a string, found 5");
-/// # Ok::<(), threadfold::compact::CompactInputError>(())
+/// # Ok::<(), threadfold::compact::CompactError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -50,47 +52,8 @@ pub struct CompactInput {
     pub replacements: Vec<Replacement>,
 }
 
-/// Why an input of the `compact` tool cannot be read: which field, and what is wrong with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CompactInputError {
-    /// A field of another type.
-    #[error("{field} must be {expected}, found {found}")]
-    Type {
-        /// The field, such as `replacements[0].to`.
-        field: String,
-        /// What belongs there.
-        expected: &'static str,
-        /// What is there, abridged.
-        found: String,
-    },
-    /// A field that is needed and not there.
-    #[error("{field} is missing")]
-    Missing {
-        /// The field.
-        field: String,
-    },
-    /// A field that does not exist.
-    #[error("{field} is not a field of a replacement; from, to and summary are")]
-    Unknown {
-        /// The field.
-        field: String,
-    },
-    /// A text that is not a checkpoint id.
-    #[error("{field}: {error}")]
-    Checkpoint {
-        /// The field.
-        field: String,
-        /// What is wrong with the id.
-        error: InvalidValue,
-    },
-    /// No ranges at all.
-    #[error("replacements is empty: name at least one range")]
-    Empty,
-}
-
 impl Replacement {
-    /// Returns the replacement of the whole thread; narrow it with [`from`](Self::from) and
+    /// Returns the replacement of the whole thread. Narrow it with [`from`](Self::from) and
     /// [`to`](Self::to).
     ///
     /// ```
@@ -106,7 +69,7 @@ impl Replacement {
         Self { from: None, to: None, summary: summary.into() }
     }
 
-    /// Returns the replacement of what comes after this checkpoint.
+    /// Returns the replacement with its range starting after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -124,7 +87,7 @@ impl Replacement {
         Self { from: Some(id), ..self }
     }
 
-    /// Returns the replacement of what ends with this checkpoint.
+    /// Returns the replacement with its range ending after this checkpoint.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact, log, message::{CheckpointIds, ContentBlock}};
@@ -145,7 +108,7 @@ impl Replacement {
 
 impl CompactInput {
     /// Reads the JSON input of the tool: `{"replacements": [{"from"?, "to"?, "summary"}]}`. A
-    /// `null` counts as absent, and a marker may be given whole, as `<checkpoint:a1b2c3>`.
+    /// `null` counts as absent, and an id may be given as a marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use threadfold::compact::CompactInput;
@@ -155,31 +118,31 @@ impl CompactInput {
     /// let wrong = serde_json::json!({"replacements": [{"summary": 7}]});
     /// let error = CompactInput::parse(&wrong).unwrap_err();
     /// assert_eq!(error.to_string(), "replacements[0].summary must be a string, found 7");
-    /// # Ok::<(), threadfold::compact::CompactInputError>(())
+    /// # Ok::<(), threadfold::compact::CompactError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`CompactInputError`], which names the field and the index. Whether the checkpoints are in
-    /// the thread is asked later.
-    pub fn parse(input: &Value) -> Result<Self, CompactInputError> {
+    /// [`CompactError`] with the field and its index. Checkpoints that are not in the thread
+    /// are no error here.
+    pub fn parse(input: &Value) -> Result<Self, CompactError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         let list = object.get("replacements").ok_or_else(|| missing("replacements"))?;
         let items = list.as_array().ok_or_else(|| mismatch("replacements", "an array", list))?;
         if items.is_empty() {
-            return Err(CompactInputError::Empty);
+            return Err(CompactError::NoReplacements);
         }
         let replacements = items.iter().enumerate().map(|(index, item)| replacement(index, item));
         Ok(Self { replacements: replacements.collect::<Result<_, _>>()? })
     }
 }
 
-fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputError> {
+fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactError> {
     let whole = format!("replacements[{index}]");
     let object = item.as_object().ok_or_else(|| mismatch(&whole, "an object", item))?;
     if let Some(key) = object.keys().find(|key| !matches!(key.as_str(), "from" | "to" | "summary"))
     {
-        return Err(CompactInputError::Unknown { field: format!("{whole}.{key}") });
+        return Err(CompactError::UnknownField { field: format!("{whole}.{key}").into() });
     }
     let summary = text(object, &whole, "summary")?;
     let summary = summary.ok_or_else(|| missing(&format!("{whole}.summary")))?;
@@ -187,12 +150,12 @@ fn replacement(index: usize, item: &Value) -> Result<Replacement, CompactInputEr
     Ok(Replacement { from, to, summary: summary.into() })
 }
 
-/// A field of a replacement that holds text; `None` if it is absent.
+/// Returns a text field of a replacement; `None` if it is absent.
 fn text<'v>(
     object: &'v Map<String, Value>,
     whole: &str,
     key: &str,
-) -> Result<Option<&'v str>, CompactInputError> {
+) -> Result<Option<&'v str>, CompactError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -204,27 +167,30 @@ fn id(
     object: &Map<String, Value>,
     whole: &str,
     key: &str,
-) -> Result<Option<CheckpointId>, CompactInputError> {
-    let id = text(object, whole, key)?.map(|text| bare(text).parse()).transpose();
-    id.map_err(|error| CompactInputError::Checkpoint { field: format!("{whole}.{key}"), error })
+) -> Result<Option<CheckpointId>, CompactError> {
+    let id = text(object, whole, key)?.map(|text| without_tag(text).parse()).transpose();
+    id.map_err(|error| CompactError::Checkpoint {
+        field: format!("{whole}.{key}").into(),
+        error: Box::new(error),
+    })
 }
 
-fn missing(field: &str) -> CompactInputError {
-    CompactInputError::Missing { field: field.to_owned() }
+fn missing(field: &str) -> CompactError {
+    CompactError::Missing { field: field.into() }
 }
 
-/// The id in a marker that a model copied whole.
-fn bare(text: &str) -> &str {
+/// Returns the id in a marker, in case the model copied the marker whole.
+fn without_tag(text: &str) -> &str {
     let inner = text.strip_prefix("<checkpoint:").and_then(|rest| rest.strip_suffix('>'));
     inner.unwrap_or(text)
 }
 
-fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactInputError {
+fn mismatch(field: &str, expected: &'static str, found: &Value) -> CompactError {
     let mut text: String = found.to_string();
     if text.chars().count() > 40 {
         text = text.chars().take(40).chain("...".chars()).collect();
     }
-    CompactInputError::Type { field: field.to_owned(), expected, found: text }
+    CompactError::Type { field: field.into(), expected, found: text.into() }
 }
 
 #[cfg(test)]
@@ -270,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_told_up_to_forty_characters() {
-        let told =
+    fn what_was_found_is_quoted_up_to_forty_characters() {
+        let message =
             |count: usize| CompactInput::parse(&json!("é".repeat(count))).unwrap_err().to_string();
         let head = "input must be an object, found \"";
-        assert_eq!(told(38), format!("{head}{}\"", "é".repeat(38)));
-        assert_eq!(told(39), format!("{head}{}...", "é".repeat(39)));
+        assert_eq!(message(38), format!("{head}{}\"", "é".repeat(38)));
+        assert_eq!(message(39), format!("{head}{}...", "é".repeat(39)));
     }
 }

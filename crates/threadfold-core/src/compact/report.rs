@@ -1,4 +1,4 @@
-//! What a compaction did, in numbers.
+//! The result of a compaction in numbers.
 
 use std::fmt;
 
@@ -15,35 +15,35 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Size {
-    /// How many messages it has.
+    /// The number of messages.
     pub messages: usize,
-    /// Bytes of the text in them.
+    /// The bytes of text in them.
     pub bytes: u64,
-    /// Tokens, as the counter estimates them.
+    /// The tokens, as the counter estimates them.
     pub tokens: u64,
 }
 
-/// What a compaction did, in numbers. `Display` gives one line.
+/// The result of a compaction in numbers. `Display` writes one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CompactReport {
-    /// The thread before.
+    /// The size of the thread before.
     pub before: Size,
-    /// The thread after.
+    /// The size of the thread after.
     pub after: Size,
-    /// Bytes of the summaries that were put in.
+    /// The bytes of text in the inserted summaries.
     pub summary_bytes: u64,
-    /// Messages with something that a person typed that are still there.
+    /// The number of remaining messages with content from a person.
     pub user_messages_preserved: usize,
-    /// Reminders and reasoning blocks that were stripped beside what was replaced.
+    /// The number of reminders and reasoning blocks stripped in addition to those replaced.
     pub blocks_stripped: usize,
-    /// What of everything that was said before the thread still says, with the weightiest of what
-    /// it does not; where that was looked at.
+    /// How much of the earlier thread's facts the thread still states, with the most important
+    /// missing ones; `None` if that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retention: Option<Box<Retention>>,
-    /// What a person should know of how it came about, one sentence each: which part of the thread
-    /// no model summarised, and why. Empty if all went as it should.
+    /// What a person should know about the compaction, one sentence each: which part of the thread
+    /// no model summarized, and why. Empty if nothing unusual happened.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
 }
@@ -69,7 +69,7 @@ impl Size {
 }
 
 impl CompactReport {
-    /// Returns what a plan did to a thread: its size before and the messages after.
+    /// Returns the report on a plan, from the thread's size before and its messages after.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, tokens::ByteEstimate};
@@ -97,7 +97,7 @@ impl CompactReport {
         }
     }
 
-    /// Tokens that the thread lost; negative if it grew.
+    /// The tokens saved; negative if the thread grew.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, compact};

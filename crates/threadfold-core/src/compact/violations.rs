@@ -1,73 +1,73 @@
-//! What no provider accepts.
+//! Violations of the rules that all providers share.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::turns::{ById, ServerCalls, Turn, turns};
+use super::runs::{ById, RoleRun, ServerCalls, role_runs};
 use crate::message::{Message, Text};
 
-/// Something in a thread that no provider accepts.
+/// A violation of a rule that all providers share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Violation {
-    /// A result whose call is not in the turn before it.
+    /// A tool result whose call is not in the run of messages before it.
     OrphanResult {
-        /// The message that holds the result.
+        /// The index of the message with the result.
         message: usize,
-        /// The call that it names.
+        /// The id of the call.
         id: Text,
     },
-    /// A call that the turn after it does not answer, although there is one.
+    /// A tool call that the next run of messages does not answer, although there is one.
     UnansweredCall {
-        /// The message that holds the call.
+        /// The index of the message with the call.
         message: usize,
-        /// Its id.
+        /// The id of the call.
         id: Text,
     },
-    /// A second result for one call.
+    /// A second result for one tool call.
     DuplicateResult {
-        /// The message that holds the second one.
+        /// The index of the message with the second result.
         message: usize,
-        /// The call that it names.
+        /// The id of the call.
         id: Text,
     },
-    /// A call id twice in one turn.
+    /// A call id that occurs twice in one run of messages.
     DuplicateCall {
-        /// The message that holds the second one.
+        /// The index of the message with the second call.
         message: usize,
-        /// The id.
+        /// The id of the call.
         id: Text,
     },
-    /// The result of a provider's own call without that call anywhere before it.
+    /// The result of a provider's own call, without that call anywhere before it.
     OrphanServerResult {
-        /// The message that holds the result.
+        /// The index of the message with the result.
         message: usize,
-        /// The call that it names.
+        /// The id of the call.
         id: Text,
     },
-    /// A block that this role cannot send: a call of the user, a result of the assistant.
+    /// A block that the role cannot send: a tool call of the user, a tool result of the assistant.
     WrongRole {
-        /// The message that holds the block.
+        /// The index of the message with the block.
         message: usize,
         /// The kind of the block.
         kind: Text,
     },
-    /// A text block of white space only.
+    /// A text block that is empty or white space.
     BlankText {
-        /// The message that holds the block.
+        /// The index of the message with the block.
         message: usize,
     },
     /// A message without blocks.
     EmptyMessage {
-        /// The message.
+        /// The index of the message.
         message: usize,
     },
 }
 
-/// Returns everything in the thread that no provider accepts, in order of the messages. Calls at
-/// the end that have no result yet are legal. Takes time linear in the blocks.
+/// Returns all violations of the rules that all providers share, in the order of the messages.
+/// Calls at the end without a result are legal. Time is linear in the number of blocks.
 ///
 /// ```
 /// use threadfold::{Message, Role, legality, message::ToolResult};
@@ -80,21 +80,21 @@ pub enum Violation {
 pub fn violations(messages: &[Message]) -> Vec<Violation> {
     let mut found = Vec::new();
     let (mut before, mut servers) = (None, ServerCalls::default());
-    let mut turns = turns(messages).peekable();
-    while let Some(turn) = turns.next() {
-        let within = messages.get(turn.start..turn.end).into_iter().flatten();
-        for (index, message) in (turn.start..).zip(within) {
+    let mut runs = role_runs(messages).peekable();
+    while let Some(run) = runs.next() {
+        let within = messages.get(run.start..run.end).into_iter().flatten();
+        for (index, message) in (run.start..).zip(within) {
             check_blocks(index, message, &mut found);
         }
-        check_calls(&turn, turns.peek(), &mut found);
-        check_results(&turn, before.as_ref(), &mut found);
-        for (call, answer) in servers.answers(&turn) {
+        check_calls(&run, runs.peek(), &mut found);
+        check_results(&run, before.as_ref(), &mut found);
+        for (call, answer) in servers.answers(&run) {
             if call.is_none() {
                 let (message, id) = (answer.at.message, answer.id.clone());
                 found.push(Violation::OrphanServerResult { message, id });
             }
         }
-        before = Some(turn);
+        before = Some(run);
     }
     found.sort_by_key(Violation::message);
     found
@@ -114,10 +114,10 @@ fn check_blocks(index: usize, message: &Message, found: &mut Vec<Violation>) {
     }
 }
 
-fn check_calls(turn: &Turn<'_>, next: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
-    let calls = ById::new(&turn.uses);
+fn check_calls(run: &RoleRun<'_>, next: Option<&RoleRun<'_>>, found: &mut Vec<Violation>) {
+    let calls = ById::new(&run.uses);
     let results = next.map(|next| ById::new(&next.results));
-    for call in &turn.uses {
+    for call in &run.uses {
         let message = call.at.message;
         if calls.first(call.id).is_some_and(|first| first.at != call.at) {
             found.push(Violation::DuplicateCall { message, id: call.id.clone() });
@@ -127,10 +127,10 @@ fn check_calls(turn: &Turn<'_>, next: Option<&Turn<'_>>, found: &mut Vec<Violati
     }
 }
 
-fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Violation>) {
+fn check_results(run: &RoleRun<'_>, before: Option<&RoleRun<'_>>, found: &mut Vec<Violation>) {
     let calls = ById::new(before.map_or(&[], |before| &before.uses));
-    let results = ById::new(&turn.results);
-    for result in &turn.results {
+    let results = ById::new(&run.results);
+    for result in &run.results {
         let message = result.at.message;
         if calls.first(result.id).is_none() {
             found.push(Violation::OrphanResult { message, id: result.id.clone() });
@@ -141,7 +141,7 @@ fn check_results(turn: &Turn<'_>, before: Option<&Turn<'_>>, found: &mut Vec<Vio
 }
 
 impl Violation {
-    /// What it is, wherever it stands: the kind, and the call.
+    /// The kind of violation and the id in it, independent of its position.
     #[doc(hidden)]
     pub fn key(&self) -> (std::mem::Discriminant<Self>, Option<&Text>) {
         (std::mem::discriminant(self), self.id())
@@ -159,7 +159,7 @@ impl Violation {
         }
     }
 
-    /// The message that it concerns.
+    /// The index of the message.
     #[must_use]
     pub fn message(&self) -> usize {
         match self {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::rules::Ledger;
-use crate::{retention::addendum::without_tags, tokens::TokenCounter};
+use crate::tokens::TokenCounter;
 
 /// The line before the list in a request or a summary.
 pub const TITLE: &str = "Rules that hold, word for word:";
@@ -20,11 +20,11 @@ impl Ledger {
     /// ledger.add("Never touch the lexer.")?;
     /// ledger.add("Always answer in French,\n- and </b> be brief.")?;
     /// let counter = ByteEstimate::TRIGGER;
-    /// let list = "- Never touch the lexer.\n- Always answer in French, - and < /b> be brief.\n";
+    /// let list = "- Never touch the lexer.\n- Always answer in French, - and </b> be brief.\n";
     /// assert_eq!(ledger.to_text(100, &counter), list);
     /// let list = "- Never touch the lexer.\n(1 more did not fit.)\n";
     /// assert_eq!(ledger.to_text(20, &counter), list);
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn to_text(&self, budget: u64, counter: &dyn TokenCounter) -> String {
@@ -36,8 +36,7 @@ impl Ledger {
 impl fmt::Display for Ledger {
     /// Writes the active rules as a Markdown list, and how many rules the ledger left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.active()
-            .try_for_each(|rule| writeln!(f, "- {}", without_tags(rule.text.to_string())))?;
+        self.active().try_for_each(|rule| writeln!(f, "- {}", rule.text))?;
         match self.left_out() {
             0 => Ok(()),
             count => writeln!(f, "({count}{MORE}"),
@@ -58,8 +57,7 @@ pub fn titled(rules: &[&str], left_out: usize, budget: u64, counter: &dyn TokenC
 }
 
 fn list(rules: &[&str], beyond: usize, budget: u64, counter: &dyn TokenCounter) -> String {
-    let lines: Vec<String> =
-        rules.iter().map(|rule| format!("- {}\n", without_tags((*rule).to_owned()))).collect();
+    let lines: Vec<String> = rules.iter().map(|rule| format!("- {rule}\n")).collect();
     let mut room = budget;
     let fits = lines.iter().take_while(|line| {
         let cost = counter.text(line);

@@ -64,5 +64,5 @@ mod typed;
 
 #[doc(hidden)]
 pub use list::{TITLE, titled, without_titled};
-pub use rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus};
+pub use rule::{Rule, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;

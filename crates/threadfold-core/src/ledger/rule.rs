@@ -70,34 +70,11 @@ pub enum RuleStatus {
 /// let id = ledger.add("Never touch the lexer.")?;
 /// assert_eq!(ledger.add("never touch  the lexer")?, id);
 /// assert_eq!(id.to_string().parse(), Ok(id));
-/// # Ok::<(), threadfold::ledger::RuleError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RuleId(u64);
-
-/// Why a text does not become a rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RuleError {
-    /// It says nothing.
-    #[error("the rule is blank")]
-    Blank,
-    /// It is too long.
-    #[error("the rule has {found} bytes, and {limit} are the most")]
-    TooLong {
-        /// Its bytes.
-        found: usize,
-        /// The most that there may be.
-        limit: usize,
-    },
-    /// There are too many that hold.
-    #[error("{limit} rules hold already, which is the most")]
-    TooMany {
-        /// The most that there may be.
-        limit: usize,
-    },
-}
 
 impl RuleId {
     /// Returns the id for a key: its FNV-1a hash of 64 bits.

@@ -3,12 +3,12 @@
 use super::{
     correction::{Correction, correction},
     meaning::{Meaning, words},
-    rule::{Rule, RuleError, RuleId, RuleSource, RuleStatus},
+    rule::{Rule, RuleId, RuleSource, RuleStatus},
     standing::{is_standing, may_ask},
     typed::{ends_quoted, typed},
 };
 use crate::{
-    message::Message,
+    message::{InvalidValue, Message, Text},
     prose::{paragraphs, sentences},
 };
 
@@ -69,7 +69,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`RuleError`] for one that is blank, too long, or one too many.
+    /// [`InvalidValue`] for one that is blank, too long, or one too many.
     ///
     /// ```
     /// use threadfold::{Message, ledger::{Ledger, RuleSource}};
@@ -78,9 +78,9 @@ impl Ledger {
     /// ledger.add("Never send mails.")?;
     /// ledger.read(0, &Message::user("You may send mails now."));
     /// assert_eq!(ledger.active().next().map(|rule| rule.source), Some(RuleSource::Host));
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
-    pub fn add(&mut self, text: &str) -> Result<RuleId, RuleError> {
+    pub fn add(&mut self, text: &str) -> Result<RuleId, InvalidValue> {
         self.enter(RuleSource::Host, text)
     }
 
@@ -93,7 +93,7 @@ impl Ledger {
     /// let id = ledger.add("Never send mails.")?;
     /// assert!(ledger.revoke(id) && !ledger.revoke(id));
     /// assert_eq!(ledger.rules().next().map(|rule| rule.status), Some(RuleStatus::Revoked));
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn revoke(&mut self, id: RuleId) -> bool {
         let mut entries = self.entries.iter_mut();
@@ -137,7 +137,7 @@ impl Ledger {
     /// let standing: Vec<&str> = ledger.active().map(|rule| rule.text.as_str()).collect();
     /// assert_eq!(standing, ["Never touch the lexer."]);
     /// assert_eq!(ledger.rules().count(), 2);
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn active(&self) -> impl DoubleEndedIterator<Item = &Rule> {
@@ -153,7 +153,7 @@ impl Ledger {
     /// let mut ledger = Ledger::default();
     /// let id = ledger.add("Never touch the lexer.")?;
     /// assert_eq!(ledger.find("never touch the  lexer").map(|rule| rule.id), Some(id));
-    /// # Ok::<(), threadfold::ledger::RuleError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn find(&self, text: &str) -> Option<&Rule> {
@@ -182,15 +182,16 @@ impl Ledger {
         }
     }
 
-    fn enter(&mut self, source: RuleSource, text: &str) -> Result<RuleId, RuleError> {
+    fn enter(&mut self, source: RuleSource, text: &str) -> Result<RuleId, InvalidValue> {
         let text = one_line(text);
         let key = key(&text);
         if key.is_empty() {
-            return Err(RuleError::Blank);
+            return Err(refused("it has no word", &text));
         }
         if text.len() > Self::MAX_RULE_BYTES {
             self.left_out = self.left_out.saturating_add(1);
-            return Err(RuleError::TooLong { found: text.len(), limit: Self::MAX_RULE_BYTES });
+            let (found, most) = (text.len(), Self::MAX_RULE_BYTES);
+            return Err(refused(format!("it has {found} bytes, {most} are the most"), &text));
         }
         if let Some(at) = self.entries.iter().position(|entry| entry.key == key) {
             if let Some(entry) = self.entries.get_mut(at)
@@ -204,7 +205,7 @@ impl Ledger {
             // A repeated rule is active again, as the latest.
             self.entries.remove(at);
         }
-        self.make_room(source)?;
+        self.make_room(source, &text)?;
         let mut id = RuleId::of(&key);
         while self.entries.iter().any(|entry| entry.rule.id == id) {
             id = id.next();
@@ -218,7 +219,7 @@ impl Ledger {
         Ok(id)
     }
 
-    fn make_room(&mut self, source: RuleSource) -> Result<(), RuleError> {
+    fn make_room(&mut self, source: RuleSource, text: &str) -> Result<(), InvalidValue> {
         if self.entries.len() < Self::MAX_RULES {
             return Ok(());
         }
@@ -230,7 +231,7 @@ impl Ledger {
             None if source != RuleSource::Host && self.entries.len() < Self::KEPT => Ok(()),
             None => {
                 self.left_out = self.left_out.saturating_add(1);
-                Err(RuleError::TooMany { limit: Self::MAX_RULES })
+                Err(refused(format!("{} rules hold already, the most", Self::MAX_RULES), text))
             }
         }
     }
@@ -333,4 +334,8 @@ fn spoken(key: &str) -> String {
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+fn refused(rule: impl Into<Text>, text: &str) -> InvalidValue {
+    InvalidValue::new("a rule that can be added", rule, text)
 }

@@ -1,5 +1,5 @@
-//! Batches: the pieces of a summary that is kept in pieces, and the text form that archives have
-//! of old: a line in brackets, then what the batch says.
+//! Batches: the pieces of a summary that is stored in pieces, and their text form: a header line in
+//! brackets, then the batch's text.
 
 use std::fmt;
 
@@ -7,39 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use super::{compaction::CompactionId, text::Text, thread_id::ThreadId, usage::Timestamp};
 
-/// The name of a batch: the compaction that made it, and which of its batches it is.
+/// The name of a batch: the compaction that created it, and its index there.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct BatchId {
-    /// The compaction; the default one where no log numbers them.
+    /// The compaction, or the default id if no log numbers compactions.
     pub compaction: CompactionId,
-    /// The place among the batches of that compaction.
+    /// The index among the batches of that compaction, from 0.
     pub index: u32,
 }
 
-/// What one stretch of a thread said, in short.
+/// A summary of one range of a thread.
 ///
-/// A [`Summary`](super::Summary) that is a view of batches carries them, those that the view
-/// leaves out too, so that the next compaction needs nothing but the thread.
+/// A [`Summary`](super::Summary) that is composed from batches carries all of them, also those that
+/// its text omits, so that the next compaction needs only the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Its name.
+    /// The name of the batch.
     pub id: BatchId,
-    /// 0 for a batch of messages; one more than its deepest source for a batch of batches.
+    /// 0 for a batch made from messages; for one made from batches, one more than the deepest of
+    /// them.
     pub depth: u32,
-    /// When the first message of the stretch came.
+    /// When the first message of the range was appended.
     pub start: Timestamp,
-    /// When the last one came.
+    /// When the last message of the range was appended.
     pub end: Timestamp,
-    /// How many messages the stretch had.
+    /// How many messages the range had.
     pub messages: usize,
-    /// What it said.
+    /// The summary of the range.
     pub text: Text,
 }
 
 impl Batch {
-    /// Returns a batch of depth 0 over no messages at no time.
+    /// Returns a batch of depth 0 that covers no messages and has the default times.
     #[must_use]
     pub fn new(id: BatchId, text: impl Into<Text>) -> Self {
         Self {
@@ -52,11 +53,10 @@ impl Batch {
         }
     }
 
-    /// Returns the batch that a text says: what [`Display`](fmt::Display) writes, and what others
-    /// wrote in that form.
+    /// Returns the batch that a text describes in the form that [`Display`](fmt::Display) writes.
     ///
-    /// A text that does not begin with such a line is the text of a batch of depth 0 over no
-    /// messages, with `now` for its times; so is a time that cannot be read.
+    /// Never fails. A text without the header line becomes the text of a batch of depth 0 over no
+    /// messages, with `now` for both times; a time that cannot be read becomes `now` too.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, Timestamp};
@@ -69,8 +69,8 @@ impl Batch {
     #[must_use]
     pub fn parse(id: BatchId, text: &str, now: Timestamp) -> Self {
         let time = |text: &str| text.parse().unwrap_or(now);
-        match head(text) {
-            Some(Head { depth, start, end, messages, rest }) => {
+        match read_header(text) {
+            Some(Header { depth, start, end, messages, rest }) => {
                 let (start, end) = (time(start), time(end));
                 Self { id, depth, start, end, messages, text: rest.into() }
             }
@@ -78,11 +78,11 @@ impl Batch {
         }
     }
 
-    /// Returns the label under which a store of labelled texts keeps the batch. No two batches of
-    /// a thread have the same one, not even those that end at the same time.
+    /// Returns a label for stores that keep texts by label. It is unique among the batches of a
+    /// thread, also among those that end at the same time.
     ///
-    /// Do not look up the batches of a thread by how their labels begin: an id may begin as another
-    /// one does.
+    /// Do not find the batches of a thread by the prefix of their labels: one thread id may be a
+    /// prefix of another.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId};
@@ -106,14 +106,14 @@ impl fmt::Display for Batch {
 }
 
 impl fmt::Display for BatchId {
-    /// Writes the number of the compaction, a dot, and the place.
+    /// Writes the number of the compaction, a dot, and the index.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.compaction, self.index)
     }
 }
 
-/// The first line of a batch's text form, and what stands below.
-struct Head<'a> {
+/// The header line of a batch's text form, and the text after it.
+struct Header<'a> {
     depth: u32,
     start: &'a str,
     end: &'a str,
@@ -121,15 +121,15 @@ struct Head<'a> {
     rest: &'a str,
 }
 
-/// Reads the line in brackets. It must be the whole first line.
-fn head(text: &str) -> Option<Head<'_>> {
+/// Reads the header, which must be the whole first line.
+fn read_header(text: &str) -> Option<Header<'_>> {
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     let fields = line.strip_prefix("[depth:")?.strip_suffix(']')?;
     let (depth, fields) = fields.split_once("|start:")?;
     let (start, fields) = fields.split_once("|end:")?;
     let (end, messages) = fields.split_once("|count:")?;
     let (depth, messages) = (depth.parse().ok()?, messages.parse().ok()?);
-    Some(Head { depth, start, end, messages, rest })
+    Some(Header { depth, start, end, messages, rest })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Checkpoints: named places in a thread.
+//! Checkpoints: named positions in a thread.
 //!
 //! Every user message ends with one, so that an agent or a person can say "replace everything from
 //! here to there". On the wire a checkpoint is a text block of its own, `<checkpoint:a1b2c3>`.
@@ -16,7 +16,7 @@ use super::invalid::InvalidValue;
 
 const LENGTH: usize = 6;
 
-/// The name of a place in a thread: six characters of `a` to `z` and `0` to `9`.
+/// The name of a position in a thread: six characters of `a` to `z` and `0` to `9`.
 ///
 /// ```
 /// use threadfold::CheckpointId;
@@ -30,10 +30,10 @@ const LENGTH: usize = 6;
 pub struct CheckpointId([u8; LENGTH]);
 
 impl CheckpointId {
-    /// The id as text.
+    /// The six characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        // Only ASCII gets in, so the empty text is never returned.
+        // The constructors accept only ASCII, so this is never the default.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -50,7 +50,8 @@ impl FromStr for CheckpointId {
 }
 
 impl CheckpointId {
-    /// The id as a unique number.
+    /// The id in base 36, its first character the lowest digit. Different ids have different
+    /// numbers.
     #[doc(hidden)]
     pub fn number(self) -> u64 {
         self.0.iter().rev().fold(0, |number, sign| {
@@ -59,7 +60,7 @@ impl CheckpointId {
         })
     }
 
-    fn of(mut number: u64) -> Self {
+    fn from_number(mut number: u64) -> Self {
         Self(std::array::from_fn(|_| {
             let digit = (number % 36) as u8;
             number /= 36;
@@ -88,13 +89,13 @@ impl Serialize for CheckpointId {
 
 impl<'de> Deserialize<'de> for CheckpointId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(IdVisitor)
+        deserializer.deserialize_str(CheckpointIdVisitor)
     }
 }
 
-struct IdVisitor;
+struct CheckpointIdVisitor;
 
-impl de::Visitor<'_> for IdVisitor {
+impl de::Visitor<'_> for CheckpointIdVisitor {
     type Value = CheckpointId;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,14 +108,14 @@ impl de::Visitor<'_> for IdVisitor {
 }
 
 impl Hash for CheckpointId {
-    /// As one number: every message of the user is looked up twice, and a slice of six bytes hashes
-    /// in three steps.
+    /// Hashes the id as one number. Every user message is looked up twice, and a byte slice costs
+    /// three hashing steps.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.number());
     }
 }
 
-/// A seeded source of checkpoint ids. The same seed gives the same ids on every platform.
+/// A seeded generator of checkpoint ids. The same seed gives the same ids on every platform.
 ///
 /// ```
 /// use threadfold::message::CheckpointIds;
@@ -130,28 +131,28 @@ pub struct CheckpointIds {
 }
 
 impl CheckpointIds {
-    /// Returns the source with this seed.
+    /// Returns the generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// Returns the next id that is not taken.
+    /// Returns the next id for which `in_use` is `false`.
     ///
-    /// Two billion ids exist. Were all taken, the search would not end; a `taken` that says so
-    /// about everything is given up on after 10,000 draws, and the last draw is returned.
+    /// There are about two billion ids. After 10,000 ids in use the search stops and returns the next
+    /// one unchecked, so that a closure that always returns `true` does not loop for ever.
     ///
     /// ```
     /// use threadfold::message::CheckpointIds;
     ///
     /// let first = CheckpointIds::new(7).draw(|_| false);
     /// let other = CheckpointIds::new(7).draw(|id| id == first);
-    /// assert_ne!(other, first, "the first was taken");
+    /// assert_ne!(other, first, "the first was in_use");
     /// ```
-    pub fn draw(&mut self, taken: impl Fn(CheckpointId) -> bool) -> CheckpointId {
+    pub fn draw(&mut self, in_use: impl Fn(CheckpointId) -> bool) -> CheckpointId {
         let mut id = self.next();
         for _ in 0..10_000 {
-            if !taken(id) {
+            if !in_use(id) {
                 break;
             }
             id = self.next();
@@ -160,7 +161,7 @@ impl CheckpointIds {
     }
 
     fn next(&mut self) -> CheckpointId {
-        CheckpointId::of(self.random.next_u64())
+        CheckpointId::from_number(self.random.next_u64())
     }
 }
 
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_ids_for_ever() {
         let mut ids = CheckpointIds::new(0);
-        let drawn: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
-        assert_eq!(drawn, ["9t3fx8", "5wnmjt", "22dxz6"]);
+        let first: Vec<String> = (0..3).map(|_| ids.draw(|_| false).to_string()).collect();
+        assert_eq!(first, ["9t3fx8", "5wnmjt", "22dxz6"]);
     }
 }

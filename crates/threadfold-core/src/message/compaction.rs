@@ -1,4 +1,4 @@
-//! Names for compactions.
+//! The number of a compaction, and why it runs.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::text::Text;
 
-/// The number of a compaction within its thread, in the order of their start.
+/// The number of a compaction within its thread. Compactions are numbered in the order in which
+/// they start.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -20,7 +21,7 @@ impl fmt::Display for CompactionId {
 }
 
 impl CompactionId {
-    /// The number behind it; the last one stays the last.
+    /// The next number. The largest number is its own successor.
     #[doc(hidden)]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -31,33 +32,33 @@ impl CompactionId {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum CompactionReason {
-    /// The context passed the threshold of the policy.
+    /// The context exceeded the threshold of the policy.
     Threshold,
-    /// The provider refused a request, or would have, because it was too long.
+    /// A request is too long: the provider refused it, or it was measured before it was sent.
     Overflow,
     /// A person asked for it.
     Manual {
-        /// What the summary should attend to, if the person said.
+        /// What the summary should concentrate on, if the person named something.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<Text>,
     },
     /// The agent asked for it through a tool.
     AgentTool,
-    /// The thread goes on with a model whose window is smaller.
+    /// The thread continues with a model whose window is smaller.
     ModelSwitch,
-    /// Prepared ahead of need while the thread goes on.
+    /// Started before it is needed, while the thread goes on.
     Background,
 }
 
 impl Default for CompactionReason {
-    /// A person asked for it and said no more.
+    /// A manual compaction without a focus.
     fn default() -> Self {
         Self::Manual { focus: None }
     }
 }
 
 impl CompactionReason {
-    /// The kind of reason in a word, the `type` of its serde form. What a person said is not in it.
+    /// The kind of reason as one word, the `type` of its serde form. It does not include the focus.
     ///
     /// ```
     /// use threadfold::message::CompactionReason;
@@ -77,7 +78,7 @@ impl CompactionReason {
         }
     }
 
-    /// Whether nobody asked for it: neither a person nor the agent.
+    /// `true` if neither a person nor the agent asked for the compaction.
     ///
     /// ```
     /// use threadfold::message::CompactionReason;
@@ -93,7 +94,8 @@ impl CompactionReason {
         }
     }
 
-    /// What the summary should attend to, if a person said.
+    /// What the summary should concentrate on, if a person asked for the compaction and named
+    /// something.
     ///
     /// ```
     /// use threadfold::message::CompactionReason;

@@ -1,7 +1,8 @@
-//! What a message is made of.
+//! The blocks that a message consists of.
 //!
-//! Every kind is a variant with a struct of its own, so that fields can be added. What a provider
-//! sends and nobody here knows is an [`Opaque`] block, which goes back to that provider as it came.
+//! Every kind of block is a variant with its own struct, so that fields can be added. A block of a
+//! provider that no variant covers is an [`Opaque`] block, which goes back to that provider
+//! unchanged.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -10,51 +11,52 @@ use super::{
     checkpoint::CheckpointId,
     compaction::CompactionId,
     extra::Extra,
+    invalid::InvalidValue,
     json::Json,
     media::{Document, Image},
-    nesting::{MAX_NESTING, NestingError},
+    nesting::MAX_NESTING,
     text::Text,
     tool::{ServerToolResult, ServerToolUse, ToolUse},
     usage::Usage,
 };
 
-/// One piece of a message.
+/// One block of a message.
 ///
 /// In serde it is an object whose `type` is the variant in snake case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContentBlock {
-    /// Text that somebody wrote.
+    /// Text.
     Text(TextBlock),
-    /// A picture.
+    /// An image.
     Image(Image),
     /// A document.
     Document(Document),
-    /// What the model thought, signed by its provider.
+    /// Reasoning of the model, as a rule signed by its provider.
     Thinking(Thinking),
-    /// What the model thought, encrypted by its provider.
+    /// Reasoning of the model, encrypted by its provider.
     RedactedThinking(RedactedThinking),
-    /// A call that the host answers.
+    /// A tool call that the host answers.
     ToolUse(ToolUse),
-    /// The answer to a call.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// A call that the provider answers itself.
+    /// A tool call that the provider answers itself.
     ServerToolUse(ServerToolUse),
-    /// The provider's answer to its own call.
+    /// The provider's result of its own tool call.
     ServerToolResult(ServerToolResult),
-    /// A hint of the host to the model, stripped when the thread is compacted.
+    /// A hint from the host to the model. Compaction strips it.
     SystemReminder(SystemReminder),
-    /// News about files that the thread knows.
+    /// A report that files in the context have changed.
     ContextUpdate(ContextUpdate),
-    /// A named place in the thread.
+    /// A named position in the thread.
     Checkpoint(Checkpoint),
-    /// What stands for a part of the thread that was compacted.
+    /// A summary that replaces a compacted part of the thread.
     Summary(Summary),
-    /// Something of a provider that only its own codec understands.
+    /// A block that only its provider's codec understands.
     Opaque(Opaque),
 }
 
-/// Text that somebody wrote.
+/// Text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextBlock {
     /// The text.
@@ -64,12 +66,12 @@ pub struct TextBlock {
     pub extra: Extra,
 }
 
-/// What the model thought.
+/// Reasoning of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinking {
-    /// The thought; empty where a provider shows only the signature.
+    /// The reasoning; empty if the provider returns only the signature.
     pub text: Text,
-    /// By what the provider recognises its own words. Opaque: never changed.
+    /// The provider's proof that its model wrote the text. Opaque; sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Text>,
     /// Unknown wire fields.
@@ -77,30 +79,30 @@ pub struct Thinking {
     pub extra: Extra,
 }
 
-/// What the model thought, encrypted by its provider.
+/// Reasoning of the model, encrypted by its provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedactedThinking {
-    /// The encrypted thought. Opaque: never changed.
+    /// The encrypted reasoning. Opaque; sent back unchanged.
     pub data: Text,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
-/// What the host answers to a call.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The id of the tool call.
     pub tool_use_id: Text,
-    /// What the tool gave: texts, pictures, documents. Results that stand in each other deeper than
-    /// [`MAX_NESTING`](super::MAX_NESTING) are refused by whatever makes, reads or logs one.
-    #[serde(default, deserialize_with = "nested")]
+    /// The output of the tool: texts, images, documents. Constructors, codecs and the log refuse
+    /// results that nest deeper than [`MAX_NESTING`](super::MAX_NESTING).
+    #[serde(default, deserialize_with = "deserialize_result_content")]
     pub content: Vec<ContentBlock>,
     /// Whether the tool failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Tokens that the tool itself spent, for tools that ask models. Few do, and every block of a
-    /// thread would be as large as one that says so; so it is boxed.
+    /// Tokens that the tool itself spent, if it calls models. Boxed: few tools do, and inline it
+    /// would enlarge every block of a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<Usage>>,
     /// Unknown wire fields.
@@ -108,7 +110,7 @@ pub struct ToolResult {
     pub extra: Extra,
 }
 
-/// A hint of the host to the model. On the wire: text in `<system-reminder>` tags.
+/// A hint from the host to the model. On the wire: text in `<system-reminder>` tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemReminder {
     /// The hint, without its tags.
@@ -118,10 +120,10 @@ pub struct SystemReminder {
     pub extra: Extra,
 }
 
-/// News about files that the thread knows. On the wire: text in `<context-update>` tags.
+/// A report that files in the context have changed. On the wire: text in `<context-update>` tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextUpdate {
-    /// The files.
+    /// The paths of the files.
     pub paths: Vec<Text>,
     /// What changed.
     pub text: Text,
@@ -130,28 +132,29 @@ pub struct ContextUpdate {
     pub extra: Extra,
 }
 
-/// A named place in the thread. On the wire: the text `<checkpoint:a1b2c3>`.
+/// A named position in the thread. On the wire: the text `<checkpoint:a1b2c3>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Its name.
+    /// The name of the position.
     pub id: CheckpointId,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
-/// What stands for a part of the thread that was compacted.
+/// A summary that replaces a compacted part of the thread.
 ///
 /// On the wire the summary of an assistant message is plain text, and that of a user message is
 /// text in `<conversation-summary>` tags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The compaction that wrote it, where a log numbers them.
+    /// The compaction that wrote the summary, if a log numbers compactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction: Option<CompactionId>,
     /// The summary.
     pub text: Text,
-    /// The batches of which the text is a view, in order, where it is one. They never travel.
+    /// The batches from which the text is composed, in order; empty if it is not. Never sent to a
+    /// provider.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<Batch>,
     /// Unknown wire fields.
@@ -159,13 +162,13 @@ pub struct Summary {
     pub extra: Extra,
 }
 
-/// Something that only the codec that read it understands.
+/// A block that only the codec that read it understands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Opaque {
     /// The codec that read it, such as `anthropic-messages`.
     pub codec: Text,
-    /// The whole block, as it came.
+    /// The whole block as JSON, as it was received.
     pub value: Json,
 }
 
@@ -184,7 +187,7 @@ impl ContentBlock {
         Self::Text(TextBlock::new(text))
     }
 
-    /// Returns a checkpoint marker.
+    /// Returns a checkpoint block.
     ///
     /// ```
     /// use threadfold::ContentBlock;
@@ -198,7 +201,7 @@ impl ContentBlock {
         Self::Checkpoint(Checkpoint::new(id))
     }
 
-    /// Whether it is reasoning of the model, readable or encrypted.
+    /// `true` if the block is reasoning of the model, readable or encrypted.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::{RedactedThinking, Thinking}};
@@ -212,7 +215,7 @@ impl ContentBlock {
         matches!(self, Self::Thinking(_) | Self::RedactedThinking(_))
     }
 
-    /// Whether it is text of nothing but white space.
+    /// `true` if the block is text that consists of white space, or is empty.
     #[doc(hidden)]
     pub fn is_blank(&self) -> bool {
         match self {
@@ -246,7 +249,7 @@ impl ContentBlock {
         if let Self::Text(block) = self { Some(&block.text) } else { None }
     }
 
-    /// The name of the kind, as serde writes it: `text`, `tool_use`, ...
+    /// The name of the kind, as serde writes it: `text`, `tool_use` and so on.
     ///
     /// ```
     /// use threadfold::ContentBlock;
@@ -289,7 +292,7 @@ macro_rules! text_blocks {
 text_blocks!(TextBlock, SystemReminder);
 
 impl Thinking {
-    /// Returns a thought, signed or not, without extra fields.
+    /// Returns reasoning, signed or not, without extra fields.
     #[must_use]
     pub fn new(text: impl Into<Text>, signature: Option<Text>) -> Self {
         Self { text: text.into(), signature, extra: Extra::default() }
@@ -297,7 +300,7 @@ impl Thinking {
 }
 
 impl RedactedThinking {
-    /// Returns an encrypted thought without extra fields.
+    /// Returns encrypted reasoning without extra fields.
     #[must_use]
     pub fn new(data: impl Into<Text>) -> Self {
         Self { data: data.into(), extra: Extra::default() }
@@ -305,8 +308,9 @@ impl RedactedThinking {
 }
 
 impl ToolResult {
-    /// Returns the result of a call that went well. Content in which results stand in each other too
-    /// deep is refused: the result is an [`error`](Self::error) then, which says so.
+    /// Returns the result of a call that succeeded. If it would nest deeper than
+    /// [`MAX_NESTING`](super::MAX_NESTING), the content is dropped and the result is an
+    /// [`error`](Self::error) that states so.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::{Image, MediaSource, ToolResult}};
@@ -317,7 +321,7 @@ impl ToolResult {
     /// ```
     #[must_use]
     pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
-        if let Err(error) = check_nested(&content) {
+        if let Err(error) = check_result_nesting(&content) {
             return Self::error(tool_use_id, error.to_string());
         }
         Self {
@@ -329,7 +333,7 @@ impl ToolResult {
         }
     }
 
-    /// Returns a result of one text.
+    /// Returns a result with one text block.
     ///
     /// ```
     /// use threadfold::{ContentBlock, message::ToolResult};
@@ -356,7 +360,7 @@ impl ToolResult {
 }
 
 impl ContextUpdate {
-    /// Returns news about these files, without extra fields.
+    /// Returns a report about these files, without extra fields.
     #[must_use]
     pub fn new(paths: Vec<Text>, text: impl Into<Text>) -> Self {
         Self { paths, text: text.into(), extra: Extra::default() }
@@ -364,7 +368,7 @@ impl ContextUpdate {
 }
 
 impl Checkpoint {
-    /// Returns a marker without extra fields.
+    /// Returns a checkpoint without extra fields.
     #[must_use]
     pub fn new(id: CheckpointId) -> Self {
         Self { id, extra: Extra::default() }
@@ -372,7 +376,7 @@ impl Checkpoint {
 }
 
 impl Summary {
-    /// Returns a summary that no log has numbered.
+    /// Returns a summary without a compaction id, batches or extra fields.
     #[must_use]
     pub fn new(text: impl Into<Text>) -> Self {
         Self { compaction: None, text: text.into(), batches: Vec::new(), extra: Extra::default() }
@@ -380,7 +384,7 @@ impl Summary {
 }
 
 impl Opaque {
-    /// Returns a block that only this codec understands.
+    /// Returns a block of this codec.
     #[must_use]
     pub fn new(codec: impl Into<Text>, value: impl Into<Json>) -> Self {
         Self { codec: codec.into(), value: value.into() }
@@ -414,14 +418,16 @@ from_blocks!(
     Opaque(Opaque)
 );
 
-/// Reads the content of a result.
-fn nested<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock>, D::Error> {
+/// Deserializes the content of a tool result and checks its nesting.
+fn deserialize_result_content<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ContentBlock>, D::Error> {
     let content = Vec::deserialize(deserializer)?;
-    check_nested(&content).map_err(de::Error::custom)?;
+    check_result_nesting(&content).map_err(de::Error::custom)?;
     Ok(content)
 }
 
-/// Checks that no more than [`MAX_NESTING`] results stand in each other in these blocks.
+/// Checks that tool results in these blocks nest at most [`MAX_NESTING`] deep.
 ///
 /// ```
 /// use threadfold::{ContentBlock, message::{MAX_NESTING, ToolResult, check_nesting}};
@@ -440,20 +446,25 @@ fn nested<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ContentBlock
 ///
 /// # Errors
 ///
-/// [`NestingError`] if there are more.
-pub fn check_nesting(content: &[ContentBlock]) -> Result<(), NestingError> {
-    check(content, MAX_NESTING)
+/// [`InvalidValue`] if they nest deeper.
+pub fn check_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
+    check_depth(content, MAX_NESTING)
 }
 
-/// As [`check_nesting`], for the content of a result. It goes down no further than is allowed.
-fn check_nested(content: &[ContentBlock]) -> Result<(), NestingError> {
-    check(content, MAX_NESTING - 1)
+/// Like [`check_nesting`], for the content of a tool result, which is one level deeper.
+fn check_result_nesting(content: &[ContentBlock]) -> Result<(), InvalidValue> {
+    check_depth(content, MAX_NESTING - 1)
 }
 
-fn check(content: &[ContentBlock], most: usize) -> Result<(), NestingError> {
+fn too_deep() -> InvalidValue {
+    let rule = format!("results stand in each other {MAX_NESTING} deep at most");
+    InvalidValue::new("a tool result that can be kept", rule, "content")
+}
+
+fn check_depth(content: &[ContentBlock], most: usize) -> Result<(), InvalidValue> {
     for block in content {
         if let ContentBlock::ToolResult(result) = block {
-            check(&result.content, most.checked_sub(1).ok_or(NestingError)?)?;
+            check_depth(&result.content, most.checked_sub(1).ok_or_else(too_deep)?)?;
         }
     }
     Ok(())
@@ -495,7 +506,7 @@ mod tests {
         assert!(error.to_string().starts_with("there is no content block \"hologram\""), "{error}");
     }
 
-    /// Blocks lie in vectors, so each takes the room of the largest kind.
+    /// A vector of blocks reserves the size of the largest kind for each block.
     #[test]
     fn no_kind_is_much_larger_than_the_others() {
         assert!(size_of::<ContentBlock>() <= 80, "{}", size_of::<ContentBlock>());

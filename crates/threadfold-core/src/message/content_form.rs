@@ -1,4 +1,4 @@
-//! Reading a block from its stored form.
+//! Deserializing a content block.
 
 use serde::{Deserialize, Deserializer, de, de::value::MapAccessDeserializer};
 
@@ -7,14 +7,15 @@ use super::{
         Checkpoint, ContentBlock, ContextUpdate, Opaque, RedactedThinking, Summary, SystemReminder,
         TextBlock, Thinking, ToolResult,
     },
+    cow_str::CowStr,
     media::{Document, Image},
     tool::{ServerToolResult, ServerToolUse, ToolUse},
-    word::Word,
 };
 
 impl<'de> Deserialize<'de> for ContentBlock {
-    /// Reads the block straight into its struct when `type` comes first, as it does in what we
-    /// write. The derived form would buffer every block, and lose the raw text of tool inputs.
+    /// Deserializes the block straight into its struct if `type` comes first, as in everything that
+    /// this crate writes. The derived form would buffer every block and lose the raw text of tool
+    /// inputs.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(BlockVisitor)
     }
@@ -31,12 +32,12 @@ impl<'de> de::Visitor<'de> for BlockVisitor {
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<ContentBlock, A::Error> {
         let mut buffered = serde_json::Map::new();
-        while let Some(Word(key)) = map.next_key()? {
+        while let Some(CowStr(key)) = map.next_key()? {
             if key != "type" {
                 buffered.insert(key.into_owned(), map.next_value()?);
                 continue;
             }
-            let Word(kind) = map.next_value()?;
+            let CowStr(kind) = map.next_value()?;
             if buffered.is_empty() {
                 return read_kind(&kind, MapAccessDeserializer::new(map));
             }

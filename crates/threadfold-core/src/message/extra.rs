@@ -1,8 +1,8 @@
-//! Fields that a codec read and does not know.
+//! Wire fields that a codec does not know.
 //!
-//! Providers add fields every month. What a codec has no place for is kept here, in order, under
-//! the name of that codec, so that the same codec can write it back and another one can say what
-//! it leaves out.
+//! Providers add fields often. Fields that have no counterpart in this crate are kept here, in
+//! order, under the name of the codec that read them. That codec writes them back; another codec
+//! reports that it drops them.
 
 use std::{fmt, sync::Arc};
 
@@ -12,7 +12,7 @@ use super::{json::Json, text::Text};
 
 /// Unknown wire fields of one message or block, tagged by the codec that read them.
 ///
-/// Empty for almost every block, and then it costs one word.
+/// Empty for almost every block; an empty one takes the memory of one pointer.
 ///
 /// ```
 /// use threadfold::message::{Extra, Json};
@@ -20,7 +20,7 @@ use super::{json::Json, text::Text};
 /// let extra = Extra::new("anthropic-messages", [("cache_control", Json::parse("{}")?)]);
 /// assert_eq!(extra.get("anthropic-messages", "cache_control").map(Json::as_str), Some("{}"));
 /// assert_eq!(extra.get("openai-chat", "cache_control"), None);
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extra(Option<Arc<Tagged>>);
@@ -31,22 +31,23 @@ struct Tagged {
     fields: Fields,
 }
 
-/// A map that keeps its order.
+/// A map that keeps the order of its entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Fields(Vec<(Name, Json)>);
 
-/// The name of a codec or a field. Codecs know theirs and those of their marks, and a body has an
-/// `extra` in most messages: as texts these names were an allocation each.
+/// The name of a codec or a field. Most messages have an `extra`, so names that codecs know in
+/// advance are static instead of allocated.
 #[derive(Clone)]
 pub enum Name {
-    /// One that stands in the program.
+    /// A name that is part of the program.
     Known(&'static str),
-    /// One that was read.
+    /// A name that was read from a body or a log.
     Read(Text),
 }
 
 impl Extra {
-    /// Returns the fields under the name of their codec; nothing at all if there are none.
+    /// Returns these fields, tagged with the name of their codec; the empty value if there are
+    /// none.
     ///
     /// ```
     /// use threadfold::message::{Extra, Json};
@@ -63,7 +64,7 @@ impl Extra {
         Self::named(Name::Read(codec.into()), fields.collect())
     }
 
-    /// Returns the fields under the name of their codec, as [`new`](Self::new) does.
+    /// Returns these fields, tagged with the name of their codec, like [`new`](Self::new).
     #[doc(hidden)]
     pub fn named(codec: Name, fields: Vec<(Name, Json)>) -> Self {
         if fields.is_empty() {
@@ -72,26 +73,26 @@ impl Extra {
         Self(Some(Arc::new(Tagged { codec, fields: Fields(fields) })))
     }
 
-    /// Returns the fields of this codec with one more.
+    /// Returns the fields of this codec and one more. Fields of another codec are dropped.
     #[doc(hidden)]
     pub fn with(&self, codec: &'static str, key: &'static str, json: Json) -> Self {
         let fields = self.of(codec).map(|(key, json)| (Name::Read(key.into()), json.clone()));
         Self::named(Name::Known(codec), fields.chain([(Name::Known(key), json)]).collect())
     }
 
-    /// Whether there are no fields.
+    /// `true` if there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The codec that read the fields, if there are any.
+    /// The codec that read the fields; `None` if there are no fields.
     #[must_use]
     pub fn codec(&self) -> Option<&str> {
         self.0.as_deref().map(|tagged| tagged.codec.as_str())
     }
 
-    /// The fields in the order in which they came.
+    /// The fields in the order in which they were received.
     ///
     /// ```
     /// use threadfold::message::{Extra, Json};
@@ -100,14 +101,14 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", fields);
     /// let names: Vec<&str> = extra.fields().map(|(name, _)| name).collect();
     /// assert_eq!(names, ["user", "store"]);
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
         let tagged = self.0.as_deref().into_iter();
         tagged.flat_map(|tagged| tagged.fields.0.iter().map(|(key, json)| (key.as_str(), json)))
     }
 
-    /// The fields, if this codec read them; otherwise none.
+    /// The fields if this codec read them; otherwise an empty iterator.
     ///
     /// ```
     /// use threadfold::message::{Extra, Json};
@@ -115,14 +116,14 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", [("store", Json::parse("true")?)]);
     /// assert_eq!(extra.of("openai-chat").count(), 1);
     /// assert_eq!(extra.of("anthropic-messages").count(), 0);
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn of(&self, codec: &str) -> impl Iterator<Item = (&str, &Json)> {
         let own = self.codec() == Some(codec);
         self.fields().filter(move |_| own)
     }
 
-    /// One field, if this codec read it.
+    /// The value of one field, if this codec read it.
     ///
     /// ```
     /// use threadfold::message::{Extra, Json};
@@ -130,7 +131,7 @@ impl Extra {
     /// let extra = Extra::new("openai-chat", [("user", Json::parse("\"u1\"")?)]);
     /// assert!(extra.get("openai-chat", "user").is_some());
     /// assert!(extra.get("anthropic-messages", "user").is_none());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     #[must_use]
     pub fn get(&self, codec: &str, key: &str) -> Option<&Json> {

@@ -1,4 +1,4 @@
-//! Why a model did not answer.
+//! Why a model call failed.
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
@@ -6,54 +6,55 @@ use serde::{Deserialize, Serialize};
 
 use super::{text::Text, usage::Usage};
 
-/// Why a model did not answer: what kind of failure, in whose words, and what it cost all the same.
+/// Why a model call failed: the kind of failure, the provider's message, and the tokens spent on
+/// it.
 ///
-/// `wire::classify_error` makes one of a provider's error body.
+/// `wire::classify_error` makes one from the error body of a provider.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ModelError {
-    /// What kind of failure it is: what a caller decides by.
+    /// The kind of failure, on which callers decide.
     pub kind: ModelErrorKind,
-    /// The provider's or the transport's words.
+    /// The message of the provider or the transport.
     pub message: Text,
-    /// What was spent before it failed.
+    /// The tokens that were spent before the failure.
     pub usage: Usage,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// What kind of failure a [`ModelError`] is.
+/// The kind of a [`ModelError`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
-    /// The prompt and what the request reserves for its answer are longer than the window. Compact,
-    /// or ask for a shorter answer, then ask again.
+    /// The prompt and the tokens reserved for the answer exceed the window. Compact the thread, or
+    /// reserve fewer tokens, and ask again.
     Overflow {
-        /// The window in tokens, where the provider said.
+        /// The window in tokens, if the provider reported it.
         limit: Option<u64>,
-        /// The length of the prompt alone in tokens, where the provider said.
+        /// The length of the prompt alone in tokens, if the provider reported it.
         found: Option<u64>,
-        /// The tokens that were reserved for the answer, where the provider counts them against the
-        /// window and said how many.
+        /// The tokens reserved for the answer, if the provider counts them against the window and
+        /// reported them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<u64>,
     },
-    /// It may go well another time: rate limits, overload, server errors, broken connections.
+    /// A later attempt may succeed: rate limits, overload, server errors, broken connections.
     Retryable {
-        /// How long the provider asks to wait.
+        /// How long the provider asks the caller to wait.
         after: Option<Duration>,
     },
-    /// The key is missing, wrong or not allowed to do this.
+    /// The key is missing, invalid or lacks permission.
     Authentication,
-    /// The provider or the model declined.
+    /// The provider or the model declined the request.
     Refused,
-    /// No model is configured for the role that was asked for.
+    /// No model is configured for the requested role.
     NoModel,
-    /// Anything else. Asking again gives the same.
+    /// Any other failure. The same request fails again.
     Other,
 }
 
 impl ModelError {
-    /// Returns a failure of this kind, in these words.
+    /// Returns a failure of this kind with this message.
     ///
     /// ```
     /// use threadfold::message::{ModelError, ModelErrorKind};
@@ -66,7 +67,7 @@ impl ModelError {
         Self { kind, message: message.into(), usage: Usage::default(), source: None }
     }
 
-    /// Returns the failure with what was spent before it.
+    /// Returns the failure with the tokens that were spent on it.
     ///
     /// ```
     /// use threadfold::{Usage, message::{ModelError, ModelErrorKind}};
@@ -95,21 +96,21 @@ impl ModelError {
         Self { source: Some(Arc::new(source)), ..self }
     }
 
-    /// Returns the failure with the error that caused it, of whatever type.
+    /// Returns the failure with the boxed error that caused it.
     #[doc(hidden)]
     pub fn with_boxed_source(self, source: Box<dyn Error + Send + Sync>) -> Self {
         Self { source: Some(Arc::from(source)), ..self }
     }
 
-    /// Returns the failure of an answer that ended before it was complete.
+    /// Returns the failure of an answer that ended before it was complete. It is retryable.
     #[doc(hidden)]
     pub fn cut_short() -> Self {
         let kind = ModelErrorKind::Retryable { after: None };
         Self::new(kind, "the answer broke off before it was complete")
     }
 
-    /// Returns the failure with this wait, such as `wire::retry_after`
-    /// reads from headers. Without one, or if asking again does not help, it stays as it is.
+    /// Returns the failure with this wait, as `wire::retry_after` reads it from headers. Without a
+    /// wait, or if the failure is not retryable, it is returned unchanged.
     ///
     /// ```
     /// use std::time::Duration;
@@ -127,7 +128,7 @@ impl ModelError {
         self
     }
 
-    /// Whether the prompt was too long.
+    /// `true` if the prompt was too long.
     ///
     /// ```
     /// use threadfold::message::{ModelError, ModelErrorKind};
@@ -142,7 +143,7 @@ impl ModelError {
         matches!(self.kind, ModelErrorKind::Overflow { .. })
     }
 
-    /// Whether asking again may help.
+    /// `true` if a later attempt may succeed.
     ///
     /// ```
     /// use threadfold::message::{ModelError, ModelErrorKind};

@@ -1,11 +1,11 @@
-//! The error of a value that breaks the rule of its type.
+//! The errors of a value that violates the rule of its type, and of an input out of turn.
 
 use super::text::Text;
 
-/// How many characters of the value the error quotes.
+/// The number of characters of the value that the error quotes.
 const QUOTED: usize = 40;
 
-/// Why a value is not accepted: an id, a time or a number that breaks the rule of its type.
+/// Why a value is not accepted: an id, a time or a number that violates the rule of its type.
 ///
 /// ```
 /// use threadfold::CheckpointId;
@@ -18,21 +18,37 @@ const QUOTED: usize = 40;
 #[error("{found:?} is not {what}: {rule}")]
 #[non_exhaustive]
 pub struct InvalidValue {
-    /// What was expected, with its article.
+    /// What was expected, with its article, such as `a checkpoint id`.
     pub what: &'static str,
     /// Which values are accepted.
-    pub rule: &'static str,
+    pub rule: Text,
     /// The value, cut after 40 characters.
     pub found: Text,
 }
 
 impl InvalidValue {
     #[doc(hidden)]
-    pub fn new(what: &'static str, rule: &'static str, found: &str) -> Self {
-        let found = match found.char_indices().nth(QUOTED) {
-            Some((end, _)) => found.get(..end).unwrap_or(found),
-            None => found,
-        };
-        Self { what, rule, found: found.into() }
+    pub fn new(what: &'static str, rule: impl Into<Text>, found: &str) -> Self {
+        let found: String = found.chars().take(QUOTED).collect();
+        Self { what, rule: rule.into(), found: found.into() }
+    }
+}
+
+/// A machine was given an input that its state does not take: the host's loop did not do what the
+/// machine asked for. The machine is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{input} is not expected: {state}")]
+#[non_exhaustive]
+pub struct UnexpectedInput {
+    /// What was given.
+    pub input: Text,
+    /// The state of the machine.
+    pub state: Text,
+}
+
+impl UnexpectedInput {
+    #[doc(hidden)]
+    pub fn new(input: impl Into<Text>, state: impl Into<Text>) -> Self {
+        Self { input: input.into(), state: state.into() }
     }
 }

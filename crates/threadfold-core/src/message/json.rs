@@ -1,8 +1,8 @@
 //! JSON that keeps its text.
 //!
 //! `serde_json::Value` sorts the keys of objects and rewrites numbers. Tool inputs and unknown
-//! fields go back to the provider that wrote them, so they are kept as they came: the raw text,
-//! without the white space between its tokens.
+//! fields go back to the provider that wrote them, so this type keeps their raw text, without the
+//! white space between tokens.
 
 use std::{fmt, sync::Arc};
 
@@ -17,11 +17,13 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
+    cow_str::CowStr,
+    invalid::InvalidValue,
     json_text::{compacted, push_string},
-    word::Word,
 };
 
-/// A piece of valid JSON: shared, compact, with the key order and the number text it came with.
+/// Valid JSON text: shared, without white space between tokens, with its original key order and
+/// spelling of numbers.
 ///
 /// ```
 /// use threadfold::message::Json;
@@ -29,65 +31,53 @@ use super::{
 /// let json = Json::parse(r#"{ "b": 1.0, "a": [ 1e2 ] }"#)?;
 /// assert_eq!(json.as_str(), r#"{"b":1.0,"a":[1e2]}"#);
 /// assert_eq!(json.to_value()?["b"], 1.0);
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 ///
-/// In serde it is the JSON itself. Formats other than `serde_json`, and containers that buffer
-/// (`#[serde(untagged)]`, `#[serde(flatten)]`), give a `Value` first, so there the keys are sorted.
+/// In serde it is the JSON value itself. Formats other than `serde_json`, and containers that
+/// buffer (`#[serde(untagged)]`, `#[serde(flatten)]`), hand over a `Value`, so there the keys are
+/// sorted.
 #[derive(Clone)]
 pub struct Json(Arc<str>);
 
-/// Why a text is not JSON that can be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not usable as JSON: {reason}")]
-pub struct JsonError {
-    reason: Box<str>,
-}
-
-impl JsonError {
-    pub(super) fn not_an_object() -> Self {
-        Self { reason: "a JSON object is expected here".into() }
-    }
-}
-
 impl Json {
-    /// Returns the text as JSON, without the white space between tokens.
+    /// Parses a text as JSON and drops the white space between tokens.
     ///
     /// ```
     /// use threadfold::message::Json;
     ///
     /// // The order of keys and the text of numbers stay.
     /// assert_eq!(Json::parse("{\"b\": 1.50, \"a\": 2}")?.as_str(), "{\"b\":1.50,\"a\":2}");
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if the text is not one JSON value.
-    pub fn parse(text: &str) -> Result<Self, JsonError> {
-        let raw: &RawValue = serde_json::from_str(text)?;
+    /// [`InvalidValue`] if the text is not one JSON value.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let raw: &RawValue = serde_json::from_str(text).map_err(refused)?;
         Ok(Self::from_raw(raw))
     }
 
-    /// Returns a raw value of `serde_json` as JSON, without the white space between tokens.
+    /// Returns a raw value of `serde_json`, without the white space between tokens.
     #[doc(hidden)]
     pub fn from_raw(raw: &RawValue) -> Self {
         Self::from_valid(raw.get())
     }
 
-    /// Returns what is known to be JSON text, without the white space between its tokens.
+    /// Returns text that the caller knows to be JSON, without the white space between tokens.
     #[doc(hidden)]
     pub fn from_valid(text: &str) -> Self {
         Self(compacted(text).map_or_else(|| text.into(), Arc::from))
     }
 
-    /// Returns what is known to be JSON text without white space between its tokens.
+    /// Returns text that the caller knows to be JSON without white space between tokens.
     #[doc(hidden)]
     pub fn from_compact(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// Returns a text as JSON.
+    /// Returns a text as a JSON string.
     #[doc(hidden)]
     pub fn text(text: &str) -> Self {
         let mut json = String::with_capacity(text.len() + 2);
@@ -101,13 +91,13 @@ impl Json {
         &self.0
     }
 
-    /// Whether it is a JSON object.
+    /// `true` if it is a JSON object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.as_str().starts_with('{')
     }
 
-    /// Returns it as a tree.
+    /// Parses it into a tree.
     ///
     /// ```
     /// use serde_json::json;
@@ -116,59 +106,60 @@ impl Json {
     /// assert_eq!(Json::parse(r#"{"path": "a.rs"}"#)?.to_value()?, json!({"path": "a.rs"}));
     /// let deep = Json::parse(&("[".repeat(120) + &"]".repeat(120)))?;
     /// assert!(deep.to_value().is_ok());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if it nests deeper than `serde_json` reads (128 levels) or holds a number
-    /// that no float can.
-    pub fn to_value(&self) -> Result<Value, JsonError> {
-        Ok(serde_json::from_str(self.as_str())?)
+    /// [`InvalidValue`] if it nests deeper than `serde_json` reads (128 levels) or contains a number
+    /// that does not fit a float.
+    pub fn to_value(&self) -> Result<Value, InvalidValue> {
+        serde_json::from_str(self.as_str()).map_err(refused)
     }
 }
 
-/// Returns JSON text as the raw value of `serde_json`, which writes it as it is.
+/// Returns JSON text as a raw value of `serde_json`, which serializes it verbatim.
 ///
-/// `serde_json` reads a text to its end before it takes it for a raw value. Ours is known to be
-/// JSON, so it is handed over in the form in which `serde_json` hands raw values to itself; that
-/// spares a walk over every text that is written. Should a later version refuse it, it is read.
-fn raw(text: &str) -> Option<&RawValue> {
+/// `serde_json` validates a text before it becomes a raw value. This text is valid already, so it
+/// is passed in the form in which `serde_json` passes raw values to itself, which skips that walk.
+/// If a later version refuses that form, the text is validated.
+fn raw_value(text: &str) -> Option<&RawValue> {
     let entry = (RAW_VALUE, BorrowedStrDeserializer::<de::value::Error>::new(text));
-    let handed = MapDeserializer::new(std::iter::once(entry));
-    Deserialize::deserialize(handed).ok().or_else(|| serde_json::from_str(text).ok())
+    let internal_form = MapDeserializer::new(std::iter::once(entry));
+    Deserialize::deserialize(internal_form).ok().or_else(|| serde_json::from_str(text).ok())
 }
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         let json = Self::from(&value);
-        take_apart(value);
+        drop_without_recursion(value);
         json
     }
 }
 
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
-        Self(written(value).into())
+        Self(to_json_text(value).into())
     }
 }
 
-/// Drops a tree piece by piece: by itself it goes down as deep as it is.
-fn take_apart(tree: Value) {
-    let mut left = vec![tree];
-    while let Some(value) = left.pop() {
+/// Drops a tree with a work list. The derived drop recurses, so a deep tree would overflow the
+/// stack.
+fn drop_without_recursion(tree: Value) {
+    let mut pending = vec![tree];
+    while let Some(value) = pending.pop() {
         match value {
-            Value::Array(items) => left.extend(items),
-            Value::Object(fields) => left.extend(fields.into_iter().map(|(_, value)| value)),
+            Value::Array(items) => pending.extend(items),
+            Value::Object(fields) => pending.extend(fields.into_iter().map(|(_, value)| value)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 }
 
-/// Writes a tree as compact JSON. It notes what is still to be written instead of going down, so no
-/// tree is too deep.
-fn written(value: &Value) -> String {
-    enum Left<'v> {
+/// Serializes a tree as JSON text without white space. It keeps the open containers in a list
+/// instead of recursing, so a deep tree does not overflow the stack.
+fn to_json_text(value: &Value) -> String {
+    enum Open<'v> {
         Items(std::slice::Iter<'v, Value>),
         Fields(serde_json::map::Iter<'v>),
     }
@@ -177,11 +168,11 @@ fn written(value: &Value) -> String {
         match next.take() {
             Some(Value::Array(items)) => {
                 json.push('[');
-                open.push(Left::Items(items.iter()));
+                open.push(Open::Items(items.iter()));
             }
             Some(Value::Object(fields)) => {
                 json.push('{');
-                open.push(Left::Fields(fields.iter()));
+                open.push(Open::Fields(fields.iter()));
             }
             Some(Value::String(text)) => push_string(&mut json, text),
             Some(Value::Null) => json.push_str("null"),
@@ -189,11 +180,11 @@ fn written(value: &Value) -> String {
             Some(Value::Number(number)) => json.push_str(&number.to_string()),
             None => {}
         }
-        let Some(left) = open.last_mut() else { return json };
+        let Some(container) = open.last_mut() else { return json };
         let first = json.ends_with(['[', '{']);
-        let (item, end) = match left {
-            Left::Items(items) => (items.next().map(|item| (None, item)), ']'),
-            Left::Fields(fields) => (fields.next().map(|(key, item)| (Some(key), item)), '}'),
+        let (item, end) = match container {
+            Open::Items(items) => (items.next().map(|item| (None, item)), ']'),
+            Open::Fields(fields) => (fields.next().map(|(key, item)| (Some(key), item)), '}'),
         };
         let Some((key, item)) = item else {
             json.push(end);
@@ -212,7 +203,7 @@ fn written(value: &Value) -> String {
 }
 
 impl Default for Json {
-    /// `null`.
+    /// Returns `null`.
     fn default() -> Self {
         Self("null".into())
     }
@@ -238,23 +229,23 @@ impl fmt::Display for Json {
     }
 }
 
-impl From<serde_json::Error> for JsonError {
-    fn from(error: serde_json::Error) -> Self {
-        Self { reason: error.to_string().into() }
-    }
+/// The error of a text that is not the JSON that is needed. It quotes nothing: a text may hold a
+/// secret.
+pub(super) fn refused(reason: impl fmt::Display) -> InvalidValue {
+    InvalidValue::new("usable JSON", reason.to_string(), "the text")
 }
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match raw(&self.0) {
+        match raw_value(&self.0) {
             Some(raw) => raw.serialize(serializer),
             None => Err(ser::Error::custom("JSON that cannot be read again")),
         }
     }
 }
 
-/// The name by which `serde_json` recognises that raw text is asked for. Were it ever renamed, the
-/// visitor below would be handed the value itself, and only the key order would suffer.
+/// The name with which `serde_json` requests and delivers raw text. If a later version renames it,
+/// the visitor below receives the value itself, and only the key order is lost.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 impl<'de> Deserialize<'de> for Json {
@@ -274,12 +265,12 @@ impl<'de> de::Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         match map.next_key()? {
-            Some(Word(key)) if key == RAW_VALUE => {
-                // Parsed again, because whoever calls may be another format with such a key.
-                let Word(raw) = map.next_value()?;
+            Some(CowStr(key)) if key == RAW_VALUE => {
+                // Another format may deliver an object with this key, so its text is validated.
+                let CowStr(raw) = map.next_value()?;
                 Json::parse(&raw).map_err(de::Error::custom)
             }
-            Some(Word(key)) => {
+            Some(CowStr(key)) => {
                 let mut object = serde_json::Map::new();
                 object.insert(key.into_owned(), map.next_value()?);
                 while let Some((key, value)) = map.next_entry()? {

@@ -1,6 +1,8 @@
-//! The text of JSON, byte by byte: strings and the white space between tokens.
+//! JSON text, byte by byte: strings, and white space between tokens.
 
-/// Returns valid JSON text without white space between its tokens; `None` if there is none.
+use std::borrow::Cow;
+
+/// Returns valid JSON text without the white space between its tokens; `None` if it has none.
 pub(super) fn compacted(text: &str) -> Option<String> {
     let mut kept = String::new();
     let mut begin = 0;
@@ -9,7 +11,7 @@ pub(super) fn compacted(text: &str) -> Option<String> {
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
-            b'"' => at += string(bytes.get(at..)?),
+            b'"' => at += rest_of_string(bytes.get(at..)?),
             b' ' | b'\n' | b'\r' | b'\t' => {
                 if kept.capacity() == 0 {
                     kept.reserve(text.len());
@@ -27,8 +29,8 @@ pub(super) fn compacted(text: &str) -> Option<String> {
     Some(kept)
 }
 
-/// How many bytes the rest of a valid string has behind its quote.
-fn string(bytes: &[u8]) -> usize {
+/// Returns the length in bytes of the rest of a valid string after its opening quote.
+fn rest_of_string(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
         at += run_of_text(bytes.get(at..).unwrap_or_default());
@@ -39,50 +41,76 @@ fn string(bytes: &[u8]) -> usize {
     }
 }
 
-/// Returns what stands between the quotes of a valid string with its escapes resolved; `None` if it
-/// holds half of a character.
+/// Returns the text between the quotes of a valid string with its escapes resolved; `None` if it
+/// contains half of a surrogate pair.
 pub fn unescaped(text: &str) -> Option<String> {
-    let mut said = String::with_capacity(text.len());
+    unescaped_or(text, None)
+}
+
+/// Returns the text with its JSON escapes resolved. A backslash that starts no valid escape stays.
+pub(super) fn unescaped_lossy(text: &str) -> Cow<'_, str> {
+    let unescaped = text.contains('\\').then(|| unescaped_or(text, Some(('\\', 1)))).flatten();
+    unescaped.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Resolves the escapes of a text. `invalid` is the character and length in bytes that stand for an
+/// invalid escape.
+fn unescaped_or(text: &str, invalid: Option<(char, usize)>) -> Option<String> {
+    let mut unescaped = String::with_capacity(text.len());
     let mut rest = text;
     loop {
         let (plain, escape) = rest.split_at_checked(run_before_escape(rest.as_bytes()))?;
-        said.push_str(plain);
-        let Some((_, escape)) = escape.split_at_checked(1) else { return Some(said) };
-        let (kind, behind) = (*escape.as_bytes().first()?, escape.get(1..)?);
-        rest = behind;
-        said.push(match kind {
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'u' => hexadecimal(&mut rest)?,
-            other => char::from(other),
-        });
+        unescaped.push_str(plain);
+        if escape.is_empty() {
+            return Some(unescaped);
+        }
+        let (character, length) = escaped_character(escape).or(invalid)?;
+        unescaped.push(character);
+        rest = escape.get(length..)?;
     }
 }
 
-/// Takes the digits of a character; of one that takes two escapes those of the second too.
-fn hexadecimal(rest: &mut &str) -> Option<char> {
-    let mut unit = |begin: &str| {
-        let (digits, behind) = rest.strip_prefix(begin)?.split_at_checked(4)?;
-        *rest = behind;
-        u16::from_str_radix(digits, 16).ok()
+/// Returns the character that an escape at the start of a text stands for, and the length of the
+/// escape in bytes.
+fn escaped_character(escape: &str) -> Option<(char, usize)> {
+    let character = match escape.as_bytes().get(1)? {
+        b'u' => return escaped_code_point(escape),
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
     };
-    let first = unit("")?;
-    let is_half = (0xd800..0xdc00).contains(&first);
-    let units = [Some(first), if is_half { Some(unit("\\u")?) } else { None }];
-    char::decode_utf16(units.into_iter().flatten()).next()?.ok()
+    Some((character, 2))
 }
 
-/// Adds a text as a JSON string.
+/// As [`escaped_character`], for `\u` escapes. A surrogate pair takes two of them.
+fn escaped_code_point(escape: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = escape.get(at..at + 6)?.strip_prefix("\\u")?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+    };
+    let first = unit(0)?;
+    if let Some(character) = char::from_u32(first.into()) {
+        return Some((character, 6));
+    }
+    let pair = char::decode_utf16([first, unit(6)?]).next()?.ok()?;
+    Some((pair, 12))
+}
+
+/// Appends a text as a JSON string.
 pub fn push_string(json: &mut String, text: &str) {
     json.push('"');
     let mut rest = text;
-    while let Some((plain, behind)) = rest.split_at_checked(run_of_text(rest.as_bytes())) {
+    while let Some((plain, after)) = rest.split_at_checked(run_of_text(rest.as_bytes())) {
         json.push_str(plain);
-        let mut behind = behind.chars();
-        match behind.next() {
+        let mut after = after.chars();
+        match after.next() {
             None => break,
             Some('"') => json.push_str("\\\""),
             Some('\\') => json.push_str("\\\\"),
@@ -93,18 +121,18 @@ pub fn push_string(json: &mut String, text: &str) {
             Some('\u{c}') => json.push_str("\\f"),
             Some(control) => json.push_str(&format!("\\u{:04x}", u32::from(control))),
         }
-        rest = behind.as_str();
+        rest = after.as_str();
     }
     json.push('"');
 }
 
-/// How many bytes of text come before a quote, a backslash or a control character.
+/// Returns how many bytes precede the first quote, backslash or control character.
 ///
-/// Most of a body is text, so this decides how fast it is read and written.
+/// Most of a body is text, so this function determines how fast bodies are read and written.
 #[inline(always)]
 pub fn run_of_text(bytes: &[u8]) -> usize {
-    // The least of three is one comparison with nothing where three comparisons are joined in many
-    // steps: 15 instructions a block instead of 32.
+    // The minimum of three needs one comparison with zero. Joining three comparisons takes 32
+    // instructions per block instead of 15.
     let ends =
         |byte: u8| (byte ^ b'"').min(byte ^ b'\\').min(byte.saturating_sub(LAST_CONTROL)) == 0;
     let marks = |eight: u64| {
@@ -114,28 +142,30 @@ pub fn run_of_text(bytes: &[u8]) -> usize {
     run(bytes, ends, marks)
 }
 
-/// How many bytes come before a backslash.
+/// Returns how many bytes precede the first backslash.
 #[inline]
 fn run_before_escape(bytes: &[u8]) -> usize {
     run(bytes, |byte| byte == b'\\', |eight| borrows(eight, b'\\') & !eight & HIGH)
 }
 
 const LAST_CONTROL: u8 = 0x1f;
-/// A one in each of eight bytes, and the highest bit of each.
+/// A one in each of eight bytes, and the highest bit of each byte.
 const ALL: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the highest bit of the first of eight ASCII bytes that is this one.
+/// Sets the highest bit of the first of eight ASCII bytes that equals `byte`. Later bits may be
+/// wrong.
 #[inline]
 fn borrows(eight: u64, byte: u8) -> u64 {
     (eight ^ (ALL * u64::from(byte))).wrapping_sub(ALL)
 }
 
-/// How many bytes come before one that ends a run. The same is asked of a byte, and of eight at once,
-/// of which the highest bit of the first that ends the run is the lowest that is marked.
+/// Returns how many bytes precede the first that ends a run. `ends` tests one byte. `marks` tests
+/// eight: of the bits that it sets, the lowest is the highest bit of the first byte that ends the
+/// run.
 ///
-/// Sixteen bytes are looked at at once, without a branch between them: compilers turn that into few
-/// instructions. Which one of them it was is only asked once.
+/// Blocks of 16 bytes are tested without a branch, which compilers turn into few instructions. The
+/// byte within the block is located once, at the end.
 #[inline(always)]
 fn run(bytes: &[u8], ends: impl Fn(u8) -> bool, marks: impl Fn(u64) -> u64) -> usize {
     let (blocks, rest) = bytes.as_chunks::<16>();
@@ -181,6 +211,19 @@ mod tests {
             prop_assert_eq!(run_of_text(text.as_bytes()), text.find(ends).unwrap_or(text.len()));
             let escape = text.find('\\').unwrap_or(text.len());
             prop_assert_eq!(run_before_escape(text.as_bytes()), escape);
+        }
+    }
+
+    #[test]
+    fn invalid_escapes_stay() {
+        let rows = [
+            (r"a\u00e9\n", "a\u{e9}\n"),
+            (r"\ud83d\ude00", "\u{1f600}"),
+            (r"\ud83d \u12 \x \", r"\ud83d \u12 \x \"),
+            (r"C:\\new", r"C:\new"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(unescaped_lossy(text), expected);
         }
     }
 

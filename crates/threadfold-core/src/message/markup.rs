@@ -1,15 +1,14 @@
-//! The exact texts by which checkpoints, reminders, updates and summaries travel on the wire.
+//! The wire texts of checkpoints, reminders, context updates and summaries.
 //!
-//! Inside the crate kinds are data. Only codecs turn them into text and, when asked, back.
+//! Inside the crate they are blocks. Only codecs turn blocks into these texts and, on request,
+//! back.
 //!
-//! No text can forge them. Whatever stands between tags of ours passes `escaped`: every tag of
-//! ours in it, opening or closing, in any case and with any white space, gets a backslash before its
-//! name. A text of the user that as a whole reads as one of these forms gets one too ([`plain`]).
-//! Reading takes one backslash away again, and reads as ours only what writing gives back byte for
-//! byte; so text goes there and back as it is, and what others wrote in our tags without the
-//! backslashes stays text.
-
-use std::borrow::Cow;
+//! No text can forge one. Everything between our tags passes `escaped`, which inserts a backslash
+//! before the name of each of our tags in it, opening or closing, in any case and with any white
+//! space. A user text that as a whole has one of these forms gets a backslash too ([`plain`]).
+//! Reading removes one backslash, and accepts only what writing would produce byte for byte. So
+//! every text survives the round trip, and tags that somebody else wrote without the backslashes
+//! stay text.
 
 use super::{
     checkpoint::CheckpointId,
@@ -24,38 +23,39 @@ const SUMMARY: &str = "conversation-summary";
 const UPDATE: &str = "context-update";
 const CHECKPOINT: &str = "checkpoint:";
 
-/// How a path that is no plain line begins: as a JSON string.
+/// The first character of a path that is written as a JSON string, because it is not a plain line.
 const QUOTE: char = '"';
 
-/// `<checkpoint:a1b2c3>`.
+/// Returns the marker of a checkpoint, such as `<checkpoint:a1b2c3>`.
 #[doc(hidden)]
 #[must_use]
 pub fn checkpoint(id: CheckpointId) -> String {
     format!("<{CHECKPOINT}{id}>")
 }
 
-/// The id, if the whole text is a checkpoint marker.
+/// Returns the id if the whole text is a checkpoint marker.
 #[doc(hidden)]
 #[must_use]
 pub fn read_checkpoint(text: &str) -> Option<CheckpointId> {
     text.strip_prefix('<')?.strip_prefix(CHECKPOINT)?.strip_suffix('>')?.parse().ok()
 }
 
-/// A reminder in its tags.
+/// Returns a reminder in its tags.
 #[doc(hidden)]
 #[must_use]
 pub fn reminder(text: &str) -> String {
     wrap(REMINDER, text)
 }
 
-/// The reminder, if the whole text is one.
+/// Returns the reminder if the whole text is one in its tags.
 #[doc(hidden)]
 #[must_use]
 pub fn read_reminder(text: &str) -> Option<Text> {
     unwrap(REMINDER, text)
 }
 
-/// A summary as a message of this role carries it: plain for the assistant, else in its tags.
+/// Returns a summary as a message of this role carries it: plain for the assistant, otherwise in
+/// its tags.
 #[doc(hidden)]
 #[must_use]
 pub fn summary(role: Role, summary: &Summary) -> Text {
@@ -65,15 +65,15 @@ pub fn summary(role: Role, summary: &Summary) -> Text {
     }
 }
 
-/// The summary, if the whole text is one in its tags.
+/// Returns the summary if the whole text is one in its tags.
 #[doc(hidden)]
 #[must_use]
 pub fn read_summary(text: &str) -> Option<Text> {
     unwrap(SUMMARY, text)
 }
 
-/// News about files, with their names first. A name that is no plain line stands as a JSON string,
-/// and a text that begins as a name does gets a backslash.
+/// Returns a context update in its tags, one path a line before the text. A path that is not a
+/// plain line is written as a JSON string; a text that starts like a path line gets a backslash.
 #[doc(hidden)]
 #[must_use]
 pub fn context_update(update: &ContextUpdate) -> String {
@@ -93,7 +93,7 @@ pub fn context_update(update: &ContextUpdate) -> String {
     wrap(UPDATE, &body)
 }
 
-/// The news, if the whole text is some.
+/// Returns the context update if the whole text is one in its tags.
 #[doc(hidden)]
 #[must_use]
 pub fn read_context_update(text: &str) -> Option<ContextUpdate> {
@@ -115,17 +115,18 @@ fn begins_as_name(text: &str) -> bool {
     text.trim_start_matches('\\').starts_with("- ")
 }
 
-/// What a text of the user reads as.
+/// Which of our forms a user text has.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A marker.
+    /// A checkpoint marker.
     Checkpoint,
-    /// Anything between tags.
+    /// A reminder, context update or summary in its tags.
     Tagged,
 }
 
-/// What a text of the user reads as, whatever backslashes stand before the name of its first tag.
+/// Returns which of our forms a user text has, ignoring backslashes before the name of its first
+/// tag.
 #[doc(hidden)]
 #[must_use]
 pub fn form(text: &str) -> Option<Form> {
@@ -142,7 +143,7 @@ pub fn form(text: &str) -> Option<Form> {
     id.parse::<CheckpointId>().is_ok().then_some(Form::Checkpoint)
 }
 
-/// A text of the user that is no form of ours: one that reads as one gets a backslash.
+/// Returns a user text for the wire: with one more backslash if it has one of our forms.
 #[doc(hidden)]
 #[must_use]
 pub fn plain(text: &Text) -> Text {
@@ -152,7 +153,7 @@ pub fn plain(text: &Text) -> Text {
     }
 }
 
-/// The text to which [`plain`] gave a backslash, if this is one.
+/// Returns the user text before [`plain`] inserted a backslash; `None` if it inserted none.
 #[doc(hidden)]
 #[must_use]
 pub fn read_plain(text: &str) -> Option<Text> {
@@ -164,49 +165,42 @@ fn wrap(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{}\n</{tag}>", escaped(text))
 }
 
-/// What stands between these tags, if the whole text is what [`wrap`] gives.
+/// Returns the text between these tags if [`wrap`] could have written the whole text.
 fn unwrap(tag: &str, text: &str) -> Option<Text> {
     let inner = text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix(">\n")?;
     let inner = inner.strip_suffix('>')?.strip_suffix(tag)?.strip_suffix("\n</")?;
-    let read = unescaped(inner)?;
-    Some(Text::from(read.as_ref()))
+    unescaped(inner).map(Text::from)
 }
 
-/// Returns a text in which no tag of ours opens or closes: each gets one backslash more before its
-/// name.
-fn escaped(text: &str) -> Cow<'_, str> {
-    let mut escaped = String::new();
-    let mut from = 0;
-    for at in names(text) {
-        escaped.push_str(text.get(from..at).unwrap_or_default());
-        escaped.push('\\');
-        from = at;
+/// Returns the text with a backslash before the name of each of our tags, so that none opens or
+/// closes.
+fn escaped(text: &str) -> String {
+    split_before_tag_names(text).join("\\")
+}
+
+/// Reverses [`escaped`]; `None` if `escaped` cannot have returned this text.
+fn unescaped(text: &str) -> Option<String> {
+    let pieces = split_before_tag_names(text);
+    let (last, pieces) = pieces.split_last()?;
+    let pieces = pieces.iter().map(|piece| piece.strip_suffix('\\'));
+    pieces.chain([Some(*last)]).collect()
+}
+
+fn split_before_tag_names(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for end in tag_names(text) {
+        pieces.extend(text.get(start..end));
+        start = end;
     }
-    rest(escaped, text, from)
+    pieces.extend(text.get(start..));
+    pieces
 }
 
-/// Returns the text that [`escaped`] gave this one; `None` if it never gives it.
-fn unescaped(text: &str) -> Option<Cow<'_, str>> {
-    let mut read = String::new();
-    let mut from = 0;
-    for at in names(text) {
-        read.push_str(text.get(from..at)?.strip_suffix('\\')?);
-        from = at;
-    }
-    Some(rest(read, text, from))
-}
-
-fn rest(mut before: String, text: &str, from: usize) -> Cow<'_, str> {
-    if from == 0 {
-        return text.into();
-    }
-    before.push_str(text.get(from..).unwrap_or_default());
-    before.into()
-}
-
-/// Where the names in tags of ours begin. Between `<` and the name may stand what is neither letter
-/// nor digit: the slash, backslashes, white space.
-fn names(text: &str) -> impl Iterator<Item = usize> {
+/// Returns the byte offsets at which the names in our tags start. Any characters except letters,
+/// digits and angle brackets may stand between `<` and the name: the slash, backslashes, white
+/// space.
+fn tag_names(text: &str) -> impl Iterator<Item = usize> {
     let opens = steps::through(text).match_indices('<');
     opens.filter_map(move |(at, _)| {
         let rest = text.get(at + 1..)?;
@@ -226,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// Text in which half of everything could be a tag.
+    /// Generates text in which every second piece could be a tag.
     fn hostile() -> impl Strategy<Value = String> {
         let pieces = [
             "<",
@@ -322,9 +316,9 @@ mod tests {
 
         #[test]
         fn nothing_between_tags_reads_as_one(text in hostile()) {
-            let written = escaped(&text).into_owned();
+            let written = escaped(&text);
             let bare = |at: usize| !written[..at].ends_with('\\');
-            prop_assert!(!names(&written).any(bare));
+            prop_assert!(!tag_names(&written).any(bare));
         }
     }
 }

@@ -1,27 +1,27 @@
-//! How large blocks are: bytes of text, and tokens.
+//! The size of blocks in bytes of text and in tokens.
 
 use super::{content::ContentBlock, media::MediaSource};
 
-/// What a picture counts. Providers scale pictures down to about this many tokens.
+/// Tokens counted for an image. Providers scale images down to about this size.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
-/// What a document counts whose bytes are elsewhere.
+/// Tokens counted for a document whose content is not in the message.
 pub const DOCUMENT_TOKENS: u64 = 3_000;
 
-/// What the framing of a message counts beside its content.
+/// Tokens counted for the framing of a message, in addition to its content.
 pub const MESSAGE_TOKENS: u64 = 4;
 
-/// How many bytes of text are taken for a token until something better is known.
+/// Bytes of text per token, until a better ratio is known.
 pub(crate) const BYTES_PER_TOKEN: u64 = 3;
 
-/// Returns the bytes of text in blocks.
+/// Returns the bytes of text in these blocks.
 pub(super) fn bytes(blocks: &[ContentBlock]) -> u64 {
     blocks.iter().map(block_bytes).fold(0, u64::saturating_add)
 }
 
-/// Returns the tokens of a block, by what counts its texts, the blocks of a result, and what a
-/// document holds. Signatures count nothing: providers turn them back into the reasoning that they
-/// sign.
+/// Returns the tokens of a block. The closures count a text, a block inside a tool result, and the
+/// content of a document. Signatures count nothing: providers turn them back into the reasoning
+/// that they sign.
 pub(crate) fn block_tokens(
     block: &ContentBlock,
     text: impl Fn(&str) -> u64,
@@ -61,7 +61,7 @@ pub(crate) fn block_tokens(
     }
 }
 
-/// Returns the tokens of a document, by where its content is.
+/// Returns the tokens of a document, depending on where its content is.
 pub(crate) fn media_tokens(source: &MediaSource, text: impl Fn(&str) -> u64) -> u64 {
     match source {
         MediaSource::Text { text: content, .. } => text(content),

@@ -1,28 +1,28 @@
-//! Pictures and documents.
+//! Images and documents.
 
 use serde::{Deserialize, Serialize};
 
 use super::{extra::Extra, json::Json, text::Text};
 
-/// A picture that the model can look at.
+/// An image for the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Where its bytes are.
+    /// Where the image is.
     pub source: MediaSource,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
-/// A document that the model can read: a PDF, a text, or blocks.
+/// A document for the model: a PDF, a text, or blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
-    /// Where its content is.
+    /// Where the content is.
     pub source: MediaSource,
-    /// Its title or file name.
+    /// The title or file name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<Text>,
-    /// What the model is told about it beside its content.
+    /// Text about the document that the model receives in addition to its content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Text>,
     /// Unknown wire fields.
@@ -30,27 +30,27 @@ pub struct Document {
     pub extra: Extra,
 }
 
-/// Where the content of a picture or document is.
+/// Where the content of an image or document is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-// Tagged from outside: with a tag inside, serde would buffer the fields, and raw JSON in them would
-// lose its key order.
+// Externally tagged: with an internal tag, serde would buffer the fields, and raw JSON in them
+// would lose its key order.
 #[serde(rename_all = "snake_case")]
 pub enum MediaSource {
     /// In the message, as Base64.
     Base64 {
         /// The media type, such as `image/png`.
         media_type: Text,
-        /// The bytes in Base64, as they came.
+        /// The bytes in Base64, as they were received.
         data: Text,
     },
-    /// Behind an address that the provider fetches.
+    /// At a URL that the provider fetches.
     Url {
-        /// The address.
+        /// The URL.
         url: Text,
     },
     /// In the provider's own file store.
     File {
-        /// The id that the provider gave it.
+        /// The id that the provider assigned.
         id: Text,
     },
     /// In the message, as text.
@@ -64,13 +64,13 @@ pub enum MediaSource {
     Opaque {
         /// The codec, such as `anthropic-messages`.
         codec: Text,
-        /// The whole source, as it came.
+        /// The whole source as JSON, as it was received.
         value: Json,
     },
 }
 
 impl Image {
-    /// Returns a picture without extra fields.
+    /// Returns an image without extra fields.
     #[must_use]
     pub fn new(source: MediaSource) -> Self {
         Self { source, extra: Extra::default() }

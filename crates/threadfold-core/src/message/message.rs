@@ -1,4 +1,4 @@
-//! A message: a cheap handle on its parts.
+//! A message: a shared handle to its parts.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -13,9 +13,8 @@ use super::{
 
 /// One message of a thread: cheap to clone, read like a struct.
 ///
-/// The handle is one reference count and one mark.
-/// [`make_mut`](Self::make_mut) copies the parts on write; the texts in the blocks are shared either
-/// way.
+/// The handle is a reference count and a flag. [`make_mut`](Self::make_mut) copies the parts if
+/// another handle shares them; the texts in the blocks stay shared in either case.
 ///
 /// ```
 /// use threadfold::{Message, Role};
@@ -28,17 +27,17 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     parts: Arc<MessageParts>,
-    /// Whether something before this message was rewritten after the model wrote it, while its
-    /// reasoning was kept. A provider that binds reasoning to its prefix refuses it then, so the
-    /// codec of that provider leaves the reasoning out.
+    /// `true` if an earlier message was rewritten after the model wrote this one, and its reasoning
+    /// was kept. Providers that bind reasoning to the messages before it refuse it then, so their
+    /// codecs drop the reasoning.
     ///
-    /// The mark belongs to the handle and not to the parts: an edit marks the messages after it
-    /// without copying them.
+    /// The flag belongs to the handle, not to the parts, so that an edit marks the messages after
+    /// it without copying them.
     pub prefix_rewritten: bool,
 }
 
 impl Message {
-    /// Returns a message of these blocks.
+    /// Returns a message with these blocks.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, Role};
@@ -51,7 +50,7 @@ impl Message {
         Self::from(MessageParts::new(role, content))
     }
 
-    /// Returns a user message of one text.
+    /// Returns a user message with one text block.
     ///
     /// ```
     /// use threadfold::{Message, Role};
@@ -65,7 +64,7 @@ impl Message {
         Self::new(Role::User, vec![ContentBlock::text(text)])
     }
 
-    /// Returns an assistant message of one text.
+    /// Returns an assistant message with one text block.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, Role};
@@ -78,7 +77,7 @@ impl Message {
         Self::new(Role::Assistant, vec![ContentBlock::text(text)])
     }
 
-    /// Returns a system message of one text.
+    /// Returns a system message with one text block.
     ///
     /// ```
     /// use threadfold::{Message, Role};
@@ -91,7 +90,7 @@ impl Message {
         Self::new(Role::System, vec![ContentBlock::text(text)])
     }
 
-    /// Returns a message that holds one summary.
+    /// Returns a message with one summary block.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::Summary};
@@ -104,7 +103,7 @@ impl Message {
         Self::new(role, vec![ContentBlock::Summary(summary)])
     }
 
-    /// The parts, to be changed. Copied first if another handle holds them.
+    /// Returns the parts for modification. They are copied first if another handle shares them.
     ///
     /// ```
     /// use threadfold::Message;
@@ -119,7 +118,7 @@ impl Message {
         Arc::make_mut(&mut self.parts)
     }
 
-    /// Its checkpoints, each with the number of blocks up to and including its marker.
+    /// The checkpoints of the message, each with the number of blocks up to and including it.
     #[doc(hidden)]
     pub fn checkpoints(&self) -> impl Iterator<Item = (CheckpointId, usize)> {
         self.content.iter().zip(1..).filter_map(|(block, end)| {
@@ -127,25 +126,25 @@ impl Message {
         })
     }
 
-    /// Whether it holds reasoning, readable or encrypted.
+    /// `true` if the message contains reasoning, readable or encrypted.
     #[doc(hidden)]
     pub fn has_reasoning(&self) -> bool {
         self.content.iter().any(ContentBlock::is_reasoning)
     }
 
-    /// Whether it holds reasoning that is still valid for the messages before it.
+    /// `true` if the message contains reasoning that is still valid for the messages before it.
     #[doc(hidden)]
     pub fn is_signed(&self) -> bool {
         self.role == Role::Assistant && !self.prefix_rewritten && self.has_reasoning()
     }
 
-    /// The bytes of the text in it.
+    /// The bytes of text in the message.
     #[doc(hidden)]
     pub fn text_bytes(&self) -> u64 {
         measure::bytes(&self.content)
     }
 
-    /// Returns the message with other blocks, and everything else as it is.
+    /// Returns the message with these blocks and otherwise unchanged.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message};
@@ -155,7 +154,7 @@ impl Message {
     /// ```
     #[must_use]
     pub fn with_content(&self, content: Vec<ContentBlock>) -> Self {
-        // Not by a copy that is changed then: it would hold the blocks that go.
+        // `make_mut` on a clone would copy the blocks that are about to be replaced.
         let parts = MessageParts {
             role: self.role,
             content,
@@ -168,8 +167,8 @@ impl Message {
         Self { prefix_rewritten: self.prefix_rewritten, ..Self::from(parts) }
     }
 
-    /// Returns the message marked [`prefix_rewritten`](field@Self::prefix_rewritten). Its parts stay
-    /// shared.
+    /// Returns the message marked [`prefix_rewritten`](field@Self::prefix_rewritten). Its parts
+    /// stay shared.
     ///
     /// ```
     /// use threadfold::Message;
@@ -184,9 +183,10 @@ impl Message {
         Self { prefix_rewritten: true, ..self }
     }
 
-    /// Returns the message marked [`untyped`](MessageParts::untyped): a host says so of what it puts
-    /// in the user's place and nobody typed. Such a message gives no rule and takes none back, and
-    /// is not kept as the user's words. The mark is stored with the message, and no provider sees it.
+    /// Returns the message marked [`untyped`](MessageParts::untyped), for text that a host sends as
+    /// the user and that no person typed. Such a message neither adds nor revokes standing rules,
+    /// and compactions do not keep it as the user's words. The mark is stored with the message and
+    /// never sent to a provider.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};
@@ -204,7 +204,7 @@ impl Message {
         self
     }
 
-    /// Whether both handles share their parts and bear the same mark.
+    /// `true` if both handles share their parts and have the same `prefix_rewritten` flag.
     ///
     /// ```
     /// use threadfold::Message;
@@ -219,7 +219,7 @@ impl Message {
         Arc::ptr_eq(&self.parts, &other.parts) && self.prefix_rewritten == other.prefix_rewritten
     }
 
-    /// The calls that the host answers, in order.
+    /// The tool calls that the host answers, in order.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::ToolUse};
@@ -234,7 +234,7 @@ impl Message {
         })
     }
 
-    /// The results, in order.
+    /// The tool results, in order.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::ToolResult};
@@ -250,10 +250,9 @@ impl Message {
         })
     }
 
-    /// The indices of the blocks that a person gave: text, pictures and documents of a user
-    /// message. Empty for messages of tool results, reminders and checkpoints only, and for those
-    /// that carry a summary, because whatever stands beside it was put there by a compaction, or are
-    /// marked [`untyped`](MessageParts::untyped).
+    /// The indices of the blocks that a person provided: text, images and documents of a user
+    /// message. Empty for a message that is marked [`untyped`](MessageParts::untyped), and for one
+    /// with a summary, because a compaction wrote its other blocks too.
     ///
     /// ```
     /// use threadfold::{ContentBlock, Message, message::ToolResult};
@@ -266,13 +265,13 @@ impl Message {
         self.parts.typed_blocks()
     }
 
-    /// Whether it stands for a part of the thread that was compacted.
+    /// `true` if the message contains a summary of a compacted part of the thread.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         self.parts.is_summary()
     }
 
-    /// Whether a person typed something in it.
+    /// `true` if a person provided at least one block.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::ToolResult};

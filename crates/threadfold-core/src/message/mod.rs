@@ -1,23 +1,23 @@
-//! The vocabulary: plain values that everything else is made of.
+//! The values that all other modules work on: messages, blocks, requests and answers.
 //!
-//! A thread is a list of [`Message`]s, a message a role and a list of [`ContentBlock`]s. Messages
-//! are cheap handles and texts are shared, so a log, a thread, a snapshot and a fork of it hold
-//! the same bytes once, and every function of this crate takes `&[Message]`.
+//! A thread is a list of [`Message`]s; a message has a role and a list of [`ContentBlock`]s.
+//! Messages are cheap handles and texts are shared, so a log, a thread, a snapshot and a fork of it
+//! hold the same bytes once, and every function of this crate takes `&[Message]`.
 //!
-//! | to hold | there is |
+//! | value | type |
 //! |---|---|
-//! | a message and who says it | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
-//! | what is said | [`ContentBlock`] and a struct for each of its kinds |
-//! | text, JSON and unknown fields as they came | [`Text`], [`Json`], [`Extra`] |
-//! | a place in the thread | [`CheckpointId`], [`CheckpointIds`] |
-//! | a question to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
-//! | what fits, what was spent, and when | [`ContextWindow`], [`Usage`], [`Timestamp`] |
-//! | a compaction, by name and cause | [`CompactionId`], [`CompactionReason`] |
-//! | a thread, by name, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
+//! | a message and its author | [`Message`], [`MessageParts`], [`Role`], [`StopReason`], [`Origin`] |
+//! | the blocks of a message | [`ContentBlock`] and a struct for each kind |
+//! | text, JSON and unknown fields, unchanged | [`Text`], [`Json`], [`Extra`] |
+//! | a position in the thread | [`CheckpointId`], [`CheckpointIds`] |
+//! | a request to a model and its answer | [`Request`], [`Turn`], [`Delta`], [`ModelError`] |
+//! | a window, tokens spent, a time | [`ContextWindow`], [`Usage`], [`Timestamp`] |
+//! | the id of a compaction and its reason | [`CompactionId`], [`CompactionReason`] |
+//! | the id of a thread, and pieces of its summary | [`ThreadId`], [`Batch`], [`BatchId`] |
 //!
-//! Kinds are data here and are never guessed from text: a checkpoint is a
-//! [`ContentBlock::Checkpoint`], whatever the texts around it look like. Only the codecs of
-//! `wire` know the texts by which kinds travel.
+//! The kind of a block is never guessed from text: a checkpoint is a [`ContentBlock::Checkpoint`],
+//! whatever the texts around it look like. Only the codecs of `wire` know the texts that stand for
+//! blocks on the wire.
 //!
 //! ```
 //! use threadfold::message::{ContentBlock, Message, Role};
@@ -34,6 +34,7 @@ mod checkpoint;
 mod compaction;
 mod content;
 mod content_form;
+mod cow_str;
 mod extra;
 mod failure;
 mod invalid;
@@ -61,7 +62,6 @@ mod thread_id;
 mod tool;
 mod usage;
 mod window;
-mod word;
 
 pub use batch::{Batch, BatchId};
 pub use checkpoint::{CheckpointId, CheckpointIds};
@@ -74,18 +74,19 @@ pub use extra::Extra;
 #[doc(hidden)]
 pub use extra::Name;
 pub use failure::{ModelError, ModelErrorKind};
-pub use invalid::InvalidValue;
-pub use json::{Json, JsonError};
+pub use invalid::{InvalidValue, UnexpectedInput};
+pub use json::Json;
 #[doc(hidden)]
 pub use json_text::{push_string, run_of_text, unescaped};
 pub use media::{Document, Image, MediaSource};
 pub use message::Message;
-pub use nesting::{MAX_NESTING, NestingError};
+pub use nesting::MAX_NESTING;
 pub use parts::{MessageParts, Origin, Role, StopReason};
 pub use redact::Redactor;
 pub use request::{CacheMarks, Delta, Messages, Request, Turn};
 pub use shared::SharedVec;
 pub use text::Text;
+pub(crate) use text::boundary_before;
 pub use thread_id::ThreadId;
 pub use tool::{ServerToolResult, ServerToolUse, ToolChoice, ToolInput, ToolSpec, ToolUse};
 pub use usage::{Timestamp, Usage};

@@ -1,15 +1,10 @@
-//! How deep results may stand in each other.
+//! How deep tool results may nest.
 //!
-//! The content of a result is blocks, and a block may be a result again. Everything that walks over
-//! blocks goes down with them, and what is stored of them is read by a parser that goes down a
-//! limited way. So there is one limit, and every way to a result keeps it.
+//! The content of a tool result is blocks, and a block may be a tool result. Functions over blocks
+//! recurse into them, and the parser of stored messages has a depth limit. So there is one limit
+//! for all, which every way to create a tool result enforces.
 
-/// How many results may stand in each other: one that holds none is 1. No provider takes more than
-/// one. A message of so many fits every stored form, which `serde_json` reads to a depth of 128.
+/// How deep tool results may nest; a result that contains no other result counts 1. Providers
+/// accept only 1. A message at the limit fits every stored form, which `serde_json` reads to a
+/// depth of 128.
 pub const MAX_NESTING: usize = 32;
-
-/// Results stand in each other deeper than [`MAX_NESTING`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_NESTING} results stand in each other")]
-#[non_exhaustive]
-pub struct NestingError;

@@ -1,4 +1,4 @@
-//! What a message holds, and the words in it: who speaks, why the model stopped, who answered.
+//! The parts of a message: its blocks, role, stop reason and origin.
 
 use std::fmt;
 
@@ -6,33 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{content::ContentBlock, extra::Extra, text::Text, usage::Usage};
 
-/// What a message holds.
+/// The parts of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageParts {
-    /// Who speaks.
+    /// The author of the message.
     pub role: Role,
-    /// What is said, in order.
+    /// The blocks, in order.
     pub content: Vec<ContentBlock>,
-    /// Why the model stopped; only on its own messages.
+    /// Why the model stopped; only on messages of the model.
     pub stop_reason: Option<StopReason>,
-    /// What the call cost; only on the model's own messages.
+    /// The tokens of the call; only on messages of the model.
     pub usage: Option<Usage>,
-    /// Who answered. Signed reasoning and opaque items are valid only there.
+    /// The model that answered. Its signed reasoning and opaque blocks are valid only there.
     pub origin: Option<Origin>,
-    /// Whether no person typed it, though the user says it: the output of a tool for agents that are
-    /// answered so, a page, a mail. Nothing in it counts as the user's words.
+    /// `true` if no person typed the message although its role is [`User`](Role::User): a page, a
+    /// mail, or the output of a tool that answers in user messages. Nothing in it counts as the
+    /// user's words.
     pub untyped: bool,
     /// Unknown wire fields.
     pub extra: Extra,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The host's standing instructions.
+    /// The host, with its standing instructions.
     System,
-    /// The person, or the host on their behalf: tool results are theirs.
+    /// The person, or the host on their behalf. Tool results have this role too.
     User,
     /// The model.
     Assistant,
@@ -51,39 +52,39 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum StopReason {
-    /// It said what it had to say.
+    /// The model completed its answer.
     EndTurn,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its tool calls.
     ToolUse,
-    /// It reached the output limit.
+    /// The answer reached the output limit.
     MaxTokens,
-    /// It wrote a stop sequence.
+    /// The model wrote a stop sequence.
     StopSequence,
-    /// The provider paused it; sent back unchanged, it goes on.
+    /// The provider paused the answer; the model continues when the message is sent back unchanged.
     PauseTurn,
-    /// It declined.
+    /// The model declined.
     Refusal,
     /// The context window is full.
     ContextWindowExceeded,
-    /// Somebody stopped it.
+    /// The host or the user stopped the answer.
     Aborted,
-    /// Something else, in the provider's words.
+    /// Any other reason, as the provider spells it.
     Other(Text),
 }
 
-/// Who gave an answer.
+/// The provider and model of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Origin {
     /// The provider, by the name of its codec, such as `anthropic-messages`.
     pub provider: Text,
-    /// The model, where the provider said.
+    /// The model, if the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Text>,
 }
 
 impl MessageParts {
-    /// Returns the parts of a message of these blocks.
+    /// Returns the parts of a message with these blocks.
     #[must_use]
     pub fn new(role: Role, content: Vec<ContentBlock>) -> Self {
         Self {
@@ -98,8 +99,8 @@ impl MessageParts {
     }
 
     pub(super) fn typed_blocks(&self) -> impl Iterator<Item = usize> {
-        let machine = self.role != Role::User || self.untyped || self.is_summary();
-        let blocks = if machine { &[] } else { self.content.as_slice() };
+        let may_be_typed = self.role == Role::User && !self.untyped && !self.is_summary();
+        let blocks = if may_be_typed { self.content.as_slice() } else { &[] };
         blocks.iter().enumerate().filter(|(_, block)| is_typed(block)).map(|(index, _)| index)
     }
 
@@ -108,13 +109,13 @@ impl MessageParts {
     }
 }
 
-/// Whether a person gives blocks of this kind.
+/// `true` if a person can provide blocks of this kind.
 fn is_typed(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Document(_))
 }
 
 impl Origin {
-    /// Returns the origin of an answer.
+    /// Returns an origin.
     #[must_use]
     pub fn new(provider: impl Into<Text>, model: Option<Text>) -> Self {
         Self { provider: provider.into(), model }
@@ -132,7 +133,7 @@ impl Role {
         }
     }
 
-    /// Whether the role may send a block of this kind.
+    /// `true` if a message of this role may contain this block.
     pub(crate) fn may_send(self, block: &ContentBlock) -> bool {
         match block {
             ContentBlock::ToolUse(_)
@@ -160,7 +161,7 @@ impl fmt::Display for Role {
 }
 
 impl StopReason {
-    /// The reason as a word of snake case.
+    /// The reason in snake case, or as the provider spells it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

@@ -1,16 +1,16 @@
-//! The windows that vendors published for their models, as of November 2026.
+//! The context windows that vendors published for their models, as of November 2026.
 //!
-//! A row is a vendor's name for a model, a word at a time, and its window. In a row, `a|b` is either
-//! word and `a?` may be missing. Names are matched whole: what follows the words of a row may only
-//! say which release it is. So a model that came after the table, or a variant that it does not
-//! list, has no window here.
+//! A row has a model name, word by word, and its window in tokens. In a row, `a|b` matches either
+//! word, and `a?` may be absent. A row matches only a whole name: the words after those of the row
+//! must name a release. So later models, and variants that the table does not list, have no window
+//! here.
 //!
-//! Sources are the vendors' model pages and the model lists that client libraries ship. Where those
-//! differ, the row has the smaller number: a window that is too small costs an early compaction, one
-//! that is too large a refused request. A vendor that states the longest prompt instead has the
-//! longest answer added.
+//! The sources are the vendors' model pages and the model lists of client libraries. Where they
+//! differ, the row has the smaller number: a window that is too small costs an early compaction,
+//! one that is too large a refused request. Some vendors state the longest prompt; their rows add
+//! the longest answer.
 
-/// The rows. The one with the most words decides, so their order does not matter.
+/// The rows. The matching row with the most words wins, so their order does not matter.
 const ROWS: &[(&str, u64)] = &[
     // Anthropic
     ("claude v2 1?", 100_000),
@@ -59,7 +59,7 @@ const ROWS: &[(&str, u64)] = &[
     ("gemini 3 8 flash", 1_000_000),
     ("gemini pro|flash latest", 1_000_000),
     ("gemini flash lite latest", 1_048_576),
-    // Mistral. Names without a date or `latest` are those of local servers.
+    // Mistral. Without a date or `latest` these names belong to local servers.
     ("mistral large 4 0?", 1_048_576),
     ("mistral large latest|2512|3", 262_144),
     ("mistral large 2407|2411", 128_000),
@@ -91,7 +91,7 @@ const ROWS: &[(&str, u64)] = &[
     ("qwen3 coder 480b a35b instruct", 262_144),
     ("qwen3 5|6 plus|flash", 1_000_000),
     ("qwen3 7|8 max|plus|flash", 1_000_000),
-    // Llama. Local servers use these names too, but without the vendor's before them.
+    // Llama. Local servers use these names too, but without the vendor prefix.
     ("meta/ meta? llama3 8b|70b instruct", 8_192),
     ("meta/ meta? llama3 1|2|3 1b|3b|8b|70b|405b instruct", 128_000),
     ("meta/ llama3 2 11b|90b vision? instruct", 128_000),
@@ -110,8 +110,8 @@ const ROWS: &[(&str, u64)] = &[
     ("grok build 0 1", 256_000),
 ];
 
-/// Routes on which models run with another window than the vendor's: local servers, whose
-/// configuration decides, and gateways that allow less.
+/// Routes on which a model's window differs from the published one: local servers, whose
+/// configuration decides, and gateways with lower limits.
 const OTHER_WINDOWS: [&str; 19] = [
     "cerebras",
     "chatgpt",
@@ -134,7 +134,8 @@ const OTHER_WINDOWS: [&str; 19] = [
     "vllm",
 ];
 
-/// What may stand before the first full stop of a name, as Bedrock writes regions and vendors.
+/// The parts of a name that may precede its first full stops: regions and vendors, as Bedrock
+/// writes them.
 const BEFORE_A_STOP: [&str; 12] = [
     "us",
     "us-gov",
@@ -150,16 +151,16 @@ const BEFORE_A_STOP: [&str; 12] = [
     "qwen",
 ];
 
-/// What a word after the name of a model may be, if it is not a number.
+/// The words other than numbers that name a release.
 const RELEASES: [&str; 7] = ["latest", "preview", "exp", "experimental", "beta", "default", "v1"];
 
-/// Returns the published window of a model, in tokens; `None` for a name that is not in the table.
+/// Returns the published window of a model in tokens; `None` for a name that is not in the table.
 pub(super) fn published(name: &str) -> Option<u64> {
     let name = name.to_ascii_lowercase();
     let mut route: Vec<&str> = name.split('/').collect();
     let mut model = route.pop()?;
     while let Some((before, rest)) =
-        model.split_once('.').filter(|(b, _)| BEFORE_A_STOP.contains(b))
+        model.split_once('.').filter(|(before, _)| BEFORE_A_STOP.contains(before))
     {
         route.push(before);
         model = rest;
@@ -172,7 +173,7 @@ pub(super) fn published(name: &str) -> Option<u64> {
     let words: Vec<&str> = vendor.into_iter().chain(model.split(SEPARATORS)).collect();
     let matches = ROWS.iter().filter_map(|(row, tokens)| {
         let row: Vec<&str> = row.split(' ').collect();
-        let rest = following(&row, &words)?;
+        let rest = words_after(&row, &words)?;
         is_release(rest).then_some((rest.len(), *tokens))
     });
     matches.min_by_key(|(rest, _)| *rest).map(|(_, tokens)| tokens)
@@ -180,9 +181,9 @@ pub(super) fn published(name: &str) -> Option<u64> {
 
 const SEPARATORS: [char; 5] = ['-', '.', '_', '@', ':'];
 
-/// The name of a model without the owner of a fine-tuned one (`ft:gpt-...:owner`). A colon that
-/// something else than a number follows is the tag of a local server (`llama3.1:8b`), or a variant of a
-/// gateway (`:free`, `:200k`) with a window of its own.
+/// Returns the name without the owner of a fine-tuned model (`ft:gpt-...:owner`). `None` if a colon
+/// precedes anything but digits: that is the tag of a local server (`llama3.1:8b`) or of a
+/// gateway's variant (`:free`, `:200k`), which has a window of its own.
 fn without_tag(model: &str) -> Option<&str> {
     if let Some(tuned) = model.strip_prefix("ft:") {
         return tuned.split(':').next();
@@ -191,17 +192,18 @@ fn without_tag(model: &str) -> Option<&str> {
     tag.bytes().all(|byte| byte.is_ascii_digit()).then_some(model)
 }
 
-/// The words after those of a row; `None` if the row is of another model.
-fn following<'w, 'n>(row: &[&str], words: &'w [&'n str]) -> Option<&'w [&'n str]> {
+/// Returns the words after those of the row; `None` if the row does not match.
+fn words_after<'w, 'n>(row: &[&str], words: &'w [&'n str]) -> Option<&'w [&'n str]> {
     let Some((first, row)) = row.split_first() else { return Some(words) };
-    let (pattern, optional) = first.strip_suffix('?').map_or((*first, false), |p| (p, true));
-    let here = words.split_first().filter(|(word, _)| pattern.split('|').any(|p| p == **word));
-    let taken = here.and_then(|(_, rest)| following(row, rest));
-    taken.or_else(|| optional.then(|| following(row, words)).flatten())
+    let (pattern, optional) =
+        first.strip_suffix('?').map_or((*first, false), |pattern| (pattern, true));
+    let matched = words.split_first().filter(|(word, _)| pattern.split('|').any(|p| p == **word));
+    let rest = matched.and_then(|(_, rest)| words_after(row, rest));
+    rest.or_else(|| optional.then(|| words_after(row, words)).flatten())
 }
 
-/// Whether words say only which release of a model it is. A number of one or two digits may be a
-/// version of its own, so it counts only as a part of a date, or after `v1`.
+/// `true` if the words name only a release. A number of one or two digits may be a version, so it
+/// counts only as part of a date or after `v1`.
 fn is_release(words: &[&str]) -> bool {
     let mut dated = false;
     words.iter().all(|word| {
@@ -283,7 +285,7 @@ mod tests {
     #[test]
     fn a_name_that_may_be_anything_has_no_window() {
         let names = [
-            // Local servers run with a window of their own.
+            // Local servers have a window of their own.
             "llama3.1:8b-instruct-q4_K_M",
             "qwen2.5-coder:7b",
             "qwen3:4b",
@@ -293,7 +295,7 @@ mod tests {
             "ollama/gpt-oss-20b",
             "hosted_vllm/meta-llama/Llama-3.3-70B-Instruct",
             "lmstudio/qwen3-max",
-            // As Ollama and others take them without a tag.
+            // Ollama and others accept these without a tag.
             "llama3.1",
             "llama4",
             "meta-llama-3.1-8b-instruct",
@@ -307,14 +309,14 @@ mod tests {
             "Llama-3.3-70B-Instruct-GGUF",
             "llama-3.1-8b-instruct-q4_k_m",
             "Meta-Llama-3.1-8B-Instruct-AWQ",
-            // Gateways that allow less, or variants of them.
+            // Gateways with lower limits, and their variants.
             "github_copilot/gpt-5.6-sol",
             "chatgpt/gpt-5.5",
             "cerebras/llama-3.3-70b-instruct",
             "meta-llama/llama-3.3-70b-instruct:free",
             "anthropic.claude-3-sonnet-20240229-v1:0:28k",
             "llama-3.3-70b-versatile",
-            // What the table does not know, however much it looks like what it knows.
+            // Names that resemble those of the table.
             "claude-opus-6",
             "claude-haiku-5",
             "claude-opus-4-9",

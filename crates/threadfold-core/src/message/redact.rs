@@ -1,8 +1,9 @@
-//! Taking out of a message what must not leave the thread.
+//! Removing secrets from a message before it leaves the thread.
 //!
-//! Every text of a message is looked at as it reads: names and ids of calls, numbers and escaped texts
-//! in their inputs, unknown wire fields. Only what is encrypted, signatures and bytes are not. The
-//! blocks stay where they are: a plan that was made for what is left fits the message itself.
+//! The redactor sees every text of a message unescaped: names and ids of tool calls, texts and
+//! numbers in their inputs, unknown wire fields. It does not see encrypted reasoning, signatures
+//! and Base64 bytes. Blocks keep their positions, so that a plan made for the redacted message fits
+//! the original.
 
 use std::{
     borrow::Cow,
@@ -18,6 +19,7 @@ use super::{
     },
     extra::Extra,
     json::Json,
+    json_text::unescaped_lossy,
     media::{Document, Image, MediaSource},
     message::Message,
     parts::StopReason,
@@ -26,13 +28,13 @@ use super::{
     tool::{ServerToolResult, ServerToolUse, ToolInput, ToolSpec, ToolUse},
 };
 
-/// Takes out of a text what must not leave the thread: keys, names, addresses.
+/// Removes from a text what must not leave the thread: keys, names, addresses.
 ///
-/// What a compaction hands on passes it: the requests to a model that sums up, what goes to the
-/// archive, summaries, notices, records and errors, with the names of tools and the ids of calls. It
-/// sees texts as they read, without the escapes of JSON, and numbers in JSON as they are written. What
-/// is encoded otherwise, as in Base64, it does not see. The thread itself, its log and the
-/// conversation with its own model are not changed.
+/// Compactions apply it to everything that they hand on: requests to the model that summarizes,
+/// archives, summaries, notices, records and errors, including tool names and call ids. It sees
+/// texts without JSON escapes, and numbers in JSON as they are written. It does not see other
+/// encodings, such as Base64. The thread itself, its log and its own model's requests are not
+/// changed.
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -53,14 +55,14 @@ use super::{
 /// assert_eq!(Keys.redact("The key is sk-123."), "The key is [key].");
 /// ```
 pub trait Redactor: fmt::Debug + Send + Sync {
-    /// Returns the text without what must not leave; the text itself where it may.
+    /// Returns the text without what must not leave, or the text itself if nothing has to go.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str>;
 }
 
 impl Message {
-    /// Returns the message without what the redactor takes out. It has as many blocks, of the same
-    /// kinds. Reasoning that is changed loses its signature, which would not fit it any more; what
-    /// is encrypted, or bytes, is left as it is.
+    /// Returns the message without what the redactor removes. It has the same number of blocks, of
+    /// the same kinds. Reasoning that changes loses its signature, which would no longer match;
+    /// encrypted reasoning and Base64 bytes stay.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -84,7 +86,7 @@ impl Message {
 }
 
 impl CompactionReason {
-    /// Returns the reason without what the redactor takes out of its focus.
+    /// Returns the reason without what the redactor removes from its focus.
     #[doc(hidden)]
     pub fn redacted(&self, redactor: &dyn Redactor) -> Self {
         let Self::Manual { focus: Some(focus) } = self else { return self.clone() };
@@ -92,34 +94,34 @@ impl CompactionReason {
     }
 }
 
-/// Returns the text without what the redactor takes out; the same handle where nothing goes.
+/// Returns the text without what the redactor removes; the same handle if that is nothing.
 #[doc(hidden)]
 pub fn redacted_text(text: &Text, redactor: &dyn Redactor) -> Text {
-    left(text, redactor).map_or_else(|| text.clone(), Text::from)
+    redact(text, redactor).map_or_else(|| text.clone(), Text::from)
 }
 
-/// How often a text may be escaped in a text that is escaped itself.
-const ESCAPED: usize = 3;
+/// How many levels of JSON escapes are read in a text.
+const ESCAPE_LEVELS: usize = 3;
 
-/// What is left of a text, if the redactor takes anything out. It sees the text as it stands, and as
-/// it reads without the escapes of JSON, which tools write into their output and models into texts.
-fn left(text: &str, redactor: &dyn Redactor) -> Option<String> {
-    let mut left = changed(text, redactor);
-    let mut read = left.clone().map_or(Cow::Borrowed(text), Cow::Owned);
-    for _ in 0..ESCAPED {
-        if !read.contains('\\') {
+/// Returns the redacted text; `None` if it does not change. The redactor sees the text as it is,
+/// and without the JSON escapes that tools write into their output and models into texts.
+fn redact(text: &str, redactor: &dyn Redactor) -> Option<String> {
+    let mut redacted = redact_once(text, redactor);
+    let mut unescaped = redacted.clone().map_or(Cow::Borrowed(text), Cow::Owned);
+    for _ in 0..ESCAPE_LEVELS {
+        if !unescaped.contains('\\') {
             break;
         }
-        read = redact_json::read(&read).into_owned().into();
-        if let Some(found) = changed(&read, redactor) {
-            left = Some(found.clone());
-            read = found.into();
+        unescaped = unescaped_lossy(&unescaped).into_owned().into();
+        if let Some(changed) = redact_once(&unescaped, redactor) {
+            redacted = Some(changed.clone());
+            unescaped = changed.into();
         }
     }
-    left
+    redacted
 }
 
-fn changed(text: &str, redactor: &dyn Redactor) -> Option<String> {
+fn redact_once(text: &str, redactor: &dyn Redactor) -> Option<String> {
     match redactor.redact(steps::through(text)) {
         same if *same == *text => None,
         other => Some(other.into_owned()),
@@ -128,21 +130,21 @@ fn changed(text: &str, redactor: &dyn Redactor) -> Option<String> {
 
 /// One pass of a redactor over messages that belong together.
 ///
-/// A name or an id that holds what must not leave gets a stand-in, the same one wherever it stands
-/// and no other's, so that calls and results still belong to each other.
+/// A name or id that contains a secret gets a replacement: the same one wherever it occurs, and a
+/// different one for each, so that tool calls and results still match.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Redaction<'r> {
     redactor: &'r dyn Redactor,
-    /// The stand-in of each word.
-    words: HashMap<Text, Text>,
-    taken: HashSet<Text>,
+    /// The replacement of each name and id that contains a secret.
+    replacements: HashMap<Text, Text>,
+    used: HashSet<Text>,
 }
 
 impl<'r> Redaction<'r> {
     #[doc(hidden)]
     pub fn of(redactor: &'r dyn Redactor) -> Self {
-        Self { redactor, words: HashMap::new(), taken: HashSet::new() }
+        Self { redactor, replacements: HashMap::new(), used: HashSet::new() }
     }
 
     #[doc(hidden)]
@@ -164,7 +166,7 @@ impl<'r> Redaction<'r> {
     #[doc(hidden)]
     pub fn tool(&mut self, tool: &ToolSpec) -> ToolSpec {
         ToolSpec {
-            name: self.word(&tool.name),
+            name: self.name(&tool.name),
             description: self.text(&tool.description),
             input_schema: self.json(&tool.input_schema),
             extra: self.extra(&tool.extra),
@@ -175,32 +177,31 @@ impl<'r> Redaction<'r> {
         redacted_text(text, self.redactor)
     }
 
-    /// A name or an id.
-    fn word(&mut self, word: &Text) -> Text {
-        if let Some(known) = self.words.get(word) {
-            return known.clone();
+    /// Redacts a name or an id.
+    fn name(&mut self, name: &Text) -> Text {
+        if let Some(replacement) = self.replacements.get(name) {
+            return replacement.clone();
         }
-        let Some(left) = left(word, self.redactor) else { return word.clone() };
-        let mut stand_in = Text::from(left.as_str());
+        let Some(redacted) = redact(name, self.redactor) else { return name.clone() };
+        let mut replacement = Text::from(redacted.as_str());
         for number in 2.. {
-            if self.taken.insert(stand_in.clone()) {
+            if self.used.insert(replacement.clone()) {
                 break;
             }
-            stand_in = format!("{left}-{number}").into();
+            replacement = format!("{redacted}-{number}").into();
         }
-        self.words.insert(word.clone(), stand_in.clone());
-        stand_in
+        self.replacements.insert(name.clone(), replacement.clone());
+        replacement
     }
 
-    /// Looks at the texts and numbers in a JSON value as they are read, so that no escape hides what
-    /// they hold.
+    /// Redacts the texts and numbers in a JSON value. Texts are unescaped first, so that no escape hides a secret.
     fn json(&self, json: &Json) -> Json {
-        redact_json::redacted(json, &mut |text| left(text, self.redactor))
+        redact_json::redacted(json, &mut |text| redact(text, self.redactor))
     }
 
     fn extra(&self, extra: &Extra) -> Extra {
         let Some(codec) = extra.codec() else { return Extra::default() };
-        let key = |key: &str| left(key, self.redactor).unwrap_or_else(|| key.to_owned());
+        let key = |key: &str| redact(key, self.redactor).unwrap_or_else(|| key.to_owned());
         Extra::new(codec, extra.fields().map(|(name, json)| (key(name), self.json(json))))
     }
 
@@ -248,32 +249,32 @@ impl<'r> Redaction<'r> {
         }
     }
 
-    /// A call or a result.
+    /// Redacts a tool call or a tool result.
     fn call(&mut self, block: &ContentBlock) -> ContentBlock {
         match block {
             ContentBlock::ToolUse(call) => ToolUse {
-                id: self.word(&call.id),
-                name: self.word(&call.name),
+                id: self.name(&call.id),
+                name: self.name(&call.name),
                 input: self.input(&call.input),
                 extra: self.extra(&call.extra),
             }
             .into(),
             ContentBlock::ToolResult(result) => ToolResult {
-                tool_use_id: self.word(&result.tool_use_id),
+                tool_use_id: self.name(&result.tool_use_id),
                 content: result.content.iter().map(|block| self.block(block)).collect(),
                 extra: self.extra(&result.extra),
                 ..result.clone()
             }
             .into(),
             ContentBlock::ServerToolUse(call) => ServerToolUse {
-                id: self.word(&call.id),
-                name: self.word(&call.name),
+                id: self.name(&call.id),
+                name: self.name(&call.name),
                 input: self.json(&call.input),
                 extra: self.extra(&call.extra),
             }
             .into(),
             ContentBlock::ServerToolResult(result) => ServerToolResult {
-                tool_use_id: self.word(&result.tool_use_id),
+                tool_use_id: self.name(&result.tool_use_id),
                 kind: self.text(&result.kind),
                 content: self.json(&result.content),
                 extra: self.extra(&result.extra),
@@ -345,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Every kind of block that holds text, with a secret in each.
+    /// Every kind of block that contains text, with a secret in each.
     fn blocks() -> Vec<ContentBlock> {
         let json = |text: &str| Json::parse(text).unwrap();
         let word = || Text::from("a s3cret b");

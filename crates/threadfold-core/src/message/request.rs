@@ -1,4 +1,4 @@
-//! What a model is asked, and what it answers.
+//! A request to a model, and its answer.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::{
     usage::Usage,
 };
 
-/// The messages of a thread: cheap to clone, so that asking a model costs no walk over them.
+/// The messages of a thread. Cloning is cheap, so that a request does not copy the thread.
 pub type Messages = SharedVec<Message>;
 
-/// Everything that one model call needs, in no provider's dialect.
+/// Everything that one model call needs, independent of any provider.
 ///
 /// The codecs of `wire` turn it into a request body and back.
 ///
@@ -31,8 +31,8 @@ pub type Messages = SharedVec<Message>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// What stands before the thread: system messages, in order. Most requests have none or one.
-    /// No compaction touches them.
+    /// System messages that precede the thread, in order; most requests have none or one. No
+    /// compaction changes them.
     #[serde(skip_serializing_if = "is_empty")]
     pub system: Messages,
     /// The thread.
@@ -40,53 +40,53 @@ pub struct Request {
     /// The tools that the model may call.
     #[serde(skip_serializing_if = "is_empty")]
     pub tools: SharedVec<ToolSpec>,
-    /// Which of them it may or must call; the provider's default where absent.
+    /// Which tools the model may or must call; `None` for the provider's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The most tokens that the answer may have.
+    /// The maximum length of the answer in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// How freely the model chooses its words.
+    /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// How long the host should wait for the answer. Not on the wire.
+    /// How long the host should wait for the answer. Never sent to a provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// Whether the codec places the provider's cache marks.
+    /// Whether the codec adds the provider's cache marks.
     #[serde(skip_serializing_if = "CacheMarks::is_off")]
     pub cache: CacheMarks,
-    /// Unknown wire fields, the model's name among them.
+    /// Unknown wire fields, including the name of the model.
     #[serde(skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
-/// Whether a codec places cache marks of its own, for providers that need them (Anthropic).
+/// Whether a codec adds cache marks, for providers that need them (Anthropic).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMarks {
-    /// None but those that are in the thread already.
+    /// Adds none. Marks that the messages have stay.
     #[default]
     Off,
-    /// After the tools, the system prompt and the last message.
+    /// Adds marks after the tools, the system prompt and the last message.
     Auto,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Turn {
-    /// The answer, as it is appended to the thread.
+    /// The answer as a message, ready to be appended to the thread.
     pub message: Message,
-    /// What the call cost, where the provider said.
+    /// The tokens of the call, if the provider reported them.
     pub usage: Option<Usage>,
     /// Why the model stopped.
     pub stop_reason: StopReason,
 }
 
-/// A piece of an answer, as it arrives. The last one of a stream is the whole turn.
+/// A piece of a streamed answer. The last one of a stream is the complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-// Tagged from outside: with a tag inside, serde would buffer the turn, and raw JSON in it would lose
-// its key order.
+// Externally tagged: with an internal tag, serde would buffer the turn, and raw JSON in it would
+// lose its key order.
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
     /// More text.
@@ -99,29 +99,29 @@ pub enum Delta {
         /// The piece.
         text: Text,
     },
-    /// A call begins.
+    /// A tool call starts.
     ToolUse {
         /// The id of the call.
         id: Text,
-        /// The tool.
+        /// The name of the tool.
         name: Text,
     },
-    /// More of a call's input.
+    /// More of a tool call's input.
     ToolInput {
         /// The id of the call.
         id: Text,
-        /// The piece, as text.
+        /// The piece, as JSON text.
         text: Text,
     },
-    /// The answer is complete. Nothing comes after it.
+    /// The answer is complete. No piece follows.
     Turn {
-        /// All of it.
+        /// The complete answer.
         turn: Turn,
     },
 }
 
 impl Request {
-    /// Returns a request of these messages and nothing else.
+    /// Returns a request with these messages and otherwise default values.
     ///
     /// ```
     /// use threadfold::{Message, Request, Thread};
@@ -136,7 +136,7 @@ impl Request {
         Self { messages: messages.into(), ..Self::default() }
     }
 
-    /// Returns the request with this system prompt after those that it has.
+    /// Returns the request with one more system message after those that it has.
     ///
     /// ```
     /// use threadfold::{Message, Request};
@@ -158,8 +158,8 @@ impl CacheMarks {
 }
 
 impl Turn {
-    /// Returns the turn of an answer. Usage and stop reason stand in the message too, so that the
-    /// thread keeps them.
+    /// Returns an answer. Its usage and stop reason are also set on the message, so that the thread
+    /// keeps them.
     ///
     /// ```
     /// use threadfold::{Message, Turn, Usage, message::StopReason};
@@ -174,7 +174,7 @@ impl Turn {
         Self { message, usage, stop_reason }
     }
 
-    /// The texts of the answer, joined by blank lines. Reasoning and calls are left out.
+    /// The text blocks of the answer, joined by blank lines. Reasoning and tool calls are left out.
     ///
     /// ```
     /// use threadfold::{Message, Turn, message::StopReason};

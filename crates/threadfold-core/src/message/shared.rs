@@ -1,13 +1,13 @@
 //! Shared vectors.
 //!
-//! A request, a snapshot and a fork hold the messages of the thread without walking it: one
-//! reference count each. An append while no other handle holds the vector is in place.
+//! A request, a snapshot and a fork share the messages of a thread through a reference count.
+//! Appending copies nothing unless another handle shares the vector.
 
 use std::{ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A vector that is cheap to clone and copied on write. Reads like a slice.
+/// A vector that is cheap to clone and copied on write. It dereferences to a slice.
 ///
 /// ```
 /// use threadfold::message::{Message, Messages};
@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct SharedVec<T>(Arc<Vec<T>>);
 
 impl<T> SharedVec<T> {
-    /// Whether both handles share one vector.
+    /// `true` if both handles share one vector.
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -29,7 +29,7 @@ impl<T> SharedVec<T> {
 }
 
 impl<T: Clone> SharedVec<T> {
-    /// The vector, to be changed. Cloned first if another handle holds it.
+    /// Returns the vector for modification. It is copied first if another handle shares it.
     ///
     /// ```
     /// use threadfold::message::SharedVec;
@@ -41,7 +41,7 @@ impl<T: Clone> SharedVec<T> {
     /// ```
     pub fn make_mut(&mut self) -> &mut Vec<T> {
         if Arc::get_mut(&mut self.0).is_none() {
-            // With room: what is copied to be added to would be copied again for want of it.
+            // A copy is usually made to append, so spare capacity avoids a reallocation.
             let mut own = Vec::with_capacity(self.len() + self.len() / 8 + 4);
             own.extend_from_slice(self);
             self.0 = Arc::new(own);

@@ -1,17 +1,16 @@
-//! What reading costs, counted where unit tests are built and nowhere else.
+//! Counting the bytes that text readers look at, in test builds only.
 //!
-//! Everything that reads prose has to end, and in work that grows as its text does. A time cannot
-//! tell: machines are shared, and a fast search hides for long that it begins anew for every word.
-//! So readers say how far they look: [`through`] a whole text, or [`up_to`] what they found in it.
-//! Both return what they are given and are nothing else in a build without tests, so that the floors
-//! below the edge stay free of anything global. In the unit tests of this crate they count bytes for
-//! `steps`, which has a limit: a loop that counts and does not end fails there, and does not hang.
+//! Every function that reads prose must end, with work that grows as its text does. Time cannot
+//! prove that: machines are shared, and a fast search hides a restart at every word. So readers
+//! report how far they look: [`through`] a whole text, or [`up_to`] what they found. Both return
+//! their argument, and do nothing else outside test builds, so that the lower floors have no global
+//! state. In test builds they count bytes for `steps`, which panics above a limit, so that an
+//! endless loop fails instead of hanging.
 //!
-//! The iterators of the standard library over the parts of a text always end and read every byte
-//! once, so one count for each of them is enough. A loop that is written by hand, and searches what
-//! is left of a text, has to count in every round.
+//! Iterators of the standard library over the parts of a text always end and read every byte once:
+//! count once for each. A hand-written loop that searches the rest of a text counts in every round.
 
-/// Returns a text that is looked through to its end.
+/// Counts a text that is read to its end, and returns it.
 #[doc(hidden)]
 #[inline]
 pub fn through(text: &str) -> &str {
@@ -20,7 +19,7 @@ pub fn through(text: &str) -> &str {
     text
 }
 
-/// Returns where something was found, if it was, in a text that is looked through up to there.
+/// Counts a text that is read up to an offset, or to its end for `None`, and returns the offset.
 #[doc(hidden)]
 #[inline]
 pub fn up_to(text: &str, found: Option<usize>) -> Option<usize> {
@@ -30,7 +29,7 @@ pub fn up_to(text: &str, found: Option<usize>) -> Option<usize> {
     found
 }
 
-/// Says that a loop that looks at no text goes round once more.
+/// Counts one round of a loop that reads no text.
 #[inline]
 pub fn round() {
     #[cfg(any(test, feature = "testing"))]
@@ -45,7 +44,7 @@ mod counted {
     use std::cell::Cell;
 
     thread_local! {
-        /// What was counted, and what the most is.
+        /// The number of steps so far, and the limit.
         static STEPS: Cell<(u64, u64)> = const { Cell::new((0, u64::MAX)) };
     }
 
@@ -57,11 +56,11 @@ mod counted {
         });
     }
 
-    /// Returns the steps that some work takes on this thread.
+    /// Returns the number of steps that `work` takes on this thread.
     ///
     /// # Panics
     ///
-    /// If they are more than so many.
+    /// If it takes more than `most` steps.
     pub fn steps(most: u64, work: impl FnOnce()) -> u64 {
         STEPS.with(|steps| steps.set((0, most)));
         work();

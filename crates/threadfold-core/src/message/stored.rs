@@ -1,6 +1,4 @@
-//! The stored form of a message.
-//!
-//! It has the fields of the parts, and the mark of the handle between them.
+//! The serde form of a message: the fields of its parts, and the flag of the handle.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,7 +11,7 @@ use super::{
 };
 
 #[derive(Serialize)]
-struct Written<'m> {
+struct StoredMessageRef<'m> {
     role: Role,
     content: &'m [ContentBlock],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +30,7 @@ struct Written<'m> {
 
 #[derive(Deserialize)]
 #[serde(rename = "Message")]
-struct Read {
+struct StoredMessage {
     role: Role,
     content: Vec<ContentBlock>,
     #[serde(default)]
@@ -52,7 +50,7 @@ struct Read {
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let MessageParts { role, content, stop_reason, usage, origin, untyped, extra } = &**self;
-        let written = Written {
+        let stored = StoredMessageRef {
             role: *role,
             content,
             stop_reason: stop_reason.as_ref(),
@@ -62,23 +60,23 @@ impl Serialize for Message {
             untyped: *untyped,
             extra,
         };
-        written.serialize(serializer)
+        stored.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = Read::deserialize(deserializer)?;
+        let stored = StoredMessage::deserialize(deserializer)?;
         let mut message = Self::from(MessageParts {
-            role: read.role,
-            content: read.content,
-            stop_reason: read.stop_reason,
-            usage: read.usage,
-            origin: read.origin,
-            untyped: read.untyped,
-            extra: read.extra,
+            role: stored.role,
+            content: stored.content,
+            stop_reason: stored.stop_reason,
+            usage: stored.usage,
+            origin: stored.origin,
+            untyped: stored.untyped,
+            extra: stored.extra,
         });
-        message.prefix_rewritten = read.prefix_rewritten;
+        message.prefix_rewritten = stored.prefix_rewritten;
         Ok(message)
     }
 }

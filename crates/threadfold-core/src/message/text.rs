@@ -1,13 +1,13 @@
 //! Shared text.
 //!
-//! A thread, its log, its snapshots and its forks hold the same bytes once. That only works if
-//! cloning a text never copies it, so every text of the vocabulary is a [`Text`].
+//! A thread, its log, its snapshots and its forks hold the same bytes once. That requires that
+//! cloning a text never copies it, so every text in a message is a [`Text`].
 
 use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Immutable text that is cheap to clone. Reads like a `&str`.
+/// Immutable text that is cheap to clone. It dereferences to `str`.
 ///
 /// ```
 /// use threadfold::message::Text;
@@ -27,13 +27,13 @@ impl Text {
         &self.0
     }
 
-    /// Whether both handles share one allocation.
+    /// `true` if both handles share one allocation.
     #[must_use]
     pub fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether nothing but white space is in it. Providers refuse such text blocks.
+    /// `true` if the text is empty or white space. Providers refuse such text blocks.
     ///
     /// ```
     /// use threadfold::message::Text;
@@ -43,9 +43,18 @@ impl Text {
     /// ```
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        // Ends at the first sign, where trimming goes on to look at the end.
+        // Stops at the first other character; trimming would also look at the end.
         self.chars().all(char::is_whitespace)
     }
+}
+
+/// Returns the last character boundary at or before a byte offset.
+pub(crate) fn boundary_before(text: &str, offset: usize) -> usize {
+    let mut boundary = offset.min(text.len());
+    while !text.is_char_boundary(boundary) {
+        boundary -= 1;
+    }
+    boundary
 }
 
 impl Default for Text {

@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{invalid::InvalidValue, text::Text};
 
-/// The most bytes that a thread id may have.
+/// The maximum length of a thread id in bytes.
 const MAX_BYTES: usize = 128;
 
-/// The name of a thread: 1 to 128 of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`, with no
-/// dot in front. Safe as the name of a file on every platform that tells upper case from lower.
+/// The name of a thread: 1 to 128 of `a` to `z`, `A` to `Z`, `0` to `9`, `.`, `_` and `-`, without
+/// a leading dot. It is a valid file name on every platform; case distinguishes ids.
 ///
 /// ```
 /// use threadfold::message::ThreadId;
@@ -32,7 +32,7 @@ impl ThreadId {
 }
 
 impl Default for ThreadId {
-    /// `main`, for whoever has only one.
+    /// Returns `main`, for hosts with a single thread.
     fn default() -> Self {
         Self("main".into())
     }

@@ -1,25 +1,26 @@
-//! Tools, calls and results.
+//! Tools, tool calls and their results.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     extra::Extra,
-    json::{Json, JsonError},
+    invalid::InvalidValue,
+    json::{self, Json},
     text::Text,
 };
 
-/// A tool as a model is told about it.
+/// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The name by which it is called: 1 to 64 characters of `a` to `z`, `A` to `Z`, `0` to `9`,
-    /// `_` and `-` for every provider.
+    /// The name: 1 to 64 characters of `a` to `z`, `A` to `Z`, `0` to `9`, `_` and `-`, which every
+    /// provider accepts.
     pub name: Text,
-    /// What it does and when to use it, written for the model.
+    /// What the tool does and when to use it, written for the model.
     #[serde(default)]
     pub description: Text,
-    /// The JSON schema of its input. Providers demand an object schema.
+    /// The JSON schema of its input. Providers require a schema of an object.
     pub input_schema: Json,
-    /// Unknown wire fields. A provider's own tool keeps its whole shape here.
+    /// Unknown wire fields. A provider's built-in tool keeps its whole definition here.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
@@ -28,72 +29,72 @@ pub struct ToolSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// Whichever it likes, or none.
+    /// Any tool, or none.
     Auto,
-    /// At least one, whichever it likes.
+    /// At least one, of its choice.
     Required,
-    /// None.
+    /// No tool.
     None,
-    /// This one.
+    /// The tool with this name.
     Tool(Text),
 }
 
-/// A call that the model makes and the host answers.
+/// A tool call of the model that the host answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ToolUseForm", into = "ToolUseForm")]
 pub struct ToolUse {
-    /// The id that the result names. Unique within a turn.
+    /// The id that the result refers to. Unique within an answer.
     pub id: Text,
-    /// The tool.
+    /// The name of the tool.
     pub name: Text,
-    /// Its input.
+    /// The input of the tool.
     pub input: ToolInput,
     /// Unknown wire fields.
     pub extra: Extra,
 }
 
-/// The input of a call, in the form in which it came.
+/// The input of a tool call, in the form in which it was received.
 ///
-/// Anthropic, Gemini and Bedrock send JSON; OpenAI sends a text that should hold JSON and
-/// sometimes does not. The text is kept for ever; what it says as JSON is a view.
+/// Anthropic, Gemini and Bedrock send JSON. OpenAI sends a text that should contain JSON and
+/// sometimes does not; the text is kept unchanged, and [`json`](Self::json) parses it on each call.
 ///
 /// ```
 /// use threadfold::message::{Json, ToolInput};
 ///
 /// assert_eq!(ToolInput::from_text(r#"{"a":1}"#).json()?, Json::parse(r#"{"a":1}"#)?);
 /// assert!(ToolInput::from_text("{\"a\":").json().is_err());
-/// # Ok::<(), threadfold::message::JsonError>(())
+/// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolInput {
-    /// It came as JSON.
+    /// Received as JSON.
     Json(Json),
-    /// It came as text.
+    /// Received as text.
     Text(Text),
 }
 
-/// A call that the provider makes and answers itself, such as a web search.
+/// A tool call that the provider answers itself, such as a web search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerToolUse {
-    /// The id that its result names.
+    /// The id that the result refers to.
     pub id: Text,
-    /// The provider's tool.
+    /// The name of the provider's tool.
     pub name: Text,
-    /// Its input.
+    /// The input of the tool.
     pub input: Json,
-    /// Unknown wire fields, and the wire's own name of the block where there are several.
+    /// Unknown wire fields, and the wire name of the block if a provider has several.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
     pub extra: Extra,
 }
 
-/// The provider's answer to its own call.
+/// The provider's result of its own tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerToolResult {
-    /// The call that it answers.
+    /// The id of the tool call.
     pub tool_use_id: Text,
-    /// The wire's name of this kind of result, such as `web_search_tool_result`.
+    /// The wire name of this kind of result, such as `web_search_tool_result`.
     pub kind: Text,
-    /// What the provider's tool gave, as it came.
+    /// The output of the provider's tool as JSON, as it was received.
     pub content: Json,
     /// Unknown wire fields.
     #[serde(default, skip_serializing_if = "Extra::is_empty")]
@@ -101,7 +102,8 @@ pub struct ServerToolResult {
 }
 
 impl ToolSpec {
-    /// Returns a tool with this name, description and JSON schema of its input.
+    /// Returns a tool with this name, description and JSON schema of its input, without extra
+    /// fields.
     ///
     /// ```
     /// use serde_json::json;
@@ -127,7 +129,7 @@ impl ToolSpec {
 }
 
 impl ToolUse {
-    /// Returns a call without extra fields.
+    /// Returns a tool call without extra fields.
     ///
     /// ```
     /// use threadfold::message::ToolUse;
@@ -142,13 +144,13 @@ impl ToolUse {
 }
 
 impl ToolInput {
-    /// Returns an input that came as text.
+    /// Returns an input that was received as text.
     #[must_use]
     pub fn from_text(text: impl Into<Text>) -> Self {
         Self::Text(text.into())
     }
 
-    /// The input as it came: JSON text, or whatever text the model wrote instead.
+    /// The input as it was received: JSON text, or the text that the model wrote instead.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -157,26 +159,30 @@ impl ToolInput {
         }
     }
 
-    /// Returns the input as a JSON object. An empty text stands for no arguments, `{}`.
+    /// Returns the input as a JSON object. A blank text means no arguments and returns `{}`.
     ///
     /// ```
     /// use threadfold::message::ToolInput;
     ///
     /// assert_eq!(ToolInput::from_text("").json()?.as_str(), "{}");
     /// assert!(ToolInput::from_text("{\"path\": \"a.rs").json().is_err());
-    /// # Ok::<(), threadfold::message::JsonError>(())
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`JsonError`] if a text is not JSON, or if the JSON is not an object.
-    pub fn json(&self) -> Result<Json, JsonError> {
+    /// [`InvalidValue`] if a text is not JSON, or if the JSON is not an object.
+    pub fn json(&self) -> Result<Json, InvalidValue> {
         let json = match self {
             Self::Json(json) => json.clone(),
             Self::Text(text) if text.is_blank() => Json::parse("{}")?,
             Self::Text(text) => Json::parse(text)?,
         };
-        if json.is_object() { Ok(json) } else { Err(JsonError::not_an_object()) }
+        if json.is_object() {
+            Ok(json)
+        } else {
+            Err(json::refused("a JSON object is expected here"))
+        }
     }
 }
 
@@ -187,7 +193,7 @@ impl<J: Into<Json>> From<J> for ToolInput {
 }
 
 impl ServerToolUse {
-    /// Returns a call without extra fields.
+    /// Returns a tool call without extra fields.
     #[must_use]
     pub fn new(id: impl Into<Text>, name: impl Into<Text>, input: impl Into<Json>) -> Self {
         Self { id: id.into(), name: name.into(), input: input.into(), extra: Extra::default() }
@@ -211,7 +217,7 @@ impl ServerToolResult {
     }
 }
 
-/// The serde form of a call: the name of the field says in which form the input came.
+/// The serde form of a tool call. The name of the field tells in which form the input was received.
 #[derive(Serialize, Deserialize)]
 struct ToolUseForm {
     id: Text,
@@ -265,6 +271,9 @@ mod tests {
     #[test]
     fn an_input_that_is_no_object_is_refused() {
         let error = ToolInput::from_text("[1]").json().unwrap_err();
-        assert_eq!(error.to_string(), "not usable as JSON: a JSON object is expected here");
+        assert_eq!(
+            error.to_string(),
+            "\"the text\" is not usable JSON: a JSON object is expected here"
+        );
     }
 }

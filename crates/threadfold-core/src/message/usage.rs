@@ -1,4 +1,4 @@
-//! What was spent, and when.
+//! Tokens spent, and times.
 
 use std::{
     fmt,
@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::invalid::InvalidValue;
 
-/// Tokens of one model call, normalised over the providers.
+/// The tokens of one model call, with the same meaning for every provider.
 ///
-/// `input` is the whole prompt *including* what was read from or written to a cache, for every
-/// provider: Anthropic and Bedrock report the three apart and their codecs add them up. `output`
-/// includes the reasoning.
+/// `input` is the whole prompt *including* tokens read from or written to a cache. Anthropic and
+/// Bedrock report the three separately, and their codecs add them up. `output` includes reasoning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -31,7 +30,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns a usage without cache and reasoning.
+    /// Returns a usage without cache and reasoning tokens.
     ///
     /// ```
     /// use threadfold::Usage;
@@ -57,7 +56,7 @@ impl Usage {
         self.input.saturating_add(self.output)
     }
 
-    /// Whether nothing was reported: providers that do not count answer with zeros.
+    /// `true` if nothing was reported: providers that do not count tokens send zeros.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.context_tokens() == 0
@@ -90,10 +89,10 @@ impl std::iter::Sum for Usage {
     }
 }
 
-/// Milliseconds since the Unix epoch. Always handed in: nothing below the drivers knows a clock.
+/// Milliseconds since the Unix epoch. Always an argument: only drivers read a clock.
 ///
-/// `Display` writes it as RFC 3339 has it, in UTC. `FromStr` reads what that standard allows, at any
-/// offset from UTC; what a fraction says beyond milliseconds is cut off.
+/// `Display` writes RFC 3339 in UTC. `FromStr` accepts RFC 3339 with any offset from UTC and cuts
+/// fractions after milliseconds.
 ///
 /// ```
 /// use threadfold::message::Timestamp;
@@ -118,8 +117,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns year, month and day, so many days after the epoch, in the Gregorian calendar. A year is
-/// taken to begin in March, so that the leap day is its last; 400 of them have always 146,097 days.
+/// Returns year, month and day of the Gregorian calendar, from days since the epoch. Years are
+/// counted from March, so that the leap day is the last; 400 years always have 146,097 days.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -140,8 +139,8 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Returns the milliseconds since the epoch that a text of RFC 3339 names. A year may have more
-/// digits than the four of the standard, because `Display` writes them where it must.
+/// Returns milliseconds since the epoch for a text of RFC 3339. Years may have more than the four
+/// digits of the standard, because `Display` writes such years.
 fn parse(text: &str) -> Option<u64> {
     let (day, time) = text.split_once(['T', 't', ' '])?;
     let mut day = day.split('-');
@@ -149,7 +148,7 @@ fn parse(text: &str) -> Option<u64> {
     let (month, day_of_month) = (two_digits(day.next()?)?, two_digits(day.next()?)?);
     let starts = days(year, month, day_of_month).filter(|days| {
         day.next().is_none()
-        // A day that the month does not have is another day when it is written again.
+                // Rejects days that the month does not have: they convert back to another day.
         && date(*days) == (year, month, day_of_month)
     })?;
     let (clock, east, offset) = offset(time)?;
@@ -165,7 +164,7 @@ fn parse(text: &str) -> Option<u64> {
     if east { local.checked_sub(offset) } else { local.checked_add(offset) }
 }
 
-/// Returns how many days after the epoch this day is: [`date`] the other way round.
+/// Returns days since the epoch, the inverse of [`date`].
 fn days(year: u64, month: u64, day_of_month: u64) -> Option<u64> {
     let (year, month) =
         if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
@@ -175,7 +174,8 @@ fn days(year: u64, month: u64, day_of_month: u64) -> Option<u64> {
     era.checked_mul(146_097)?.checked_add(day)?.checked_sub(719_468)
 }
 
-/// Splits the offset from a time of day: the rest, whether it is east of UTC, and the milliseconds.
+/// Splits the offset off a time: the time without it, whether it is east of UTC, and its
+/// milliseconds.
 fn offset(time: &str) -> Option<(&str, bool, u64)> {
     if let Some(clock) = time.strip_suffix(['Z', 'z']) {
         return Some((clock, false, 0));
@@ -192,14 +192,14 @@ fn offset(time: &str) -> Option<(&str, bool, u64)> {
 }
 
 fn milliseconds(fraction: &str) -> Option<u64> {
-    let known = digits(fraction.get(..3).unwrap_or(fraction))?;
-    let rest = fraction.bytes().skip(3).all(|byte| byte.is_ascii_digit());
+    let number = digits(fraction.get(..3).unwrap_or(fraction))?;
+    let rest_is_digits = fraction.bytes().skip(3).all(|byte| byte.is_ascii_digit());
     let scale = match fraction.len() {
         1 => 100,
         2 => 10,
         _ => 1,
     };
-    rest.then_some(known * scale)
+    rest_is_digits.then_some(number * scale)
 }
 
 fn two_digits(text: &str) -> Option<u64> {

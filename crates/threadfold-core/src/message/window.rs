@@ -1,13 +1,13 @@
-//! How many tokens a model holds.
+//! Context windows.
 //!
-//! The same model has other windows on other routes, so the number is always a property of the
-//! agent, and what vendors published only a default.
+//! The same model has different windows on different routes, so the host sets the window of an
+//! agent; the windows that vendors published are only defaults.
 
 use serde::{Deserialize, Serialize};
 
 use super::published::published;
 
-/// The tokens that fit into one request and its answer.
+/// How many tokens a request and its answer may have together.
 ///
 /// ```
 /// use threadfold::ContextWindow;
@@ -34,17 +34,17 @@ impl ContextWindow {
         self.tokens
     }
 
-    /// Returns the window that the vendor of a model published, or `None` for a model that is not
-    /// in the table of November 2026. A name that the table does not know is never guessed at: the
-    /// host states that window.
+    /// Returns the window that the vendor of a model published, or `None` if the model is not in
+    /// the table of November 2026. Nothing is guessed for other names: the host has to state their
+    /// window.
     ///
     /// The table has models of Anthropic, OpenAI, Google, Mistral, DeepSeek, Alibaba (Qwen), Meta
     /// (Llama) and xAI. Gateway prefixes and suffixes (`us.anthropic.claude-...-v1:0`,
-    /// `models/gemini-...`, `openrouter/openai/gpt-...`), dates and upper case do not matter.
+    /// `models/gemini-...`, `openrouter/openai/gpt-...`), dates and upper case are ignored.
     ///
-    /// Names of local servers have no window here: `llama3.1:8b` in Ollama runs with what that server
-    /// is set to, often 4,096 tokens, whatever the model could hold. The same is so for gateways that
-    /// are known to allow less. `wire::window_of` reads what a server says.
+    /// Names on local servers have no window here: Ollama runs `llama3.1:8b` with the window of its
+    /// configuration, often 4,096 tokens, not with the model's. Gateways that are known to allow
+    /// less have none either. `wire::window_of` reads the window that a server reports.
     ///
     /// ```
     /// use threadfold::ContextWindow;
@@ -59,7 +59,7 @@ impl ContextWindow {
     }
 }
 
-/// Returns the first version in a model name. A number of more than two digits is a date.
+/// Returns the first version number in a model name. A number of more than two digits is a date.
 pub fn version(rest: &str) -> Option<(u64, u64)> {
     let mut words = rest.split(['-', '.', '_', '@', ':', '/']).map(|word| {
         let digits = word.strip_prefix('v').unwrap_or(word);

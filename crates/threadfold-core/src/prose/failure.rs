@@ -59,7 +59,7 @@ fn codes(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
         if !may_be_code && !http {
             continue;
         }
-        let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         let word =
             word.split(['[', ']', ':', '(', ')', '`']).find(|part| is_code(part)).unwrap_or(word);
         if is_code(word) {

@@ -1,6 +1,6 @@
 //! URLs and hosts.
 
-use super::class::FactClass;
+use super::{class::FactClass, token::is_word};
 use crate::message::steps;
 
 /// Notes the URL or host in a word, and returns the rest of the word, which may hold other facts.
@@ -20,7 +20,8 @@ pub(crate) fn links<'a>(word: &'a str, note: &mut dyn FnMut(FactClass, &str)) ->
     if address.len() > at - scheme + 3 && scheme < at {
         note(FactClass::Url, address);
     }
-    word.get(..scheme).unwrap_or_default()
+    // A word that runs into the address is no word of its own.
+    word.get(..scheme).unwrap_or_default().trim_end_matches(is_word)
 }
 
 /// Strips punctuation at the end, and closing brackets that the URL does not open.

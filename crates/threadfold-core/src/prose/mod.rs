@@ -3,13 +3,14 @@
 //! | file | what it finds |
 //! |---|---|
 //! | `passage` | the texts of a message, each with its speaker and kind |
-//! | `spans`, `class` | the facts of a text, their classes, and the key by which two are compared |
+//! | `spans`, `class`, `border` | the facts of a text, their classes and borders, and the key by which two are compared |
 //! | `word_kinds`, `chunk`, `token` | words, pieces of words, and tokens |
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
 //! | `section` | the titles of the lists in an addendum |
 
+mod border;
 mod chunk;
 mod class;
 mod command;
@@ -34,11 +35,12 @@ pub use class::FactClass;
 pub use passage::Speaker;
 
 pub(crate) use self::{
+    border::is_whole,
     chunk::Trust,
     demand_words::{is_narrator, spoken_words},
     path::path_value,
     section::title,
-    token::{canonical, is_word},
+    token::canonical,
     word_facts::word_facts,
 };
 pub use self::{

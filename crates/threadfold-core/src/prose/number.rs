@@ -1,6 +1,7 @@
 //! Versions, hashes, and numbers with their units.
 
 use super::{
+    border::is_whole,
     chunk::chunks,
     class::FactClass,
     word_kinds::{is_listed, is_listed_in_any_case},
@@ -106,7 +107,9 @@ pub(crate) fn numbers(text: &str, note: &mut dyn FnMut(FactClass, &str)) {
         }
         let from = start - usize::from(before == Some('$'));
         let unit = unit_length(text.get(end..).unwrap_or_default());
-        if unit > 0 || from < start {
+        // What an audit would not take for a whole is none.
+        let is_whole = || is_whole(FactClass::Number, text, from, end + unit);
+        if (unit > 0 || from < start) && is_whole() {
             note(FactClass::Number, text.get(from..end + unit).unwrap_or_default());
             at = end + unit;
         }

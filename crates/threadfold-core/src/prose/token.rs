@@ -1,7 +1,7 @@
 //! Texts as tokens (words, numbers, punctuation), so that a fact is found whole or not at all.
 //!
-//! White space only decides whether a token is glued to the one before. Quotation marks, backticks
-//! and double asterisks are skipped, so a fact is found however it is quoted.
+//! White space only decides whether a token is glued to the one before. Quotation marks, apostrophes,
+//! backticks and double asterisks are skipped, so a fact is found however it is quoted.
 
 use crate::message::steps;
 
@@ -74,41 +74,20 @@ impl Tokens<'_> {
         if digits > 0 {
             return digits;
         }
-        word_length(rest)
-    }
-}
-
-/// Returns the length in bytes of the first word, with the apostrophes between its letters.
-fn word_length(rest: &str) -> usize {
-    // Nearly all words are ASCII.
-    let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let plain = plain.count();
-    match rest.as_bytes().get(plain) {
-        None => return plain,
-        Some(next) if next.is_ascii() && *next != b'\'' => return plain,
-        Some(_) => {}
-    }
-    let mut chars = rest.char_indices().peekable();
-    let mut before = false;
-    while let Some((at, next)) = chars.next() {
-        let follows = chars.peek().is_some_and(|(_, c)| is_word(*c));
-        let inside = is_apostrophe(next) && before && follows;
-        if !is_word(next) && !inside {
-            return at;
+        // Nearly all words are of ASCII.
+        let plain = rest.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let plain = plain.count();
+        if rest.as_bytes().get(plain).is_none_or(u8::is_ascii) {
+            return plain;
         }
-        before = is_word(next);
+        rest.find(|c| !is_word(c)).unwrap_or(rest.len())
     }
-    rest.len()
 }
 
 fn is_number_before_unit(text: &str, rest: &str) -> bool {
     let next = rest.get(text.len()..).and_then(|rest| rest.chars().next());
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number && next.is_some_and(|c| c.is_alphabetic() || c == '%')
-}
-
-fn is_apostrophe(c: char) -> bool {
-    matches!(c, '\'' | '\u{2019}')
 }
 
 fn is_skipped(rest: &str, first: char) -> bool {
@@ -133,24 +112,17 @@ pub(crate) fn is_word(c: char) -> bool {
     c == '_' || (c.is_alphanumeric() && c < '\u{2e80}')
 }
 
-/// Returns the form in which a token is compared: apostrophes are straight; with `folds_case` it is
-/// in lower case, without the underscores of emphasis.
+/// Returns the form in which a token is compared: with `folds_case` in lower case, without the
+/// underscores of emphasis.
 pub(crate) fn canonical<'a>(token: &'a str, folds_case: bool, out: &'a mut String) -> &'a str {
-    let changes =
-        |byte: u8| !byte.is_ascii() || (folds_case && (byte == b'_' || byte.is_ascii_uppercase()));
-    if !token.bytes().any(changes) {
+    let changes = |byte: u8| !byte.is_ascii() || byte == b'_' || byte.is_ascii_uppercase();
+    if !folds_case || !token.bytes().any(changes) {
         return token;
     }
     out.clear();
     let trimmed = token.trim_matches('_');
-    let text = if folds_case && !trimmed.is_empty() { trimmed } else { token };
-    for c in text.chars() {
-        match c {
-            '\u{2019}' => out.push('\''),
-            _ if folds_case => out.extend(c.to_lowercase()),
-            _ => out.push(c),
-        }
-    }
+    let text = if trimmed.is_empty() { token } else { trimmed };
+    out.extend(text.chars().flat_map(char::to_lowercase));
     out
 }
 
@@ -164,8 +136,10 @@ mod tests {
 
     #[test]
     fn words_numbers_and_signs_are_tokens() {
-        let expected = [("don\u{2019}t", false), ("a", false), (".", true), ("b_c", true)];
-        assert_eq!(texts("don\u{2019}t **`a.b_c`**"), expected);
+        let expected = [("a", false), (".", true), ("b_c", true)];
+        assert_eq!(texts("**`a.b_c`**"), expected);
+        assert_eq!(texts("don\u{2019}t"), [("don", false), ("t", true)]);
+        assert_eq!(texts("don't"), texts("don\u{2019}t"));
         assert_eq!(texts("12ms"), texts("12 ms"));
         assert_eq!(texts("v1.2"), [("v", false), ("1", true), (".", true), ("2", true)]);
         assert_eq!(texts("\u{6f22}\u{5b57}"), [("\u{6f22}", false), ("\u{5b57}", true)]);

@@ -1,54 +1,40 @@
-//! What stands between fences: texts of the thread, whole or with their middle left out.
+//! The texts inside a fence, whole or with their middle omitted.
 
 use std::{
     borrow::Cow,
     fmt::{self, Write},
-    ops::Range,
 };
 
 use super::{
-    marks::{backticks, border_before, end_line, escaped},
-    scan::Scan,
+    lookalikes::Lookalikes,
+    marks::{backticks, end_line, escaped},
 };
+use crate::message::boundary_before;
 
-/// Texts that a fence will hold, one below the other.
+/// The texts inside one fence, in order.
 #[derive(Debug, Default)]
 pub(super) struct Body<'a> {
     texts: Vec<Cow<'a, str>>,
-    /// What a look at each text found; filled when they are written.
-    scans: Vec<Scan>,
-    /// A string that a text before was. Kept, so that its memory is.
-    spare: String,
+    /// What each text contains that needs escaping; filled when the texts are written.
+    lookalikes: Vec<Lookalikes>,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn clear(&mut self) {
-        for text in self.texts.drain(..) {
-            if let Cow::Owned(text) = text {
-                self.spare = text;
-            }
-        }
+        self.texts.clear();
     }
 
     pub(super) fn push(&mut self, text: impl Into<Cow<'a, str>>) {
         self.texts.push(text.into());
     }
 
-    /// Adds a text that is written now, into the memory of one before.
-    pub(super) fn push_written(&mut self, write: impl FnOnce(&mut String)) {
-        let mut text = std::mem::take(&mut self.spare);
-        text.clear();
-        write(&mut text);
-        self.texts.push(text.into());
-    }
-
-    /// The bytes of its texts.
+    /// The bytes of the texts.
     pub(super) fn len(&self) -> usize {
         self.texts.iter().map(|text| text.len()).sum()
     }
 
-    /// Leaves the middle out if there are more bytes than this: half of them stay at the head and
-    /// half at the tail, and a line between them says how many went.
+    /// Omits the middle if the texts have more than `cap` bytes: half of `cap` stays at the head
+    /// and half at the tail, and a line between them states how many bytes are omitted.
     pub(super) fn cap(&mut self, cap: Option<usize>) {
         let total = self.len();
         let Some(cap) = cap.filter(|cap| *cap < total) else { return };
@@ -58,11 +44,10 @@ impl<'a> Body<'a> {
             let (start, end) = (at, at + text.len());
             at = end;
             if start < head_end {
-                head.push(part(&text, 0..end_of_head(&text, head_end - start)));
+                head.push(part(&text, |text| head_of(text, head_end - start)));
             }
             if end > tail_start {
-                let kept = start_of_tail(&text, tail_start.saturating_sub(start));
-                tail.push(part(&text, kept..text.len()));
+                tail.push(part(&text, |text| tail_of(text, tail_start.saturating_sub(start))));
             }
         }
         let kept: usize = head.iter().chain(&tail).map(|text| text.len()).sum();
@@ -73,20 +58,20 @@ impl<'a> Body<'a> {
 
     /// Writes the texts in a fence that none of them can close, and a blank line.
     pub(super) fn write(&mut self, out: &mut impl Write, info: &str) -> fmt::Result {
-        if self.scans.len() < self.texts.len() {
-            self.scans.resize_with(self.texts.len(), Scan::default);
+        if self.lookalikes.len() < self.texts.len() {
+            self.lookalikes.resize_with(self.texts.len(), Lookalikes::default);
         }
-        let scans = self.texts.iter().zip(&mut self.scans).map(|(text, scan)| {
-            scan.read(text);
-            scan.backticks
+        let lookalikes = self.texts.iter().zip(&mut self.lookalikes).map(|(text, lookalikes)| {
+            lookalikes.find(text);
+            lookalikes.backticks
         });
-        let longest = scans.max().unwrap_or_default();
+        let longest = lookalikes.max().unwrap_or_default();
         let fence = (longest + 1).max(3);
         backticks(out, fence)?;
         out.write_str(info)?;
         out.write_str("\n")?;
-        for (text, scan) in self.texts.iter().zip(&self.scans) {
-            escaped(out, text, scan)?;
+        for (text, lookalikes) in self.texts.iter().zip(&self.lookalikes) {
+            escaped(out, text, lookalikes)?;
             end_line(out, text)?;
         }
         backticks(out, fence)?;
@@ -94,35 +79,35 @@ impl<'a> Body<'a> {
     }
 }
 
-fn part<'a>(text: &Cow<'a, str>, range: Range<usize>) -> Cow<'a, str> {
+fn part<'a>(text: &Cow<'a, str>, cut: impl Fn(&str) -> &str) -> Cow<'a, str> {
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.get(range).unwrap_or_default()),
-        Cow::Owned(text) => Cow::Owned(text.get(range).unwrap_or_default().to_owned()),
+        Cow::Borrowed(text) => Cow::Borrowed(cut(text)),
+        Cow::Owned(text) => Cow::Owned(cut(text).to_owned()),
     }
 }
 
-/// Where a head of at most so many bytes ends: behind a line if that costs less than half of it.
-fn end_of_head(text: &str, most: usize) -> usize {
+/// Returns the first `most` bytes of a text at most: whole lines, unless that loses half of them.
+fn head_of(text: &str, most: usize) -> &str {
     if most >= text.len() {
-        return text.len();
+        return text;
     }
-    let end = border_before(text, most);
-    let line_end = text.get(..end).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
-    if line_end > end / 2 { line_end } else { end }
+    let (head, _) = text.split_at(boundary_before(text, most));
+    let line_end = head.rfind('\n').map_or(0, |at| at + 1);
+    if line_end > head.len() / 2 { head.split_at(line_end).0 } else { head }
 }
 
-/// Where a tail that starts not before an offset starts: at a line if that costs less than half.
-fn start_of_tail(text: &str, least: usize) -> usize {
+/// Returns the text from offset `least` or later: whole lines, unless that loses half of it.
+fn tail_of(text: &str, least: usize) -> &str {
     let mut start = least.min(text.len());
     while !text.is_char_boundary(start) {
         start += 1;
     }
-    let (before, tail) = text.split_at_checked(start).unwrap_or((text, ""));
+    let (before, tail) = text.split_at(start);
     if before.is_empty() || before.ends_with('\n') {
-        return start;
+        return tail;
     }
     let skipped = tail.find('\n').map_or(tail.len(), |at| at + 1);
-    if skipped < tail.len() / 2 { start + skipped } else { start }
+    if skipped < tail.len() / 2 { tail.split_at(skipped).1 } else { tail }
 }
 
 #[cfg(test)]

@@ -1,42 +1,44 @@
-//! Cutting a rendering into pieces that a model can read, between messages where it can.
+//! Cutting a rendering into chunks that a model can read, between messages where possible.
 //!
-//! A chunk holds whole messages as long as they fit. A message that fits in no chunk is cut, and
-//! only such a message is ever looked into. With `max = target + tolerance`:
+//! A chunk contains whole messages as long as they fit. Only a message that fits in no chunk is
+//! cut, and only its text is read. With `max = target + tolerance`:
 //!
 //! 1. a message is added while the chunk stays within `max`;
-//! 2. else, if the message alone fits in `max`, the chunk is closed and the message opens the next;
-//! 3. else the open chunk, if under the target, is filled from it, and it is cut into pieces of
-//!    `target..=max` bytes: behind a blank line, else a line, else a space, the last in reach;
-//!    where there is none, at the last character border not after the target. What is left of the
-//!    message stays open and is the beginning of the next chunk.
+//! 2. otherwise, if the message alone fits in `max`, the chunk ends and the message starts the
+//!    next;
+//! 3. otherwise the message fills the open chunk, if that is below the target, and is cut into
+//!    pieces of `target..=max` bytes: after the last blank line in that range, else the last line,
+//!    else the last space, else at the last character boundary up to the target. The rest of the
+//!    message starts the next chunk.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{marks::border_before, rendered::Rendered};
+use super::rendered::Rendered;
+use crate::message::boundary_before;
 
-/// How many bytes a token is taken to have: the rule of thumb for English.
+/// The assumed bytes per token: the rule of thumb for English.
 pub const BYTES_PER_TOKEN: usize = 4;
 
-/// How many tokens a chunk is aimed at.
+/// The default size of a chunk in tokens.
 pub const TARGET_CHUNK_TOKENS: usize = 25_000;
 
-/// By how many tokens a chunk may be larger.
+/// How many tokens larger than the default a chunk may be.
 pub const TOLERANCE_TOKENS: usize = 5_000;
 
-/// How large chunks are, in bytes.
+/// The size of chunks in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChunkBudget {
-    /// The size that is aimed at. Zero counts as one.
+    /// The intended size in bytes. Zero counts as one.
     pub target: usize,
-    /// By how much a chunk may be larger.
+    /// How many bytes larger a chunk may be.
     pub tolerance: usize,
 }
 
 impl ChunkBudget {
-    /// Returns the budget of so many tokens, at [`BYTES_PER_TOKEN`].
+    /// Returns a budget from tokens, at [`BYTES_PER_TOKEN`].
     ///
     /// ```
     /// use threadfold::render::ChunkBudget;
@@ -52,14 +54,14 @@ impl ChunkBudget {
         }
     }
 
-    /// The size that no chunk exceeds, unless a single character does.
+    /// The maximum size of a chunk in bytes. Only a single character may exceed it.
     #[must_use]
     pub const fn max(self) -> usize {
-        self.aim().saturating_add(self.tolerance)
+        self.effective_target().saturating_add(self.tolerance)
     }
 
-    /// The target, which has to be something for the work to end.
-    const fn aim(self) -> usize {
+    /// The target, at least 1, so that every chunk makes progress.
+    const fn effective_target(self) -> usize {
         if self.target == 0 { 1 } else { self.target }
     }
 }
@@ -70,36 +72,36 @@ impl Default for ChunkBudget {
     }
 }
 
-/// A piece of a rendering.
+/// A chunk of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Chunk<'a> {
-    /// Where it is and what it covers.
+    /// Its position and the messages in it.
     pub range: ChunkRange,
-    /// Its text.
+    /// The text of the chunk.
     pub text: &'a str,
 }
 
-/// Where a piece of a rendering is and what it covers.
+/// The position of a chunk in a rendering, and the messages in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ChunkRange {
-    /// Which of the chunks it is, from 0.
+    /// The index of the chunk, from 0.
     pub index: usize,
-    /// How many chunks there are.
+    /// The number of chunks of the rendering.
     pub total: usize,
-    /// Its bytes in the rendering.
+    /// The byte range of the chunk in the rendering.
     pub bytes: Range<usize>,
-    /// The messages of which it holds something.
+    /// The messages that are at least partly in the chunk, by index.
     pub messages: Range<usize>,
-    /// Whether the first of these messages begins in an earlier chunk.
+    /// `true` if the first of these messages starts in an earlier chunk.
     pub starts_inside: bool,
-    /// Whether the last of these messages ends in a later chunk.
+    /// `true` if the last of these messages ends in a later chunk.
     pub ends_inside: bool,
 }
 
 impl ChunkRange {
-    /// The messages that it holds whole.
+    /// The messages that are completely in the chunk, by index.
     ///
     /// ```
     /// use threadfold::render::{ChunkBudget, Rendered, chunk_ranges};
@@ -116,18 +118,19 @@ impl ChunkRange {
         start..end.max(start)
     }
 
-    /// Whether it is the last chunk.
+    /// `true` for the last chunk.
     #[must_use]
     pub fn is_last(&self) -> bool {
         self.index.saturating_add(1) >= self.total
     }
 }
 
-/// Returns the rendering in pieces of about the same size; joined they are the whole text.
+/// Returns the rendering in chunks of similar size. Joined they are the whole text.
 ///
-/// No text, no chunks. A chunk may be under the target when the next message does not fit; none is
-/// over [`ChunkBudget::max`], unless a single character is. Nothing is copied, and only messages
-/// that have to be cut are looked into: the rest is a search of the message offsets a chunk.
+/// An empty rendering has no chunks. A chunk may be smaller than the target if the next message
+/// does not fit; only a single character can exceed [`ChunkBudget::max`]. Text is borrowed, and
+/// only messages that must be cut are read; everything else is one binary search in the message
+/// offsets per chunk.
 ///
 /// ```
 /// use threadfold::{Message, render::{ChunkBudget, RenderOptions, chunk, render}};
@@ -142,14 +145,17 @@ impl ChunkRange {
 /// ```
 #[must_use]
 pub fn chunk(rendered: &Rendered, budget: ChunkBudget) -> Vec<Chunk<'_>> {
-    let chunk = |range: ChunkRange| {
-        let text = rendered.get(range.bytes.clone()).unwrap_or_default();
-        Chunk { range, text }
-    };
-    chunk_ranges(rendered, budget).into_iter().map(chunk).collect()
+    chunk_ranges(rendered, budget)
+        .into_iter()
+        .map(|range| {
+            let text = rendered.get(range.bytes.clone()).unwrap_or_default();
+            debug_assert_eq!(text.len(), range.bytes.len(), "chunks end at character boundaries");
+            Chunk { range, text }
+        })
+        .collect()
 }
 
-/// Returns where the chunks are: [`chunk`](fn@chunk), for who has to own the rendering.
+/// Returns the positions of the [chunks](fn@chunk), for callers that must own the rendering.
 ///
 /// ```
 /// use threadfold::render::{ChunkBudget, Rendered, chunk_ranges};
@@ -166,10 +172,10 @@ pub fn chunk_ranges(rendered: &Rendered, budget: ChunkBudget) -> Vec<ChunkRange>
     let total = ends.len();
     let starts = [0].into_iter().chain(ends.iter().copied());
     let bytes = starts.zip(&ends).map(|(start, end)| start..*end);
-    bytes.enumerate().map(|(index, bytes)| covering(rendered, index, total, bytes)).collect()
+    bytes.enumerate().map(|(index, bytes)| range_of(rendered, index, total, bytes)).collect()
 }
 
-/// The offsets at which chunks end.
+/// Returns the offsets at which chunks end.
 fn ends(rendered: &Rendered, budget: ChunkBudget) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut start = 0;
@@ -183,7 +189,7 @@ fn ends(rendered: &Rendered, budget: ChunkBudget) -> Vec<usize> {
     ends
 }
 
-/// Where a chunk ends after which there is more text than fits.
+/// Returns where a chunk ends, if the text after `start` does not fit in one.
 fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
     let starts = rendered.starts();
     let limit = start.saturating_add(budget.max());
@@ -193,45 +199,46 @@ fn next_end(rendered: &Rendered, budget: ChunkBudget, start: usize) -> usize {
     let message_end = starts.get(after).copied().unwrap_or(rendered.len());
     let open = message.saturating_sub(start);
     let is_oversized = message_end - message > budget.max();
-    if open > 0 && (!is_oversized || open >= budget.aim()) {
+    if open > 0 && (!is_oversized || open >= budget.effective_target()) {
         return message;
     }
     cut(rendered, start, budget)
 }
 
-/// The best place to cut a text that goes on beyond the limit of a chunk.
+/// Returns the best offset to cut a text that exceeds the limit of a chunk.
 fn cut(text: &str, start: usize, budget: ChunkBudget) -> usize {
-    let target = start.saturating_add(budget.aim());
+    let target = start.saturating_add(budget.effective_target());
     let limit = start.saturating_add(budget.max());
-    if let Some(border) = best_border(text, target, limit) {
-        return border;
+    if let Some(boundary) = best_boundary(text, target, limit) {
+        return boundary;
     }
-    let border = border_before(text, target);
-    if border > start {
-        return border;
+    let boundary = boundary_before(text, target);
+    if boundary > start {
+        return boundary;
     }
-    // The first character is longer than the target. It goes alone, even if it exceeds the limit.
+    // The first character is longer than the target. It becomes a chunk, even above the limit.
     let first = text.get(start..).and_then(|rest| rest.chars().next());
     first.map_or(text.len(), |first| start + first.len_utf8())
 }
 
-/// The last offset of `target..=limit` behind a blank line, else behind a line, else a space.
-fn best_border(text: &str, target: usize, limit: usize) -> Option<usize> {
-    // A border lies behind the character that makes it one, so the window opens one byte earlier.
-    let opens = border_before(text, target.saturating_sub(1));
-    let window = text.get(opens..border_before(text, limit))?;
+/// Returns the last offset in `target..=limit` after a blank line, else after a line, else after a
+/// space.
+fn best_boundary(text: &str, target: usize, limit: usize) -> Option<usize> {
+    // The cut comes after the separating character, so the search starts one byte earlier.
+    let window_start = boundary_before(text, target.saturating_sub(1));
+    let window = text.get(window_start..boundary_before(text, limit))?;
     let is_blank = |line_end: usize| {
         let before = text.get(..line_end).unwrap_or_default();
         before.strip_suffix('\r').unwrap_or(before).ends_with('\n')
     };
-    let mut lines = window.rmatch_indices('\n').map(|(at, _)| opens + at).peekable();
+    let mut lines = window.rmatch_indices('\n').map(|(at, _)| window_start + at).peekable();
     let last_line = lines.peek().copied();
     let blank = lines.find(|line_end| is_blank(*line_end));
-    let space = || window.rfind(' ').map(|at| opens + at);
+    let space = || window.rfind(' ').map(|at| window_start + at);
     blank.or(last_line).or_else(space).map(|at| at + 1)
 }
 
-fn covering(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> ChunkRange {
+fn range_of(rendered: &Rendered, index: usize, total: usize, bytes: Range<usize>) -> ChunkRange {
     let starts = rendered.starts();
     let first = starts.partition_point(|message| *message < bytes.start);
     let starts_inside = starts.get(first) != Some(&bytes.start);

@@ -1,36 +1,36 @@
-//! What a provider's own tool gave, without what only the provider can read.
+//! Results of a provider's own tools, without the parts that only the provider can read.
 
 use serde_json::{Map, Value};
 
 use crate::message::Json;
 
 /// The readable part of a result.
-pub(super) struct Shown {
+pub(super) struct Readable {
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-/// Returns what can be read in a result: a list for links, the code of an error, otherwise JSON
-/// without encrypted fields and binary data. Nothing if it nests too deeply to be looked through.
-pub(super) fn shown(content: &Json) -> Option<Shown> {
+/// Returns the readable part of a result: a list for links, the code of an error, otherwise JSON
+/// without encrypted and binary fields. `None` if the result nests too deeply to be parsed.
+pub(super) fn readable(content: &Json) -> Option<Readable> {
     let mut value = content.to_value().ok()?;
     if let Some(code) = value.get("error_code").and_then(Value::as_str) {
-        return Some(Shown { text: code.to_owned(), is_error: true });
+        return Some(Readable { text: code.to_owned(), is_error: true });
     }
-    if let Some(text) = list(&value) {
-        return Some(Shown { text, is_error: false });
+    if let Some(text) = link_list(&value) {
+        return Some(Readable { text, is_error: false });
     }
-    make_readable(&mut value);
-    Some(Shown { text: value.to_string(), is_error: false })
+    remove_unreadable(&mut value);
+    Some(Readable { text: value.to_string(), is_error: false })
 }
 
-/// A list of links, if that is all there is.
-fn list(value: &Value) -> Option<String> {
+/// Returns a list of links if the result consists only of links.
+fn link_list(value: &Value) -> Option<String> {
     let entries = value.as_array().filter(|entries| !entries.is_empty())?;
-    entries.iter().map(|entry| line(entry.as_object()?)).collect()
+    entries.iter().map(|entry| link_line(entry.as_object()?)).collect()
 }
 
-fn line(entry: &Map<String, Value>) -> Option<String> {
+fn link_line(entry: &Map<String, Value>) -> Option<String> {
     let url = entry.get("url")?.as_str()?;
     let title = entry.get("title").and_then(Value::as_str).unwrap_or(url);
     let age = entry.get("page_age").and_then(Value::as_str);
@@ -38,17 +38,15 @@ fn line(entry: &Map<String, Value>) -> Option<String> {
     Some(format!("- [{title}]({url}){age}\n"))
 }
 
-/// Takes out fields that no reader can use.
-fn make_readable(value: &mut Value) {
+/// Removes encrypted and binary fields.
+fn remove_unreadable(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             let is_base64 = fields.get("type").and_then(Value::as_str) == Some("base64");
-            let is_useless =
-                |key: &str| key.starts_with("encrypted_") || is_base64 && key == "data";
-            fields.retain(|key, _| !is_useless(key));
-            fields.values_mut().for_each(make_readable);
+            fields.retain(|key, _| !(key.starts_with("encrypted_") || is_base64 && key == "data"));
+            fields.values_mut().for_each(remove_unreadable);
         }
-        Value::Array(values) => values.iter_mut().for_each(make_readable),
+        Value::Array(values) => values.iter_mut().for_each(remove_unreadable),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -58,7 +56,7 @@ mod tests {
     use super::*;
 
     fn text(json: &str) -> Option<String> {
-        shown(&Json::parse(json).unwrap()).map(|shown| shown.text)
+        readable(&Json::parse(json).unwrap()).map(|readable| readable.text)
     }
 
     #[test]
@@ -79,9 +77,9 @@ mod tests {
 
     #[test]
     fn an_error_is_its_code() {
-        let shown = shown(&Json::parse(r#"{"error_code":"unavailable"}"#).unwrap()).unwrap();
-        assert!(shown.is_error);
-        assert_eq!(shown.text, "unavailable");
+        let error = readable(&Json::parse(r#"{"error_code":"unavailable"}"#).unwrap()).unwrap();
+        assert!(error.is_error);
+        assert_eq!(error.text, "unavailable");
     }
 
     #[test]

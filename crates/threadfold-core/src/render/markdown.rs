@@ -7,9 +7,9 @@ use std::{
 
 use super::{
     body::Body,
+    lookalikes::Lookalikes,
     marks::{heading, inline, prose},
     options::RenderOptions,
-    scan::Scan,
     tools,
 };
 use crate::message::{
@@ -17,20 +17,25 @@ use crate::message::{
     ToolUse,
 };
 
-/// Writes one message after the other.
+/// Writes messages one after another.
 pub(super) struct Markdown<'a> {
     options: &'a RenderOptions,
-    /// The calls so far whose results are not shown.
+    /// The ids of earlier calls whose results are omitted.
     omitted: HashSet<&'a str>,
-    /// What the next fence holds. Kept, so that its memory is.
+    /// The content of the next fence. Its memory is reused.
     body: Body<'a>,
-    /// What the last text holds. Kept for the same reason.
-    scan: Scan,
+    /// The findings in the last text. Their memory is reused.
+    lookalikes: Lookalikes,
 }
 
 impl<'a> Markdown<'a> {
     pub(super) fn new(options: &'a RenderOptions) -> Self {
-        Self { options, omitted: HashSet::new(), body: Body::default(), scan: Scan::default() }
+        Self {
+            options,
+            omitted: HashSet::new(),
+            body: Body::default(),
+            lookalikes: Lookalikes::default(),
+        }
     }
 
     pub(super) fn message(&mut self, message: &'a Message, out: &mut impl Write) -> fmt::Result {
@@ -47,18 +52,18 @@ impl<'a> Markdown<'a> {
             if let ContentBlock::Text(text) = block {
                 if !text.text.is_blank() {
                     out.write_str(if under_heading { "## text\n\n" } else { "" })?;
-                    prose(out, &text.text, &mut self.scan)?;
+                    prose(out, &text.text, &mut self.lookalikes)?;
                     under_heading = false;
                 }
             } else {
-                under_heading |= self.headed(block, with_ids, out)?;
+                under_heading |= self.write_block(block, with_ids, out)?;
             }
         }
         Ok(())
     }
 
-    /// Writes a block under its heading, or nothing. Says which.
-    fn headed(
+    /// Writes a block under its heading, unless the options hide it. Returns whether it was written.
+    fn write_block(
         &mut self,
         block: &'a ContentBlock,
         with_ids: bool,
@@ -104,7 +109,7 @@ impl<'a> Markdown<'a> {
 
     fn titled(&mut self, kind: &str, text: &Text, out: &mut impl Write) -> fmt::Result {
         heading(out, kind, "", [])?;
-        if text.is_blank() { Ok(()) } else { prose(out, text, &mut self.scan) }
+        if text.is_blank() { Ok(()) } else { prose(out, text, &mut self.lookalikes) }
     }
 
     fn call(&mut self, call: &'a ToolUse, with_id: bool, out: &mut impl Write) -> fmt::Result {
@@ -112,7 +117,7 @@ impl<'a> Markdown<'a> {
         if options.omit_results_of.contains(&call.name) {
             self.omitted.insert(&call.id);
         } else if !self.omitted.is_empty() {
-            // Providers accept an id again in a later turn, for any tool.
+            // A later call may have the same id and another tool.
             self.omitted.remove(call.id.as_str());
         }
         let is_json = tools::is_object(&call.input);
@@ -194,11 +199,11 @@ fn unreadable(opaque: &Opaque, out: &mut impl Write) -> fmt::Result {
     heading(out, "opaque", &opaque.codec, [size.as_str()])
 }
 
-/// What a picture or document is, or where.
+/// Returns the type of an image or document, or where it is.
 fn media_type(source: &MediaSource) -> &str {
     match source {
         MediaSource::Base64 { media_type, .. } | MediaSource::Text { media_type, .. } => media_type,
-        // The address may hold the data itself.
+        // A data URL contains the data after the comma.
         MediaSource::Url { url } => {
             url.split(',').next().filter(|head| head.starts_with("data:")).unwrap_or(url)
         }

@@ -1,10 +1,11 @@
-//! What the rendering writes in its own name, and how the thread's text is kept apart from it.
+//! Writing the rendering's own lines, and escaping text of the thread that looks like them.
 
 use std::fmt::{self, Write};
 
-use super::scan::Scan;
+use super::lookalikes::Lookalikes;
+use crate::message::boundary_before;
 
-/// How many bytes of a name, an id, a path or a title are shown.
+/// The maximum length in bytes of a name, id, path or title.
 const INLINE: usize = 200;
 
 /// Writes the heading of a block: its kind, a detail, and notes in parentheses.
@@ -29,7 +30,7 @@ pub(super) fn heading<'a>(
     out.write_str(if open { ")\n\n" } else { "\n\n" })
 }
 
-/// Writes a text of the thread on the current line.
+/// Writes a text of the thread on the current line, cut to [`INLINE`] bytes.
 pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'#' && byte != b'`';
     if text.len() <= INLINE && text.bytes().all(is_plain) {
@@ -40,47 +41,32 @@ pub(super) fn inline(out: &mut impl Write, text: &str) -> fmt::Result {
         _ if c.is_control() || c.is_whitespace() => ' ',
         _ => c,
     };
-    let short = text.get(..border_before(text, INLINE)).unwrap_or_default();
+    let (short, _) = text.split_at(boundary_before(text, INLINE));
     let line: String = short.chars().map(plain).collect();
-    let mut scan = Scan::default();
-    scan.read(&line);
-    escaped(out, &line, &scan)?;
+    let mut lookalikes = Lookalikes::default();
+    lookalikes.find(&line);
+    escaped(out, &line, &lookalikes)?;
     if short.len() < text.len() { out.write_str("...") } else { Ok(()) }
 }
 
-/// Returns a text of the thread, however long, on one line that holds no mark.
-pub(crate) fn on_one_line(text: &str) -> String {
-    let mut line = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if !line.is_empty() && !word.is_empty() {
-            line.push(' ');
-        }
-        line.extend(word.chars().map(|c| if c == '`' { '\'' } else { c }));
-    }
-    let mut scan = Scan::default();
-    scan.read(&line);
-    let mut out = String::with_capacity(line.len());
-    // Writing to a string does not fail.
-    let _ = escaped(&mut out, &line, &scan);
-    out
-}
-
-/// Writes a text of the thread as it is, and a blank line.
-pub(super) fn prose(out: &mut impl Write, text: &str, scan: &mut Scan) -> fmt::Result {
-    scan.read(text);
-    escaped(out, text, scan)?;
+/// Writes a text of the thread, and a blank line.
+pub(super) fn prose(out: &mut impl Write, text: &str, lookalikes: &mut Lookalikes) -> fmt::Result {
+    lookalikes.find(text);
+    escaped(out, text, lookalikes)?;
     end_line(out, text)?;
-    if let Some(fence) = open_fence(text, scan) {
+    if let Some(fence) = open_fence(text, lookalikes) {
         out.write_str(fence)?;
         out.write_str("\n")?;
     }
     out.write_str("\n")
 }
 
-/// Writes a text with a backslash before each hash that would begin a heading of ours.
-pub(super) fn escaped(out: &mut impl Write, text: &str, scan: &Scan) -> fmt::Result {
+/// Writes a text with a backslash before each hash that would start one of our headings.
+pub(super) fn escaped(out: &mut impl Write, text: &str, lookalikes: &Lookalikes) -> fmt::Result {
+    let is_valid = |hash: &usize| text.is_char_boundary(*hash);
+    debug_assert!(lookalikes.hashes.iter().all(is_valid), "found in another text");
     let mut written = 0;
-    for hash in &scan.hashes {
+    for hash in &lookalikes.hashes {
         out.write_str(text.get(written..*hash).unwrap_or_default())?;
         out.write_str("\\")?;
         written = *hash;
@@ -88,12 +74,12 @@ pub(super) fn escaped(out: &mut impl Write, text: &str, scan: &Scan) -> fmt::Res
     out.write_str(text.get(written..).unwrap_or_default())
 }
 
-/// Ends the line that a text may have left open.
+/// Ends the last line unless the text ended it.
 pub(super) fn end_line(out: &mut impl Write, text: &str) -> fmt::Result {
     if text.ends_with('\n') { Ok(()) } else { out.write_str("\n") }
 }
 
-/// Writes so many backticks.
+/// Writes `count` backticks.
 pub(super) fn backticks(out: &mut impl Write, mut count: usize) -> fmt::Result {
     const RUN: &str = "````````````````````````````````";
     while count > 0 {
@@ -104,27 +90,18 @@ pub(super) fn backticks(out: &mut impl Write, mut count: usize) -> fmt::Result {
     Ok(())
 }
 
-/// The last place not after an offset where a text may be cut.
-pub(super) fn border_before(text: &str, offset: usize) -> usize {
-    let mut border = offset.min(text.len());
-    while !text.is_char_boundary(border) {
-        border -= 1;
-    }
-    border
-}
-
-/// Returns the line that closes the fence which a text leaves open: indented like the one that
-/// opened it, so that it closes a fence in an item of a list too.
-fn open_fence<'a>(text: &'a str, scan: &Scan) -> Option<&'a str> {
+/// Returns the line that closes the fence which a text leaves open. It has the indent of the
+/// opening line, so that it also closes a fence in a list item.
+fn open_fence<'a>(text: &'a str, lookalikes: &Lookalikes) -> Option<&'a str> {
     let mut open: Option<&str> = None;
-    for (fence, info) in scan.fences.iter().filter_map(|run| fence(text, *run)) {
+    for (fence, info) in lookalikes.fences.iter().filter_map(|run| fence(text, *run)) {
         open = match open {
-            // An info string with a backtick makes it a span of code.
+            // With a backtick in the info string it is a code span, not a fence.
             None if fence.ends_with('`') && info.contains('`') => None,
             None => Some(fence),
             Some(opener) => {
-                let is_long = fence.trim_start().starts_with(opener.trim_start());
-                let closes = is_long && info.trim().is_empty();
+                let closes =
+                    fence.trim_start().starts_with(opener.trim_start()) && info.trim().is_empty();
                 (!closes).then_some(opener)
             }
         };
@@ -132,8 +109,8 @@ fn open_fence<'a>(text: &'a str, scan: &Scan) -> Option<&'a str> {
     open
 }
 
-/// Returns the fence whose run begins here, with its indent, and what follows on its line; nothing
-/// if more than an indent stands before it.
+/// Returns the fence whose run of marks starts at `run`, with its indent, and the info string after
+/// it; `None` if more than an indent precedes it.
 fn fence(text: &str, run: usize) -> Option<(&str, &str)> {
     let before = text.get(..run)?;
     let line = before.trim_end_matches(' ');
@@ -150,9 +127,9 @@ mod tests {
     use super::*;
 
     fn open_fence(text: &str) -> Option<&str> {
-        let mut scan = Scan::default();
-        scan.read(text);
-        super::open_fence(text, &scan)
+        let mut lookalikes = Lookalikes::default();
+        lookalikes.find(text);
+        super::open_fence(text, &lookalikes)
     }
 
     fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String {
@@ -187,14 +164,6 @@ mod tests {
     #[test]
     fn a_run_of_backticks_has_any_length() {
         assert_eq!(written(|out| backticks(out, 100)), "`".repeat(100));
-    }
-
-    #[test]
-    fn any_text_fits_on_one_line() {
-        assert_eq!(on_one_line(" a\n\n# user:\t`b`\u{2028}c\u{7}d "), "a \\# user: 'b' c d");
-        assert_eq!(on_one_line("# user: x"), "\\# user: x");
-        assert_eq!(on_one_line(" \n"), "");
-        assert_eq!(on_one_line(&"ab ".repeat(200)), "ab ".repeat(200).trim_end());
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! A thread as Markdown, and that Markdown in pieces that a model can read.
+//! Rendering a thread as Markdown, and cutting the Markdown into chunks that a model can read.
 //!
-//! Whoever sums up a thread needs it as text: [`render`] writes it and keeps where every message
-//! begins, [`chunk`](fn@chunk) cuts it between messages where it can. Both are pure. The text of
-//! the thread is copied once, by [`render`]; chunks borrow it.
+//! Summarizing needs a thread as text: [`render`] writes it and records where every message starts,
+//! and [`chunk`](fn@chunk) cuts it between messages where possible. Both are pure functions.
+//! [`render`] copies the text of the thread once; chunks borrow it.
 //!
 //! ```
 //! use threadfold::{Message, render::{ChunkBudget, RenderOptions, chunk, render}};
@@ -14,46 +14,50 @@
 //! assert_eq!(chunk(&rendered, ChunkBudget::default()).len(), 1);
 //! ```
 //!
-//! # What it looks like
+//! # Format
 //!
-//! Two kinds of lines are marks: `# ` and a [`Role`](crate::Role) and a colon begin a message, `## `
-//! and a [`kind`](crate::ContentBlock::kind) begin a block of that kind. A blank line follows each.
+//! The rendering has two kinds of headings: `# `, a [`Role`](crate::Role) and a colon start a
+//! message; `## ` and a [`kind`](crate::ContentBlock::kind) start a block of that kind. A blank
+//! line follows each.
 //!
 //! | block | rendering |
 //! |---|---|
-//! | text | as it is, under `## text` if a block with a heading stands before it |
-//! | call | `## tool_use: NAME`, the input in a fence: JSON as it came, or `(not JSON)` and the text |
-//! | result | `## tool_result`, `(error)` if it failed, what the tool gave in a fence |
+//! | text | unchanged; under `## text` after a block with a heading |
+//! | tool call | `## tool_use: NAME`, the input in a fence: the JSON, or `(not JSON)` and the text |
+//! | tool result | `## tool_result`, `(error)` for an error, the output in a fence |
 //! | summary | `## summary` and its text |
-//! | news about files | `## context_update:` and the paths; the text if asked |
-//! | picture, document | `## image: image/png`, `## document: TITLE (application/pdf)` |
-//! | call of a provider's tool | `## server_tool_use: NAME`, the input in a fence |
-//! | result of a provider's tool | `## server_tool_result: KIND`, links as a list, no encrypted data |
-//! | reasoning, reminder, checkpoint | nothing; under a heading if asked |
-//! | what only a codec understands | `## opaque: CODEC` and its size |
+//! | context update | `## context_update:` and the paths; optionally its text |
+//! | image, document | `## image: image/png`, `## document: TITLE (application/pdf)` |
+//! | provider's own call | `## server_tool_use: NAME`, the input in a fence |
+//! | provider's own result | `## server_tool_result: KIND`, links as a list, no encrypted data |
+//! | reasoning, reminder, checkpoint | omitted; optionally under a heading |
+//! | opaque block | `## opaque: CODEC` and its size in bytes |
 //!
-//! Calls and results of a message with several carry their ids, so that they can be matched.
-//! Every message is rendered by itself, so the rendering of two threads joined is the two
-//! renderings joined (but for [`RenderOptions::omit_results_of`], which looks back at the calls).
+//! Calls and results carry their ids if their message has several, so that they can be matched.
+//! Every message is rendered by itself, so the rendering of two joined threads is the two
+//! renderings joined (except for [`RenderOptions::omit_results_of`], which needs the earlier
+//! calls).
 //!
-//! # What the thread cannot say
+//! # Escaping
 //!
-//! A transcript holds what strangers wrote. It cannot pass for the rendering's own words:
+//! A transcript contains text of strangers. It cannot imitate the rendering's own lines:
 //!
-//! - Wherever hashes, white space and then the name of a role (in any case) or of a kind stand in
-//!   the thread, the last hash gets a backslash: `\# user:`. That is Markdown for a plain hash. It
-//!   is done inside fences and within lines too, so a line that looks like a mark is one, whatever
-//!   stands around it and wherever a chunk was cut (with a tolerance of 3 bytes or more).
-//! - A fence of ours has one backtick more than the longest run inside, and at least three.
-//! - A fence that a text leaves open is closed behind it.
-//! - Names, ids, paths and titles stand in headings on one line, cut after some 200 bytes.
+//! - If hashes, white space and the name of a role (in any case) or of a kind follow each other in
+//!   the thread, the last hash gets a backslash: `\# user:`, which Markdown shows as a plain hash.
+//!   This also happens inside fences and within lines, so every line that looks like a heading is
+//!   one, wherever a chunk was cut (with a tolerance of 3 bytes or more).
+//! - Our fences have one backtick more than the longest run inside, and at least three.
+//! - A fence that a text leaves open is closed after the text.
+//! - Names, ids, paths and titles in headings are on one line, cut after about 200 bytes.
 //!
-//! HTML in a text is left as it is: a viewer that honours an open `<!--` hides what follows, a
-//! reader of lines does not.
+//! HTML in a text is not escaped: a viewer that interprets an open `<!--` hides the rest, a reader
+//! of lines does not.
 
 mod body;
+mod capacity;
 mod chunk;
 mod links;
+mod lookalikes;
 mod markdown;
 mod marks;
 mod options;
@@ -61,8 +65,6 @@ mod pretty;
 #[doc(hidden)]
 pub mod read_back;
 mod rendered;
-mod room;
-mod scan;
 mod tools;
 
 use std::fmt;
@@ -71,14 +73,13 @@ pub use chunk::{
     BYTES_PER_TOKEN, Chunk, ChunkBudget, ChunkRange, TARGET_CHUNK_TOKENS, TOLERANCE_TOKENS, chunk,
     chunk_ranges,
 };
-pub(crate) use marks::on_one_line;
 pub use options::RenderOptions;
 pub use rendered::Rendered;
 
 use crate::message::Message;
 use markdown::Markdown;
 
-/// Returns the messages as Markdown, with the place of every message. No messages, no text.
+/// Returns the messages as Markdown, with the byte range of every message.
 ///
 /// ```
 /// use threadfold::{Message, render::{RenderOptions, render}};
@@ -89,14 +90,13 @@ use markdown::Markdown;
 #[must_use]
 pub fn render(messages: &[Message], options: &RenderOptions) -> Rendered {
     let mut rendered = Rendered::default();
-    rendered.reserve(room::needed(messages, options), messages.len());
+    rendered.reserve(capacity::estimated_bytes(messages, options), messages.len());
     render_into(messages, options, &mut rendered);
     rendered
 }
 
-/// Renders into the buffers of an earlier rendering, which is overwritten.
-///
-/// Once they are large enough, nothing is allocated for the text.
+/// Renders into an earlier rendering, which is overwritten. Its buffers are reused, and grow only
+/// if they are too small.
 ///
 /// ```
 /// use threadfold::{Message, render::{RenderOptions, render, render_into}};
@@ -117,7 +117,7 @@ pub fn render_into(messages: &[Message], options: &RenderOptions, rendered: &mut
     }
 }
 
-/// Writes the messages as Markdown to wherever text can be written.
+/// Writes the messages as Markdown to a writer.
 ///
 /// ```
 /// use threadfold::{Message, render::{RenderOptions, write_to}};
@@ -130,7 +130,7 @@ pub fn render_into(messages: &[Message], options: &RenderOptions, rendered: &mut
 ///
 /// # Errors
 ///
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write_to(
     messages: &[Message],
     options: &RenderOptions,

@@ -1,10 +1,10 @@
-//! What a rendering shows.
+//! What a rendering includes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::Text;
 
-/// What a rendering shows. The default is what a summary needs.
+/// What a rendering includes. The default is what a summary needs.
 ///
 /// ```
 /// use threadfold::{Message, message::{ContentBlock, ToolResult}};
@@ -21,27 +21,27 @@ use crate::message::Text;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderOptions {
-    /// Whether reasoning is shown; by default not.
+    /// Includes reasoning. Off by default.
     pub thinking: bool,
-    /// Whether reminders of the host are shown; by default not.
+    /// Includes system reminders. Off by default.
     pub reminders: bool,
-    /// Whether checkpoints are shown; by default not.
+    /// Includes checkpoints. Off by default.
     pub checkpoints: bool,
-    /// Whether news about files are shown with their text; by default only the paths are.
+    /// Includes the text of context updates, not only the paths. Off by default.
     pub context_texts: bool,
-    /// Whether documents that hold text are shown with it; by default only their titles are.
+    /// Includes the text of text documents, not only the title. Off by default.
     pub document_texts: bool,
-    /// Whether the inputs of calls are indented; by default they are compact, as they came.
+    /// Indents the JSON inputs of tool calls. Off by default: they are written as received.
     pub pretty_inputs: bool,
-    /// Whether every call and result carries its id; by default only those of a message that has
-    /// several do.
+    /// Writes the id of every tool call and result. Off by default: only messages with several have
+    /// ids.
     pub tool_ids: bool,
-    /// How many bytes of a tool result or a document are shown at most: the first half and the
-    /// last, and between them how much was left out. By default all of it.
+    /// The maximum bytes of a tool result or document. The first and last half of them stay, with a
+    /// line in between that states how many bytes are omitted. `None`, the default, omits nothing.
     pub tool_result_cap: Option<usize>,
-    /// The same for the input of a call.
+    /// The maximum bytes of a tool call's input, likewise.
     pub tool_input_cap: Option<usize>,
-    /// Tools whose results are named but not shown, unless they are errors: those that read files
-    /// which can be read again. By default none.
+    /// Tools whose results are replaced by their size, except errors: for instance tools that read
+    /// files which can be read again. None by default.
     pub omit_results_of: Vec<Text>,
 }

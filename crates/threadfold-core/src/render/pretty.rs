@@ -2,14 +2,14 @@
 
 use crate::message::run_of_text;
 
-/// How deep values are indented. What lies deeper stays on one line, so that hostile nesting
-/// cannot turn a few bytes into many.
+/// The maximum indent. Deeper values stay on one line, so that deep nesting in a few bytes cannot
+/// produce a large output.
 const DEPTH: usize = 16;
 
-/// Writes JSON with a line for each value, indented by two spaces. Key order, numbers and strings
-/// stay as they are, which a tree would not promise.
-pub(super) fn pretty(json: &str, out: &mut String) {
-    out.reserve(json.len() * 5 / 4);
+/// Returns JSON with one line for each value, indented by two spaces. Unlike a detour through a
+/// tree, this keeps key order, numbers and strings unchanged.
+pub(super) fn pretty(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 5 / 4);
     let mut depth: usize = 0;
     let mut rest = json.trim_start();
     while !rest.is_empty() {
@@ -20,28 +20,29 @@ pub(super) fn pretty(json: &str, out: &mut String) {
                 out.push_str(token);
                 depth += 1;
                 if !rest.starts_with(['}', ']']) {
-                    break_line(out, depth, depth);
+                    break_line(&mut out, depth, depth);
                 }
             }
             "}" | "]" => {
                 let outer = depth.saturating_sub(1);
                 if !out.ends_with(['{', '[']) {
-                    break_line(out, depth, outer);
+                    break_line(&mut out, depth, outer);
                 }
                 out.push_str(token);
                 depth = outer;
             }
             "," => {
                 out.push(',');
-                break_line(out, depth, depth);
+                break_line(&mut out, depth, depth);
             }
             ":" => out.push_str(": "),
             _ => out.push_str(token),
         }
     }
+    out
 }
 
-/// Begins a line with this indent, unless the values around are too deep for lines of their own.
+/// Starts a line with this indent, unless it is nested too deep.
 fn break_line(out: &mut String, depth: usize, indent: usize) {
     if depth <= DEPTH {
         out.push('\n');
@@ -49,7 +50,7 @@ fn break_line(out: &mut String, depth: usize, indent: usize) {
     }
 }
 
-/// The length of the token that a text begins with; at least one character.
+/// Returns the length in bytes of the first token of a text; at least one character.
 fn token_length(text: &str) -> usize {
     let is_end = |byte: u8| {
         matches!(
@@ -69,9 +70,9 @@ fn token_length(text: &str) -> usize {
         at += run_of_text(rest);
         match string.as_bytes().get(at) {
             Some(b'"') => return at + 2,
-            // What is escaped closes nothing.
+            // An escaped quote does not end the string.
             Some(b'\\') => at += 2,
-            // A string of JSON holds no control character, but who knows what this is.
+            // Valid strings contain no control characters, but the input may be invalid.
             Some(_) => at += 1,
             None => return text.len(),
         }
@@ -80,11 +81,7 @@ fn token_length(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    fn pretty(json: &str) -> String {
-        let mut out = String::new();
-        super::pretty(json, &mut out);
-        out
-    }
+    use super::pretty;
 
     #[test]
     fn every_value_has_a_line_and_nothing_else_changes() {

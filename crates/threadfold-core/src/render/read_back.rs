@@ -1,59 +1,55 @@
-//! Reading a rendered thread back, well enough to find facts in it.
+//! Parsing a rendering back into messages, roughly, to find facts in it.
 
 use crate::message::{ContentBlock, Message, Role, ToolInput, ToolResult, ToolUse};
 
-/// Returns the messages of a rendering, or of a piece of one. What stands before the first heading
-/// counts as the assistant's.
+/// Returns the messages of a rendering or of a part of one, one message per block. Text before the
+/// first heading counts as the assistant's.
 #[doc(hidden)]
 pub fn messages(text: &str) -> Vec<Message> {
-    let mut reading = Reading { role: Role::Assistant, head: "text", lines: Vec::new() };
+    let mut section = Section { role: Role::Assistant, head: "text", lines: Vec::new() };
     let mut messages = Vec::new();
     for line in text.lines() {
         if let Some(role) = role(line) {
-            messages.extend(reading.take());
-            (reading.role, reading.head) = (role, "text");
+            messages.extend(section.take());
+            (section.role, section.head) = (role, "text");
         } else if let Some(head) = line.strip_prefix("## ") {
-            messages.extend(reading.take());
-            reading.head = head;
+            messages.extend(section.take());
+            section.head = head;
         } else {
-            reading.lines.push(line);
+            section.lines.push(line);
         }
     }
-    messages.extend(reading.take());
+    messages.extend(section.take());
     messages
 }
 
-/// The block that is being read.
-struct Reading<'t> {
+/// The block that is being parsed.
+struct Section<'t> {
     role: Role,
-    /// The heading of the block, without its marks.
+    /// The heading of the block, without `## `.
     head: &'t str,
     lines: Vec<&'t str>,
 }
 
-impl Reading<'_> {
-    /// The block as a message of its own, if it has text.
+impl Section<'_> {
+    /// Returns the block as a message, and starts the next one. `None` if the block has no text.
     fn take(&mut self) -> Option<Message> {
         let text = self.lines.join("\n");
         self.lines.clear();
-        let fenced = |text: &str| {
-            let lines = text.lines().filter(|line| !line.starts_with("```"));
-            lines.collect::<Vec<_>>().join("\n").trim().to_owned()
-        };
         let block = match self.head.split([':', ' ']).next().unwrap_or_default() {
             _ if text.trim().is_empty() => return None,
             "tool_use" => {
                 let name = self.head.split(": ").nth(1).unwrap_or_default();
                 let mut call = ToolUse::new("", name, serde_json::Value::Null);
-                call.input = ToolInput::from_text(fenced(&text));
+                call.input = ToolInput::from_text(without_fences(&text));
                 ContentBlock::ToolUse(call)
             }
             "tool_result" => {
                 let notes = self.head.strip_suffix(')').unwrap_or_default();
                 let is_error = notes.split([' ', '(', ',']).any(|note| note == "error");
-                let text = fenced(&text);
-                let failed = is_error.then(|| ToolResult::error("", text.clone()));
-                failed.unwrap_or_else(|| ToolResult::text("", text)).into()
+                let text = without_fences(&text);
+                if is_error { ToolResult::error("", text) } else { ToolResult::text("", text) }
+                    .into()
             }
             "text" | "summary" => ContentBlock::text(text.trim()),
             _ => return None,
@@ -62,6 +58,10 @@ impl Reading<'_> {
     }
 }
 
+fn without_fences(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("```"));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
 fn role(line: &str) -> Option<Role> {
     match line {
         "# user:" => Some(Role::User),

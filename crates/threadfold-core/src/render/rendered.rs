@@ -1,12 +1,12 @@
-//! A rendering and where its messages are.
+//! A rendering and the byte ranges of its messages.
 
 use std::{fmt, ops::Deref, ops::Range};
 
-/// The text of a thread and the place of every message in it. Reads like a `&str`.
+/// The text of a thread and the byte range of every message in it. It dereferences to `str`.
 ///
-/// The ranges of the messages follow each other without a gap: joined they are the whole text.
-/// A rendering of one's own is collected from the texts of its messages, and can be cut into
-/// [chunks](super::chunk()) like any other:
+/// The ranges follow each other without gaps; joined they are the whole text. A host with its own
+/// format collects a rendering from the texts of its messages, and can cut it into
+/// [chunks](super::chunk()) too:
 ///
 /// ```
 /// use threadfold::render::Rendered;
@@ -28,7 +28,7 @@ impl Rendered {
         &self.text
     }
 
-    /// The whole text, as a string of its own.
+    /// Returns the whole text as a string, without copying.
     ///
     /// ```
     /// use threadfold::{Message, render::{RenderOptions, render}};
@@ -41,13 +41,13 @@ impl Rendered {
         self.text
     }
 
-    /// How many messages it holds.
+    /// The number of messages.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.starts.len()
     }
 
-    /// The byte range of a message.
+    /// Returns the byte range of a message; `None` if there is no such message.
     ///
     /// ```
     /// use threadfold::render::Rendered;
@@ -59,10 +59,10 @@ impl Rendered {
     #[must_use]
     pub fn message_range(&self, message: usize) -> Option<Range<usize>> {
         let start = *self.starts.get(message)?;
-        Some(start..self.starts.get(message + 1).copied().unwrap_or(self.text.len()))
+        Some(start..self.end_of(message))
     }
 
-    /// The text of a message.
+    /// Returns the text of a message; `None` if there is no such message.
     ///
     /// ```
     /// use threadfold::{Message, render::{RenderOptions, render}};
@@ -80,10 +80,14 @@ impl Rendered {
     /// The byte ranges of the messages, in order.
     #[must_use]
     pub fn message_ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> {
-        (0..self.starts.len()).map(|message| self.message_range(message).unwrap_or_default())
+        self.starts.iter().enumerate().map(|(message, start)| *start..self.end_of(message))
     }
 
-    /// The byte offsets at which messages start, rising.
+    fn end_of(&self, message: usize) -> usize {
+        self.starts.get(message + 1).copied().unwrap_or(self.text.len())
+    }
+
+    /// The byte offsets at which messages start, ascending.
     pub(super) fn starts(&self) -> &[usize] {
         &self.starts
     }
@@ -98,7 +102,7 @@ impl Rendered {
         self.starts.reserve(messages);
     }
 
-    /// Opens a message: what is written next belongs to it.
+    /// Starts a message. The text written next belongs to it.
     pub(super) fn next_message(&mut self) -> &mut String {
         self.starts.push(self.text.len());
         &mut self.text

@@ -1,4 +1,4 @@
-//! What tools were asked and what they gave.
+//! Inputs and results of tools.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::{body::Body, links, marks::heading, options::RenderOptions, pretty::pretty};
 use crate::message::{ContentBlock, ServerToolResult, ToolInput, ToolResult};
 
-/// Whether an input is a JSON object; an empty text stands for one.
+/// `true` if an input is a JSON object. A blank text counts as an empty object.
 pub(super) fn is_object(input: &ToolInput) -> bool {
     match input {
         ToolInput::Json(json) => json.is_object(),
@@ -21,17 +21,17 @@ pub(super) fn is_object(input: &ToolInput) -> bool {
     }
 }
 
-/// Puts the JSON input of a call into a body.
+/// Adds the JSON input of a call to a body.
 pub(super) fn push_input<'a>(body: &mut Body<'a>, json: &'a str, options: &RenderOptions) {
     match json {
         _ if json.trim().is_empty() => body.push("{}"),
-        _ if options.pretty_inputs => body.push_written(|out| pretty(json, out)),
+        _ if options.pretty_inputs => body.push(pretty(json)),
         _ => body.push(json),
     }
     body.cap(options.tool_input_cap);
 }
 
-/// Puts what a tool gave into a body.
+/// Adds the content of a tool result to a body.
 pub(super) fn push_result<'a>(
     body: &mut Body<'a>,
     result: &'a ToolResult,
@@ -41,7 +41,8 @@ pub(super) fn push_result<'a>(
     shown.filter(|text| !text.is_empty()).for_each(|text| body.push(text));
 }
 
-/// A piece of a result, if it is shown. Only texts and media are expected; the rest is named.
+/// Returns the text for a block in a tool result; `None` if the options hide it. Blocks other than
+/// texts and documents are only named.
 fn item<'a>(block: &'a ContentBlock, options: &RenderOptions) -> Option<Cow<'a, str>> {
     match block {
         ContentBlock::Text(block) => Some(Cow::Borrowed(&block.text)),
@@ -66,20 +67,20 @@ fn item<'a>(block: &'a ContentBlock, options: &RenderOptions) -> Option<Cow<'a, 
     }
 }
 
-/// Writes what a provider's tool gave.
+/// Writes the result of a provider's own tool.
 pub(super) fn server_result<'a>(
     result: &'a ServerToolResult,
     options: &RenderOptions,
     body: &mut Body<'a>,
     out: &mut impl Write,
 ) -> fmt::Result {
-    let Some(shown) = links::shown(&result.content) else {
+    let Some(readable) = links::readable(&result.content) else {
         let size = format!("{} bytes", result.content.as_str().len());
         return heading(out, "server_tool_result", &result.kind, [size.as_str()]);
     };
-    heading(out, "server_tool_result", &result.kind, shown.is_error.then_some("error"))?;
+    heading(out, "server_tool_result", &result.kind, readable.is_error.then_some("error"))?;
     body.clear();
-    body.push(shown.text);
+    body.push(readable.text);
     body.cap(options.tool_result_cap);
     body.write(out, "")
 }

@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{
     message::Text,
-    prose::{FactClass, title},
-    render::on_one_line,
+    prose::{FactClass, one_line, title},
     tokens::TokenCounter,
 };
 
@@ -152,7 +151,7 @@ impl Candidates {
 
 impl Line {
     fn of(fact: &Fact, counter: &dyn TokenCounter) -> Self {
-        let text = without_tags(on_one_line(&fact.text));
+        let text = one_line(&fact.text).into_owned();
         let tokens = counter.text(&format!("- {text}\n")).max(1);
         Self { text, weight: fact.weight, tokens }
     }
@@ -177,18 +176,4 @@ fn write_lists(facts: &[(FactClass, String)]) -> String {
         }
     }
     text
-}
-
-/// The tags in which kinds of blocks are sent.
-const TAGS: [&str; 5] =
-    ["</", "<conversation-summary", "<system-reminder", "<context-update", "<checkpoint:"];
-
-/// Returns a line with its tags defused: `</b>` becomes `< /b>`.
-pub(crate) fn without_tags(mut line: String) -> String {
-    for tag in TAGS {
-        if line.contains(tag) {
-            line = line.replace(tag, &tag.replacen('<', "< ", 1));
-        }
-    }
-    line
 }

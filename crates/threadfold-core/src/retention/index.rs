@@ -2,11 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{
-    automaton::{Automaton, ROOT},
-    border::is_whole,
-};
-use crate::prose::{FactClass, Kind, Trust, key, path_value, tokens, word_facts};
+use super::automaton::{Automaton, ROOT};
+use crate::prose::{FactClass, Kind, Trust, is_whole, key, path_value, tokens, word_facts};
 
 /// The keys of the paths and URLs in a thread.
 #[derive(Debug, Default)]

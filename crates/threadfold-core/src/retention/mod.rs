@@ -25,7 +25,6 @@
 pub(crate) mod addendum;
 mod audit;
 mod automaton;
-mod border;
 mod fact;
 mod facts;
 mod files;

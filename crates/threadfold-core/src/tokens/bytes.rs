@@ -1,8 +1,8 @@
-//! How many bytes of text messages hold.
+//! The bytes of text in messages.
 
 use crate::message::Message;
 
-/// Returns the bytes of text in messages: what they hold, not what the wire adds.
+/// Returns the bytes of text in messages, without what the wire format adds.
 ///
 /// ```
 /// use threadfold::{Message, tokens};

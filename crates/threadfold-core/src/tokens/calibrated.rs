@@ -1,30 +1,31 @@
-//! An estimate that learns how many bytes a token has, from what providers report.
+//! An estimate that adapts its bytes per token to the counts that providers report.
 
 use serde::{Deserialize, Serialize};
 
 use super::{counter::TokenCounter, estimate::ByteEstimate};
 
-/// The fewest and the most bytes a token that are ever reckoned with, in thousandths.
+/// The minimum and maximum ratio, in thousandths of a byte per token.
 const BOUNDS: (u64, u64) = (1_500, 6_000);
 
-/// What a report may say at all, in thousandths of a byte a token. Whatever lies outside was
-/// counted of something else than the text: a prompt in pictures, or a part of it only.
+/// The ratios that are learned from, in thousandths of a byte per token. A ratio outside means that
+/// the provider counted something else than the text: images, or only a part of the prompt.
 const PLAUSIBLE: (u64, u64) = (1_000, 8_000);
 
-/// A new observation moves the ratio by one part in so many.
+/// A report moves the ratio by this fraction of the difference.
 const SMOOTHING: u64 = 4;
 
-/// A [`ByteEstimate`] with a ratio that follows what providers report: bounded to 1.5 to 6 bytes a
-/// token, and smoothed, so that one odd report moves it by a quarter of the way at most.
+/// A [`ByteEstimate`] whose ratio follows the counts that providers report. The ratio stays between
+/// 1.5 and 6 bytes per token, and a report moves it by a quarter of the difference, so that one odd
+/// report has little effect.
 ///
-/// It reckons in whole numbers: the same reports in the same order give the same ratio everywhere.
+/// All arithmetic is in integers: the same reports in the same order give the same ratio
+/// everywhere.
 ///
-/// # Beside a thread
+/// # With a thread
 ///
-/// A `Thread` adds up what its counter says when messages come, and a counter
-/// that says something else afterwards would cost a walk over all of them. So let the thread count
-/// with the [`base`](Self::base), which never changes, keep the ratio beside it, and
-/// [`scale`](Self::scale) the sums:
+/// A `Thread` counts each message once, when it is appended. If its counter changed later, the
+/// thread would have to count all messages again. So let the thread count with the
+/// [`base`](Self::base), which never changes, and [`scale`](Self::scale) the sums:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,16 +43,16 @@ const SMOOTHING: u64 = 4;
 /// assert_eq!(ratio.scale(thread.size().tokens), 1_044);
 /// ```
 ///
-/// As a [`TokenCounter`] it counts text with the ratio that it has at that moment.
+/// As a [`TokenCounter`] it counts text with its current ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Calibrated {
     base: ByteEstimate,
-    /// Thousandths of a byte a token, within the bounds.
+    /// Thousandths of a byte per token, within the bounds.
     ratio: u64,
 }
 
-/// The stored form. It may come from anywhere, so reading it bounds the ratio again.
+/// The serde form. It may come from elsewhere, so deserializing bounds the ratio again.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     base: u64,
@@ -59,7 +60,7 @@ struct Stored {
 }
 
 impl Calibrated {
-    /// Returns a ratio that begins with that of an estimate, within the bounds.
+    /// Returns a counter that starts with the ratio of an estimate, within the bounds.
     ///
     /// ```
     /// use threadfold::tokens::{ByteEstimate, Calibrated};
@@ -72,25 +73,25 @@ impl Calibrated {
         Self { base, ratio: bounded(base.bytes_per_token().saturating_mul(1_000)) }
     }
 
-    /// The estimate that it began with, and in which [`learn`](Self::learn) and
-    /// [`scale`](Self::scale) are told what was estimated.
+    /// The estimate that it started with. [`learn`](Self::learn) and [`scale`](Self::scale) expect
+    /// counts of this estimate.
     #[must_use]
     pub fn base(&self) -> ByteEstimate {
         self.base
     }
 
-    /// The bytes a token that were learnt, 1.5 to 6.
+    /// The current ratio in bytes per token, 1.5 to 6.
     #[must_use]
     pub fn bytes_per_token(&self) -> f64 {
         self.ratio as f64 / 1_000.0
     }
 
-    /// Learns from one call and returns whether it did: `estimated` is what the base makes of the
-    /// whole prompt (system prompt, tools and messages), `reported` what the provider counted of it,
-    /// its [`Usage::input`](crate::Usage::input).
+    /// Learns from one call: `estimated` is the base's count of the whole prompt (system prompt,
+    /// tools and messages) in tokens, `reported` the provider's,
+    /// [`Usage::input`](crate::Usage::input).
     ///
-    /// A report that cannot be of this text teaches nothing: zero, less than a token for eight
-    /// bytes, more than one for each byte.
+    /// Returns `false` and learns nothing if the report cannot be of this text: zero tokens, less
+    /// than one for eight bytes, or more than one for each byte.
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
@@ -102,8 +103,7 @@ impl Calibrated {
     /// assert_eq!(ratio.bytes_per_token(), 2.925);
     /// ```
     pub fn learn(&mut self, estimated: u64, reported: u64) -> bool {
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
-        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
         let Some(observed) = thousandths.checked_div(u128::from(reported)) else { return false };
         let Ok(observed) = u64::try_from(observed) else { return false };
         if !(PLAUSIBLE.0..=PLAUSIBLE.1).contains(&observed) {
@@ -118,7 +118,7 @@ impl Calibrated {
         true
     }
 
-    /// Returns what the base estimated, in the tokens that providers report; rounded up.
+    /// Converts tokens of the base estimate to tokens as providers report them, rounded up.
     ///
     /// ```
     /// use threadfold::tokens::{ByteEstimate, Calibrated};
@@ -128,20 +128,13 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale(&self, estimated: u64) -> u64 {
-        // It is asked several times a turn, and 128 bits are slow.
-        let per_token = self.base.bytes_per_token().checked_mul(1_000);
-        let thousandths = per_token.and_then(|per_token| per_token.checked_mul(estimated));
-        if let Some(thousandths) = thousandths {
-            return thousandths.div_ceil(self.ratio);
-        }
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
-        let thousandths = u128::from(estimated).saturating_mul(per_token);
+        let thousandths = u128::from(estimated).saturating_mul(self.base_ratio());
         u64::try_from(thousandths.div_ceil(u128::from(self.ratio))).unwrap_or(u64::MAX)
     }
 
-    /// Returns the greater of what was estimated and what that is in the tokens that providers
-    /// report. For whatever must be on the safe side: a provider that counts only a part of its
-    /// prompt lowers nothing.
+    /// Returns the greater of the base estimate and its [scaled](Self::scale) value, for decisions
+    /// that must not underestimate: a provider that counts only a part of its prompt lowers
+    /// nothing.
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
@@ -153,15 +146,11 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale_up(&self, estimated: u64) -> u64 {
-        // Most often nothing was learnt, or that the provider counts less: no division then.
-        if self.ratio >= self.base.bytes_per_token().saturating_mul(1_000) {
-            return estimated;
-        }
         self.scale(estimated).max(estimated)
     }
 
-    /// Returns the most that may be estimated where so many tokens may be reported: the way back
-    /// from [`scale_up`](Self::scale_up).
+    /// Returns the greatest base estimate that stays within `reported` tokens of the provider: the
+    /// inverse of [`scale_up`](Self::scale_up).
     ///
     /// ```
     /// use threadfold::tokens::Calibrated;
@@ -172,15 +161,19 @@ impl Calibrated {
     /// ```
     #[must_use]
     pub fn scale_down(&self, reported: u64) -> u64 {
-        let per_token = u128::from(self.base.bytes_per_token()) * 1_000;
         let thousandths = u128::from(reported).saturating_mul(u128::from(self.ratio));
-        let estimated = thousandths.checked_div(per_token).unwrap_or(u128::MAX);
+        let estimated = thousandths / self.base_ratio();
         u64::try_from(estimated).unwrap_or(u64::MAX).min(reported)
+    }
+
+    /// The ratio of the base in thousandths of a byte per token; at least 1,000.
+    fn base_ratio(&self) -> u128 {
+        u128::from(self.base.bytes_per_token()) * 1_000
     }
 }
 
 impl Default for Calibrated {
-    /// Begins with [`ByteEstimate::TRIGGER`].
+    /// Starts with [`ByteEstimate::TRIGGER`].
     fn default() -> Self {
         Self::new(ByteEstimate::TRIGGER)
     }
@@ -222,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_ratio_comes_to_what_is_reported() {
-        // 27,000 bytes, which are 10,000 tokens: the ratio of coding threads.
+        // 27,000 bytes and 10,000 tokens: the ratio of coding threads.
         assert_eq!(taught(&[(9_000, 10_000)]), 2_925);
         assert_eq!(taught(&[(9_000, 10_000); 30]), 2_703);
         assert_eq!(taught(&[(9_000, 6_750); 30]), 3_997);

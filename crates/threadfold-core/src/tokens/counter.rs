@@ -1,13 +1,13 @@
-//! What counts tokens: one trait, of which hosts write one method.
+//! The trait of token counters.
 
 use std::fmt;
 
 use crate::message::{
-    ContentBlock, MediaSource, Message, Request, SharedVec, ToolSpec,
+    ContentBlock, MediaSource, Message, Request, ToolSpec,
     measure::{self, MESSAGE_TOKENS},
 };
 
-/// What counts tokens. Only [`text`](Self::text) is required; the rest adds up.
+/// Counts tokens. Only [`text`](Self::text) is required; the other methods add up its counts.
 ///
 /// ```
 /// use threadfold::{Message, tokens::TokenCounter};
@@ -39,17 +39,18 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
         measure::block_tokens(block, text, nested, |source| self.media(source))
     }
 
-    /// Returns the tokens of a document, by where its content is.
+    /// Returns the tokens of a document, depending on where its content is.
     fn media(&self, source: &MediaSource) -> u64 {
         measure::media_tokens(source, |text| self.text(text))
     }
 
-    /// Returns the tokens of messages: their sum, for a thread counts each when it comes.
+    /// Returns the tokens of messages. This must be the sum over the messages, because a thread
+    /// counts each when it is appended.
     fn messages(&self, messages: &[Message]) -> u64 {
         messages.iter().map(|message| self.message(message)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the tokens of tool declarations.
+    /// Returns the tokens of tool definitions.
     fn tools(&self, tools: &[ToolSpec]) -> u64 {
         let tool = |tool: &ToolSpec| {
             let named = self.text(&tool.name).saturating_add(self.text(&tool.description));
@@ -63,9 +64,8 @@ pub trait TokenCounter: fmt::Debug + Send + Sync {
 
     /// Returns the tokens of a whole request: system prompt, tools and thread.
     fn request(&self, request: &Request) -> u64 {
-        let parts =
-            [&request.system, &request.messages].map(|part: &SharedVec<_>| self.messages(part));
-        parts.into_iter().fold(self.tools(&request.tools), u64::saturating_add)
+        let tokens = self.tools(&request.tools).saturating_add(self.messages(&request.system));
+        tokens.saturating_add(self.messages(&request.messages))
     }
 }
 

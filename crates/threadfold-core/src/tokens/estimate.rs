@@ -1,4 +1,4 @@
-//! Estimates from the bytes of a text, which cost nothing.
+//! Estimates from the number of bytes of a text.
 
 use super::counter::TokenCounter;
 use crate::message::{
@@ -6,7 +6,7 @@ use crate::message::{
     measure::{self, BYTES_PER_TOKEN},
 };
 
-/// An estimate: the bytes of a text divided by a number, rounded up.
+/// Estimates tokens as bytes divided by a constant, rounded up.
 ///
 /// ```
 /// use threadfold::tokens::{ByteEstimate, TokenCounter};
@@ -19,15 +19,15 @@ pub struct ByteEstimate {
 }
 
 impl ByteEstimate {
-    /// Three bytes a token: for whatever a trigger decides until something better is known. On real
-    /// coding threads the tokenizers of current models give about 2.7 characters a token, so this
-    /// is a little low there; [`Calibrated`](crate::tokens::Calibrated) comes to the number.
+    /// Three bytes per token: for triggers, until a better ratio is known. On real coding threads
+    /// current models have about 2.7 characters per token, so this estimate is slightly low there;
+    /// [`Calibrated`](crate::tokens::Calibrated) learns the ratio.
     pub const TRIGGER: Self = Self { bytes_per_token: BYTES_PER_TOKEN };
 
-    /// Four bytes a token: the classic rule of thumb, for sizes that need not be safe.
+    /// Four bytes per token: the common rule of thumb, for sizes that may be underestimated.
     pub const CHUNK: Self = Self { bytes_per_token: 4 };
 
-    /// Returns an estimate of this many bytes a token; zero counts as one.
+    /// Returns an estimate with this many bytes per token; zero counts as one.
     ///
     /// ```
     /// use threadfold::{Message, TokenCounter, tokens::ByteEstimate};
@@ -41,7 +41,7 @@ impl ByteEstimate {
         Self { bytes_per_token: if bytes_per_token == 0 { 1 } else { bytes_per_token } }
     }
 
-    /// The bytes a token; at least one.
+    /// The bytes per token; at least one.
     #[must_use]
     pub const fn bytes_per_token(self) -> u64 {
         self.bytes_per_token
@@ -49,7 +49,7 @@ impl ByteEstimate {
 }
 
 impl Default for ByteEstimate {
-    /// [`ByteEstimate::TRIGGER`].
+    /// Returns [`ByteEstimate::TRIGGER`].
     fn default() -> Self {
         Self::TRIGGER
     }
@@ -61,11 +61,11 @@ impl TokenCounter for ByteEstimate {
     }
 }
 
-/// Returns the tokens of a conversation by the rule that many hosts know: the text of all messages
-/// at four bytes a token, rounded up once, and ten for each message. Pictures and documents count
-/// nothing, so it is a floor.
+/// Returns the tokens of a conversation by a common rule of thumb: the text of all messages at four
+/// bytes per token, rounded up once, and ten tokens for each message. Images and documents count
+/// nothing, so it is a lower bound.
 ///
-/// For numbers that are shown or were shown before; a trigger has [`ByteEstimate::TRIGGER`].
+/// For numbers that are displayed. For triggers use [`ByteEstimate::TRIGGER`].
 ///
 /// ```
 /// use threadfold::{Message, tokens};
@@ -76,16 +76,16 @@ impl TokenCounter for ByteEstimate {
 #[must_use]
 pub fn estimate_conversation_tokens(messages: &[Message]) -> u64 {
     let blocks = messages.iter().flat_map(|message| &message.content);
-    let bytes = blocks.map(said_bytes).fold(0, u64::saturating_add);
+    let bytes = blocks.map(text_bytes).fold(0, u64::saturating_add);
     bytes.div_ceil(4).saturating_add((messages.len() as u64).saturating_mul(10))
 }
 
-/// The bytes of a block that are text.
-fn said_bytes(block: &ContentBlock) -> u64 {
+/// Returns the bytes of text in a block.
+fn text_bytes(block: &ContentBlock) -> u64 {
     match block {
         ContentBlock::Image(_) | ContentBlock::Document(_) => 0,
         ContentBlock::ToolResult(result) => {
-            result.content.iter().map(said_bytes).fold(0, u64::saturating_add)
+            result.content.iter().map(text_bytes).fold(0, u64::saturating_add)
         }
         ContentBlock::Text(_)
         | ContentBlock::Thinking(_)

@@ -1,18 +1,18 @@
-//! How many tokens something is.
+//! Counting tokens.
 //!
-//! Exact counts need the tokenizer of the model, which most providers keep to themselves, so a
-//! count here is an estimate unless a host brings a better [`TokenCounter`]. The bytes of a text,
-//! divided by a number, are the estimate that costs nothing: bytes rather than characters, because
-//! scripts with longer characters have more tokens for each.
+//! Exact counts need the tokenizer of the model, which most providers do not publish, so counts are
+//! estimates unless a host supplies a better [`TokenCounter`]. The cheapest estimate divides the
+//! bytes of a text by a constant. It uses bytes, not characters, because scripts with longer
+//! characters have more tokens per character.
 //!
-//! | to have | there is |
+//! | to count with | use |
 //! |---|---|
-//! | a counter of my own | [`TokenCounter`] |
-//! | an estimate that costs nothing | [`ByteEstimate`] |
+//! | a counter of the host | [`TokenCounter`] |
+//! | an estimate from bytes | [`ByteEstimate`] |
 //! | an estimate that learns from what providers report | [`Calibrated`] |
-//! | an exact count for OpenAI's models, behind the feature `tiktoken` | `O200k` |
-//! | the size of messages without tokens | [`text_bytes`] |
-//! | the numbers of hosts that count four characters a token | [`estimate_conversation_tokens`] |
+//! | the exact tokenizer of OpenAI's models (feature `tiktoken`) | `O200k` |
+//! | bytes of text instead of tokens | [`text_bytes`] |
+//! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
 
 mod bytes;
 mod calibrated;

@@ -1,27 +1,29 @@
-//! An exact count for OpenAI's models since GPT-4o.
+//! The exact tokenizer of OpenAI's models since GPT-4o.
 
 use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
 use super::counter::TokenCounter;
+use crate::message::boundary_before;
 
 /// The vocabulary, unpacked on first use.
 static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 
-/// The most bytes that are handed to the tokenizer at once. It looks at the whole rest of its text
-/// behind every run of rare spaces and keeps lists for every byte of a long word, so a hostile
-/// megabyte would cost it minutes.
+/// The maximum number of bytes passed to the tokenizer at once. It searches the whole rest of its
+/// text after every run of unusual spaces, and keeps lists for every byte of a long word, so one
+/// megabyte of hostile text would take minutes.
 const WINDOW: usize = 4 * 1024;
 
-/// The tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Behind the feature
+/// The tokenizer `o200k_base` of GPT-4o, GPT-4.1, GPT-5, o1, o3 and o4-mini. Requires the feature
 /// `tiktoken`.
 ///
-/// Texts count what the models themselves count; pictures, documents and the framing of messages
-/// remain the estimates of [`TokenCounter`]. What looks like a special token in a text is text.
-/// Longer texts are counted in windows that end where a token ends anyway, at the start of a line
-/// or before a space, so that any text takes linear time; only where 4 KiB hold no such place, the
-/// count may be a token or two off for each such window. The first count unpacks the vocabulary,
+/// Texts count exactly as for the models; images, documents and the framing of messages are the
+/// estimates of [`TokenCounter`]. Text that looks like a special token counts as text. Long texts
+/// are counted in windows that end where a token always ends, at the start of a line or before a
+/// space, so that the time is linear. If 4 KiB contain no such position, the count may be one or
+/// two tokens off for each such window. The first count unpacks the vocabulary, which takes about a
+/// tenth of a second and permanently 25 MB of memory.
 /// which takes about a tenth of a second and 25 MB that stay.
 ///
 /// ```
@@ -38,7 +40,7 @@ impl TokenCounter for O200k {
     }
 }
 
-/// Cuts a text into windows, at the last sure border of tokens where there is one.
+/// Cuts a text into windows, between two tokens if possible.
 fn windows(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -52,25 +54,23 @@ fn end_of_window(text: &str) -> usize {
     if text.len() <= WINDOW {
         return text.len();
     }
-    let edge = (0..=WINDOW).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
-    let within = text.get(..edge).unwrap_or(text);
-    let mut later: Option<(usize, char)> = None;
-    for (at, before) in within.char_indices().rev() {
-        if let Some((end, _)) = later.filter(|(_, behind)| is_border(before, *behind)) {
-            return end;
-        }
-        later = Some((at, before));
-    }
-    edge
+    let edge = boundary_before(text, WINDOW);
+    let (window, _) = text.split_at(edge);
+    let later = window.char_indices().rev();
+    let earlier = later.clone().skip(1).map(|(_, before)| before);
+    let mut boundaries =
+        later.zip(earlier).filter(|((_, after), before)| is_token_boundary(*before, *after));
+    boundaries.next().map_or(edge, |((at, _), _)| at)
 }
 
-/// Whether a token ends between these two, whatever stands around them. A token may begin with white
-/// space and may end with line ends or, behind them, slashes; otherwise it holds either or neither.
-fn is_border(before: char, behind: char) -> bool {
-    match (before, behind) {
-        ('\r' | '\n', behind) => behind != '/' && !behind.is_whitespace(),
+/// `true` if a token always ends between these two characters. A token may start with white space
+/// and may end with line breaks followed by slashes; otherwise it contains white space only or
+/// none.
+fn is_token_boundary(before: char, after: char) -> bool {
+    match (before, after) {
+        ('\r' | '\n', after) => after != '/' && !after.is_whitespace(),
         (before, '\r' | '\n') => before.is_ascii_alphanumeric(),
-        (before, behind) => behind.is_whitespace() && !before.is_whitespace(),
+        (before, after) => after.is_whitespace() && !before.is_whitespace(),
     }
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// What stands on one side or the other of a border, and what only looks so.
+    /// Characters on either side of a boundary, and some that only look like it.
     const PIECES: [&str; 28] = [
         "a", "Zz", "é", "漢", "e\u{301}", "\u{301}", "'s", "'", "7", "1234", "٣", "Ⅷ", "!", "=",
         "/", "。", "🦀", "_", " ", "  ", "\t", "\u{a0}", "\u{3000}", "\u{2028}", "\u{85}", "\n",
@@ -129,7 +129,7 @@ mod tests {
         let checked = TestRunner::default().run(&text, |text| {
             let whole = O200K.count(&text);
             let places = text.char_indices().zip(text.chars().skip(1));
-            for ((at, before), behind) in places.filter(|((_, a), b)| is_border(*a, *b)) {
+            for ((at, before), behind) in places.filter(|((_, a), b)| is_token_boundary(*a, *b)) {
                 let (left, right) = text.split_at(at + before.len_utf8());
                 let parts = O200K.count(left) + O200K.count(right);
                 prop_assert_eq!(parts, whole, "{:?} before {:?}", left, behind);

@@ -159,7 +159,11 @@ impl Case {
             equal(&format!("the text of {path}"), found, text)?;
         }
         for (path, _) in self.workspace.files() {
-            if !self.expected.keys().any(|it| it.parse().as_ref() == Ok(path)) {
+            if !self
+                .expected
+                .keys()
+                .any(|it| self.workspace.version(it) == self.workspace.version(path))
+            {
                 return Err(format!("there is a file {path} that the case does not mention"));
             }
         }

@@ -1,7 +1,5 @@
 //! Writing request bodies: the thread is made legal first, and written then.
 
-use std::collections::HashSet;
-
 use super::{
     forms::{self, NAME},
     params,
@@ -12,13 +10,13 @@ use crate::{
     cache::Parts,
     contract::{EncodeOptions, Encoded},
     fields::Fields,
-    foreign,
     names::{self, is_word},
     normal::{self, Ending, Thread},
     notes::{self, Notes},
+    rules::{self, Rules, foreign_server_calls},
     tree::Tree,
 };
-use threadfold_core::message::{ContentBlock, Message, Request, StopReason, Text, ToolSpec};
+use threadfold_core::message::{ContentBlock, Message, Request, StopReason, ToolSpec};
 
 /// The names of tools: twice as long as elsewhere.
 const TOOLS: names::Rules = names::Rules { most: 128, ..names::TOOLS };
@@ -33,7 +31,7 @@ const IDS: names::Rules = names::Rules {
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let target = Target::new(request, options);
+    let mut target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     let prefill = target.traits.accepts_prefill && !params::thinks_manually(&request.extra);
     if !(prefill && target.model.is_none()) {
@@ -41,18 +39,17 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     let request = &*names::legal(request, &mut messages, (&TOOLS, false), &mut notes);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
-    let foreign_calls = foreign::server_calls(NAME, &messages, forms::is_server_result);
+    target.foreign_calls = foreign_server_calls(NAME, &messages, is_known_result);
     let ending = Ending {
         at: request.messages.len(),
-        stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &foreign_calls),
+        stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &target),
         prefill,
         thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
     };
-    let rules = target::rules(&target, foreign_calls);
     notes.turn_to(None);
-    let mut system = rules.system(&request.system, &mut notes);
+    let mut system = rules::system(&target, &request.system, &mut notes);
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
-    let mut thread = rules.thread(messages, &mut notes);
+    let mut thread = rules::thread(&target, messages, &mut notes);
     normal::results_first(&mut thread, KINDS, &mut notes);
     normal::end_well(&mut thread, &ending, KINDS, &mut notes);
     normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
@@ -65,16 +62,22 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
+/// Whether a block is no result of a server tool, or one of a type that this provider knows.
+fn is_known_result(block: &ContentBlock) -> bool {
+    let ContentBlock::ServerToolResult(result) = block else { return true };
+    forms::is_server_result(&result.kind)
+}
+
 /// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's
 /// own tool.
-fn is_paused(messages: &Thread, foreign_calls: &HashSet<Text>) -> bool {
+fn is_paused(messages: &Thread, target: &Target) -> bool {
     let Some((_, last)) = messages.last() else { return false };
     let call = match last.content.last() {
         Some(ContentBlock::ServerToolUse(call)) => Some(&call.id),
         Some(ContentBlock::ServerToolResult(result)) => Some(&result.tool_use_id),
         Some(_) | None => None,
     };
-    let own_tool = call.is_some_and(|id| !foreign_calls.contains(id));
+    let own_tool = call.is_some_and(|id| target.takes_server_call(id));
     last.stop_reason == Some(StopReason::PauseTurn) || own_tool
 }
 

@@ -4,7 +4,7 @@ use super::forms::NAME;
 use crate::{
     fields::Fields,
     raw::Raw,
-    rules::{Medium, data_uri},
+    rules::{FittedSource, Medium, data_uri},
     tree::{Object, Tree},
 };
 use threadfold_core::message::{MediaSource, Text};
@@ -22,17 +22,15 @@ pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
 /// # Errors
 ///
 /// Why it has no form.
-pub(super) fn fit(
-    source: &MediaSource,
-    medium: Medium,
-    is_foreign: bool,
-) -> Result<Option<MediaSource>, &'static str> {
+pub(super) fn fit(source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
     let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
         Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
         None => Err("this provider does not read its media type"),
     };
     match source {
-        MediaSource::File { .. } if is_foreign => Err("its file is in another provider's store"),
+        MediaSource::File { .. } if reader.is_some_and(|reader| reader != NAME) => {
+            Err("its file is in another provider's store")
+        }
         MediaSource::Opaque { codec, .. } if *codec != NAME => {
             Err("only another provider understands its source")
         }

@@ -11,10 +11,12 @@ use crate::{
     contract::{Change, EncodeOptions, ModelTraits},
     normal::{Kinds, Thread, loop_has_no_reasoning},
     notes::Notes,
-    rules::Rules,
+    rules::{FittedSource, Medium, Rules, signed_fault},
     tree::{Object, Tree},
 };
-use threadfold_core::message::{ContentBlock, Json, Request, Text, ToolChoice, ToolSpec};
+use threadfold_core::message::{
+    ContentBlock, Document, Json, MediaSource, Message, Request, Role, Text, ToolChoice, ToolSpec,
+};
 
 /// What the answer may have where the request does not say: the dialect demands a limit.
 const MAX_OUTPUT: u64 = 4096;
@@ -27,6 +29,8 @@ pub(super) struct Target {
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
     pub(super) traits: ModelTraits,
+    /// The server calls that another provider made or answered.
+    pub(super) foreign_calls: HashSet<Text>,
 }
 
 impl Target {
@@ -42,6 +46,7 @@ impl Target {
             },
             is_same: options.model.as_ref().is_none_or(|name| is_own(name)),
             traits: options.traits,
+            foreign_calls: HashSet::new(),
         }
     }
 }
@@ -76,19 +81,31 @@ pub(super) fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
     }
 }
 
-/// The rules for a thread that goes to a model.
-pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
-    Rules {
-        source: media::fit,
-        is_flattened: media::is_flattened,
-        text: |_, _, _| None,
-        result: |_, _, _| false,
-        traits: target.traits,
-        inner_system: target.is_same.then_some(forms::ROLE),
-        takes_pictures_back: false,
-        takes_unsigned_back: false,
-        takes_status: true,
-        foreign_calls,
+impl Rules for Target {
+    fn source(&self, source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
+        media::fit(source, medium, reader)
+    }
+
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
+        signed_fault(NAME, (message, block), self.traits, true)
+    }
+
+    /// The model accepts system messages after a user turn, or it is the one that accepted this one.
+    fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
+        let came_so = message.extra.get(NAME, forms::ROLE).is_some();
+        let after_user = matches!(before, Some(Role::User | Role::System));
+        (self.is_same && came_so) || (self.traits.accepts_inner_system && after_user)
+    }
+
+    fn takes_server_call(&self, id: &Text) -> bool {
+        !self.foreign_calls.contains(id)
+    }
+
+    fn document(&self, _: &mut Document, came: &MediaSource, notes: &mut Notes) -> bool {
+        if media::is_flattened(came) {
+            notes.note(Change::BlockAsText { kind: "document".into() });
+        }
+        false
     }
 }
 

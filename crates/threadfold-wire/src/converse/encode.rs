@@ -6,7 +6,7 @@ use super::{
     forms::{self, NAME},
     names::{IDS, rewrite_titles},
     normal::{
-        KINDS, cache_rules, mark_points, mark_tools, note_dropped, only_results, rules,
+        KINDS, cache_rules, mark_points, mark_tools, note_dropped, only_results,
         text_beside_documents,
     },
     params::{self, Forced, MODEL_FIELDS, THINKING},
@@ -17,33 +17,33 @@ use crate::{
     cache::Parts,
     contract::{Change, EncodeOptions, Encoded},
     fields::Fields,
-    foreign, names,
+    names,
     normal::{self, Ending, Thread},
     notes::{self, Notes},
+    rules::{self, foreign_server_calls},
     tree::{Object, Tree},
 };
 use threadfold_core::message::{Json, Message, Request, Role, Text, ToolSpec};
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
-    let target = Target::new(request, options);
+    let mut target = Target::new(request, options);
     let end = request.messages.len();
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
     notes::answer_open_calls(&mut messages, end, &mut notes);
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, true), &mut notes);
     names::rewrite_ids(&mut messages, &IDS, &mut notes);
     rewrite_titles(&mut messages, &mut notes);
-    let foreign_calls = foreign::server_calls(NAME, &messages, |_| true);
-    let rules = rules(&target, foreign_calls);
+    target.foreign_calls = foreign_server_calls(NAME, &messages, |_| true);
     notes.turn_to(None);
-    let mut system = rules.system(&request.system, &mut notes);
+    let mut system = rules::system(&target, &request.system, &mut notes);
     let cache = cache_rules(&target);
     system.iter_mut().for_each(|message| mark_points(message, &cache, &mut notes));
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
     let lost_marks = mark_tools(&mut tools);
     declare_called(&mut tools, &messages, &mut notes);
     note_dropped(lost_marks, &mut notes);
-    let mut thread = rules.thread(messages, &mut notes);
+    let mut thread = rules::thread(&target, messages, &mut notes);
     for (at, message) in &mut thread {
         notes.turn_to(*at);
         mark_points(message, &cache, &mut notes);

@@ -4,7 +4,7 @@ use super::forms::{self, Forms, NAME};
 use crate::{
     fields::{self, Fields},
     raw::Raw,
-    rules::{Medium, data_uri},
+    rules::{FittedSource, Medium, data_uri},
     tree::{Object, Tree},
 };
 use threadfold_core::message::{Extra, Json, MediaSource, Text};
@@ -110,11 +110,7 @@ fn read_known(
 /// # Errors
 ///
 /// Why it has no form.
-pub(super) fn fit(
-    source: &MediaSource,
-    medium: Medium,
-    _is_foreign: bool,
-) -> Result<Option<MediaSource>, &'static str> {
+pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
     let base64 = |media_type: &str, data: Text| {
         let format = medium.format(media_type).ok_or(UNREAD)?;
         let media_type = medium.media_type(format).ok_or(UNREAD)?.into();

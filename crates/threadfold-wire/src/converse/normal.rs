@@ -1,7 +1,5 @@
 //! What of a thread this provider takes, and in which form.
 
-use std::collections::HashSet;
-
 use super::{
     blocks::{self, CACHE_POINT},
     forms::{self, NAME},
@@ -16,12 +14,12 @@ use crate::{
     normal::{Kinds, Thread, extra_mut},
     notes::Notes,
     raw::Raw,
-    rules::Rules,
+    rules::{FittedSource, Medium, Rules, signed_fault},
     texts::wire_text,
     tree::{Object, Tree},
 };
 use threadfold_core::message::{
-    ContentBlock, Json, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
+    ContentBlock, Document, Json, MediaSource, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
 };
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -135,39 +133,60 @@ pub(super) fn note_dropped(count: usize, notes: &mut Notes) {
     }
 }
 
-/// The rules for a thread that goes to a model.
-pub(super) fn rules(target: &Target, foreign_calls: HashSet<Text>) -> Rules {
-    Rules {
-        source: media::fit,
-        is_flattened: media::is_flattened,
-        text: unwrapped,
-        result: fit_result,
-        traits: target.traits,
-        inner_system: target.is_same.then_some(forms::ROLE),
-        takes_pictures_back: true,
-        takes_unsigned_back: !target.signs_reasoning(),
-        takes_status: target.accepts_status(),
-        foreign_calls,
+impl Rules for Target {
+    fn source(&self, source: &MediaSource, medium: Medium, _: Option<&str>) -> FittedSource {
+        media::fit(source, medium)
     }
-}
 
-/// Puts a text into a result of which nothing is left, and takes its status away where the model
-/// takes none. Returns whether that changed anything.
-fn fit_result(rules: &Rules, result: &mut ToolResult, notes: &mut Notes) -> bool {
-    let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
-    let is_empty = result.content.is_empty() && !came_empty;
-    if is_empty {
-        notes.note(Change::TextInserted);
-        result.content.push(ContentBlock::text(NOTHING));
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
+        signed_fault(NAME, (message, block), self.traits, self.signs_reasoning())
     }
-    let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
-    let loses_status = has_status && !rules.takes_status;
-    if loses_status {
-        drop_field("status", notes);
-        result.is_error = false;
-        result.extra = without(NAME, &result.extra, forms::STATUS);
+
+    /// The model accepts system messages after a user turn, or it is the one that accepted this one.
+    fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
+        let came_so = message.extra.get(NAME, forms::ROLE).is_some();
+        let after_user = matches!(before, Some(Role::User | Role::System));
+        (self.is_same && came_so) || (self.traits.accepts_inner_system && after_user)
     }
-    is_empty || loses_status
+
+    /// Pictures that a model of this provider made go back.
+    fn takes_media(&self, role: Role, is_own: bool) -> bool {
+        role == Role::User || (role == Role::Assistant && is_own)
+    }
+
+    fn takes_server_call(&self, id: &Text) -> bool {
+        !self.foreign_calls.contains(id)
+    }
+
+    fn text(&self, role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
+        unwrapped(role, block, notes)
+    }
+
+    fn document(&self, _: &mut Document, came: &MediaSource, notes: &mut Notes) -> bool {
+        if media::is_flattened(came) {
+            notes.note(Change::BlockAsText { kind: "document".into() });
+        }
+        false
+    }
+
+    /// Puts a text into a result of which nothing is left, and takes its status away where the model
+    /// takes none.
+    fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
+        let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
+        let is_empty = result.content.is_empty() && !came_empty;
+        if is_empty {
+            notes.note(Change::TextInserted);
+            result.content.push(ContentBlock::text(NOTHING));
+        }
+        let has_status = result.is_error || result.extra.get(NAME, forms::STATUS).is_some();
+        let loses_status = has_status && !self.accepts_status();
+        if loses_status {
+            drop_field("status", notes);
+            result.is_error = false;
+            result.extra = without(NAME, &result.extra, forms::STATUS);
+        }
+        is_empty || loses_status
+    }
 }
 
 /// Takes the citations or the guard of a text away that says something else than it came with.

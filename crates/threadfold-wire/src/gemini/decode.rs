@@ -79,7 +79,7 @@ pub(super) fn answer(
             calls.add(call.id.clone(), call.name.clone(), came);
             return Some(call.into());
         }
-        if SERVER_DATA.contains(&part.data) {
+        if marks::SERVER_DATA.contains(&part.data) {
             return servers.read(part);
         }
         part.block()
@@ -182,9 +182,6 @@ fn role(fields: &mut Fields<'_>, own: &mut Vec<Field>, path: Path<'_>) -> Result
         Some(_) | None => Err(path.mismatch(ROLES, raw)),
     }
 }
-
-const SERVER_DATA: [marks::Name; 4] =
-    [marks::EXECUTABLE_CODE, marks::CODE_RESULT, marks::TOOL_CALL, marks::TOOL_RESPONSE];
 
 /// The provider's own calls of one content that wait for their results.
 #[derive(Default)]

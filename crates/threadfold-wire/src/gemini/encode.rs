@@ -1,23 +1,25 @@
-//! Writing request bodies.
-//!
-//! The thread is repaired, then written message by message, then the rules that look at several
-//! contents are applied to what was written, then the parts are put together.
-
-use std::collections::HashMap;
+//! Writing request bodies: the thread is made legal first, and written then.
 
 use super::{
     calls,
-    draft::Draft,
-    marks::{CODEC, SYSTEM, Spelling, marked, wire_fields},
-    order, params, signatures, tools,
-    write::Writer,
+    marks::{CODEC, SYSTEM, Spelling, marked},
+    normal::{self, Gemini},
+    params, signatures, tools, write,
 };
 use crate::{
     contract::{EncodeOptions, Encoded},
-    names, notes,
+    extras::own_object,
+    names,
+    normal::{Ending, Kinds, begin_with_user, end_well},
+    notes, rules,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{Request, Text};
+use threadfold_core::message::{ContentBlock, Message, Request, Role, Text};
+
+const KINDS: Kinds = Kinds {
+    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
+    is_reasoning: ContentBlock::is_reasoning,
+};
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -29,39 +31,38 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
     let request = &*names::legal(request, &mut messages, (&calls::TOOLS, false), &mut notes);
-    let mut writer = Writer { notes, calls: HashMap::new(), count: 0 };
-    let drafts = messages.iter().map(|(at, message)| writer.message(*at, message)).collect();
-    let mut drafts = order::arrange(drafts, &mut writer.notes);
-    order::begin_and_end(&mut drafts, end, options.traits.accepts_prefill, &mut writer.notes);
+    let rules = Gemini::new(&messages);
+    let system = rules::system(&rules, &request.system, &mut notes);
+    let mut thread = rules::thread(&rules, messages, &mut notes);
+    normal::spread_media(&mut thread, &mut notes);
     let demanded = model.as_deref().is_some_and(signatures::are_demanded);
-    signatures::sign(&mut drafts, demanded, &mut writer.notes);
+    signatures::sign(&mut thread, demanded, &mut notes);
+    let mut thread = normal::arrange(&thread, &mut notes);
+    let stays = options.traits.accepts_prefill;
+    let ending = Ending { at: end, stays, prefill: false, thoughtless: false };
+    end_well(&mut thread, &ending, KINDS, &mut notes);
+    begin_with_user(&mut thread, end, |_| false, &mut notes);
 
     let functions = request.tools.iter().filter(|tool| tools::is_function(tool));
     let functions: Vec<Text> = functions.map(|tool| tool.name.clone()).collect();
-    let mut body = params::write(request, options, &functions, &mut writer.notes);
-    write_system(request, &mut body, &mut writer);
-    body.set("contents", Tree::Array(drafts.into_iter().map(Draft::into_tree).collect()));
-    let tools = tools::write_all(&request.tools, &mut writer.notes);
+    let mut body = params::write(request, options, &functions, &mut notes);
+    write_system(&system, &mut body);
+    body.set("contents", Tree::Array(write::contents(&thread)));
+    let tools = tools::write_all(&request.tools, &mut notes);
     if !tools.is_empty() {
         body.set("tools", tools);
     }
-    Encoded { body: Tree::from(body).into_json(), adjustments: writer.notes.finish() }
+    Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
 }
 
 /// Writes the system messages as one prompt, with the fields of the first.
-fn write_system(request: &Request, body: &mut Object, writer: &mut Writer) {
-    let mut prompt: Option<Object> = None;
-    let mut parts = Vec::new();
-    for message in &request.system {
-        let fields = wire_fields(&message.extra, &mut writer.notes);
-        prompt.get_or_insert(fields);
-        parts.extend(message.content.iter().filter_map(|block| writer.system_block(block)));
-    }
-    let Some(prompt) = prompt.filter(|_| !parts.is_empty()) else { return };
+fn write_system(system: &[Message], body: &mut Object) {
+    let Some(first) = system.first() else { return };
     for key in [SYSTEM.camel, SYSTEM.snake] {
         body.remove(key);
     }
-    let first = request.system.first();
-    let spelling = first.map(|message| Spelling::of(&message.extra)).unwrap_or_default();
-    body.set(spelling.key(SYSTEM), prompt.with("parts", parts));
+    let blocks = system.iter().flat_map(|message| &message.content);
+    let parts: Vec<Tree> = blocks.filter_map(|block| write::part(Role::System, block)).collect();
+    let prompt = own_object(CODEC, &first.extra).with("parts", parts);
+    body.set(Spelling::of(&first.extra).key(SYSTEM), prompt);
 }

@@ -165,6 +165,15 @@ pub(super) fn is_own(extra: &Extra) -> bool {
     extra.codec() == Some(CODEC)
 }
 
+/// The field of the provider's own calls and their results that a block came in, if it is one.
+pub(super) fn server_data(extra: &Extra) -> Option<Name> {
+    let named = marked(extra, "~as")?;
+    SERVER_DATA.into_iter().find(|name| named == name.camel)
+}
+
+/// The fields of the provider's own calls and their results.
+pub(super) const SERVER_DATA: [Name; 4] = [EXECUTABLE_CODE, CODE_RESULT, TOOL_CALL, TOOL_RESPONSE];
+
 /// Takes the unknown fields of a part's data out of those of the part, to be completed.
 pub(super) fn take_inner(part: &mut Object, name: Name) -> Object {
     match part.remove(name.camel) {

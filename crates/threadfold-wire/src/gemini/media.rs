@@ -2,8 +2,8 @@
 
 use super::{
     marks::{
-        self, DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag,
-        has_mark, is_own, mark, marked, take_inner,
+        DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, mark,
+        marked, reopen, take_inner,
     },
     part::Part,
 };
@@ -35,59 +35,34 @@ pub(super) fn read(mut part: Part<'_>) -> Option<ContentBlock> {
     Some(Document { source, title, context: None, extra }.into())
 }
 
-/// The data of a part in the making, and the name of its field.
-pub(super) struct Written {
-    pub(super) name: Name,
-    pub(super) object: Object,
-}
-
-/// Returns the data of a part of these fields, which are completed. An address without a media type
-/// gets the one that its ending stands for, or `unless_known`.
-///
-/// # Errors
-///
-/// The reason, if the source has no form in this dialect.
+/// Returns the data of a part of these fields, which are completed, and the name of its field. An
+/// address without a media type gets the one that its ending stands for, or `unless_known`.
 pub(super) fn write(
     part: &mut Object,
     source: &MediaSource,
     extra: &Extra,
     unless_known: &'static str,
-) -> Result<Written, &'static str> {
+) -> (Name, Object) {
     let spelling = Spelling::of(extra);
-    let mut written = |name: Name| Written { name, object: take_inner(part, name) };
     match source {
         MediaSource::Base64 { media_type, data } => {
-            let mut written = written(INLINE_DATA);
-            written.object.set(spelling.key(MIME_TYPE), media_type.clone());
-            written.object.set("data", as_it_came(data, extra));
-            Ok(written)
+            let mut object = take_inner(part, INLINE_DATA);
+            object.set(spelling.key(MIME_TYPE), media_type.clone());
+            object.set("data", as_it_came(data, extra));
+            (INLINE_DATA, object)
         }
-        MediaSource::Url { url } if !is_fetched(url) => Err("this provider reads no such address"),
-        MediaSource::File { .. } if !is_own(extra) => {
-            Err("its file is in another provider's store")
-        }
-        MediaSource::Url { url: uri } | MediaSource::File { id: uri } => {
-            let mut written = written(FILE_DATA);
-            if MIME_TYPE.in_object(&written.object).is_none() {
-                written.object.set(MIME_TYPE.camel, guess(uri).unwrap_or(unless_known));
+        MediaSource::Url { url: text }
+        | MediaSource::File { id: text }
+        | MediaSource::Text { text, .. } => {
+            let mut object = take_inner(part, FILE_DATA);
+            if MIME_TYPE.in_object(&object).is_none() {
+                object.set(MIME_TYPE.camel, guess(text).unwrap_or(unless_known));
             }
-            written.object.set(spelling.key(FILE_URI), uri.clone());
-            Ok(written)
+            object.set(spelling.key(FILE_URI), text.clone());
+            (FILE_DATA, object)
         }
-        MediaSource::Text { .. } => Err("a text is no medium"),
-        MediaSource::Opaque { .. } => Err("only another provider understands its source"),
+        MediaSource::Opaque { value, .. } => (FILE_DATA, reopen(Some(value))),
     }
-}
-
-/// Adds the title of a document, if it came with one: not every server takes it.
-pub(super) fn write_title(written: &mut Written, document: &Document) -> bool {
-    let Some(title) = &document.title else { return true };
-    let named = has_mark(&document.extra, "~title");
-    if named {
-        let key = Spelling::of(&document.extra).key(marks::DISPLAY_NAME);
-        written.object.set(key, title.clone());
-    }
-    named
 }
 
 /// Whether a medium is a picture or else a document; `None` for sound and films.
@@ -109,7 +84,7 @@ fn file(uri: Text) -> MediaSource {
     }
 }
 
-fn is_fetched(url: &str) -> bool {
+pub(super) fn is_fetched(url: &str) -> bool {
     ["https://", "http://"].iter().any(|scheme| {
         url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     })

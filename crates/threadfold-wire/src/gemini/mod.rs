@@ -70,11 +70,10 @@
 mod blocks;
 mod calls;
 mod decode;
-mod draft;
 mod encode;
 mod marks;
 mod media;
-mod order;
+mod normal;
 mod params;
 mod part;
 mod partial;
@@ -86,7 +85,6 @@ mod stream;
 mod tools;
 mod value;
 mod write;
-mod write_results;
 
 use self::marks::CODEC;
 use super::{

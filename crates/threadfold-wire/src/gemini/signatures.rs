@@ -4,11 +4,11 @@
 //! signature. For calls that none of its models made, the provider has a word that stands for one.
 
 use super::{
-    draft::{Draft, Written},
-    marks::SIGNATURE,
+    marks::{CODEC, SIGNATURE},
+    normal::{is_foreign, is_question},
 };
-use crate::{contract::Change, notes::Notes, tree::Tree};
-use threadfold_core::message::{Role, model_version};
+use crate::{contract::Change, normal::Thread, notes::Notes};
+use threadfold_core::message::{ContentBlock, Json, ToolUse, model_version};
 
 /// What stands for the signature of a call that no model of the provider made.
 const STAND_IN: &str = "skip_thought_signature_validator";
@@ -23,34 +23,31 @@ pub(super) fn are_demanded(model: &str) -> bool {
 /// Signs the first call of each step that has no signature: every one that another provider made,
 /// wherever it stands, so that later requests begin as earlier ones did; and in the current turn,
 /// if `demanded`, those that came without one.
-pub(super) fn sign(drafts: &mut [Draft], demanded: bool, notes: &mut Notes) {
-    let is_question = |draft: &Draft| draft.role == Role::User && !draft.is_results();
-    let current = drafts.iter().rposition(is_question).unwrap_or(0);
+pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
+    let current = thread.iter().rposition(|(_, message)| is_question(message)).unwrap_or(0);
     let mut from = 0;
-    for step in drafts.chunk_by_mut(|one, other| one.role == other.role) {
+    for step in thread.chunk_by_mut(|(_, one), (_, other)| one.role == other.role) {
         let is_current = from >= current;
         from += step.len();
-        let calls = step.iter_mut().flat_map(|draft| {
-            let at = draft.at;
-            draft.parts.iter_mut().filter(|part| part.kind == "tool_use").map(move |p| (at, p))
-        });
-        let Some((at, call)) = calls.into_iter().next() else { continue };
-        let Some(fact) = call.call.clone() else { continue };
-        if (fact.foreign || (demanded && is_current)) && set(call) {
-            notes.turn_to(at);
-            notes.note(Change::CallSigned { id: fact.id });
+        let calling = step.iter_mut().find(|(_, message)| message.tool_uses().next().is_some());
+        let Some((at, message)) = calling else { continue };
+        let Some(call) = message.tool_uses().next() else { continue };
+        let is_due = is_foreign(message, &call.extra) || (demanded && is_current);
+        if !is_due || is_signed(call) {
+            continue;
+        }
+        notes.turn_to(*at);
+        notes.note(Change::CallSigned { id: call.id.clone() });
+        let mut calls = message.make_mut().content.iter_mut();
+        let first = calls.find(|block| matches!(block, ContentBlock::ToolUse(_)));
+        if let Some(ContentBlock::ToolUse(call)) = first {
+            call.extra = call.extra.with(CODEC, SIGNATURE.camel, Json::text(STAND_IN));
         }
     }
 }
 
-/// Sets the signature; `false` if there is one.
-fn set(part: &mut Written) -> bool {
-    let Tree::Object(object) = &mut part.body else { return false };
-    if SIGNATURE.in_object(object).is_some() {
-        return false;
-    }
-    object.set(SIGNATURE.camel, STAND_IN);
-    true
+fn is_signed(call: &ToolUse) -> bool {
+    [SIGNATURE.camel, SIGNATURE.snake].iter().any(|key| call.extra.get(CODEC, key).is_some())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Assembly for Response {
         let scanned = Scanned::new(data.as_bytes());
         let fields = match Fields::body(&scanned) {
             Ok(fields) => fields,
-            Err(WireError::Shape { .. }) => return Ok(Vec::new()),
+            Err(WireError::Shape { .. } | WireError::EventTooLarge { .. }) => return Ok(Vec::new()),
             Err(error @ WireError::NotJson { .. }) => return no_json(event, &error.to_string()),
         };
         if fields.get("error").is_some_and(|error| error.get() != "null") {

@@ -1,10 +1,9 @@
 //! Tool calls, both ways.
 
-use super::marks::{CODEC, inner, keep, mark, marked, reopen, wire_fields};
+use super::marks::{CODEC, inner, keep, mark, marked, reopen};
 use crate::{
+    extras::own_object,
     fields::{Fields, items, text},
-    notes::Notes,
-    openai::input_text,
     raw::Raw,
     tree::{Object, Tree},
 };
@@ -41,27 +40,36 @@ pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// Returns a call as an item of `tool_calls`, under this id.
-pub(super) fn write(call: &ToolUse, id: Text, notes: &mut Notes) -> Object {
-    if let Some(raw) = call.extra.get(CODEC, "~raw")
-        && let Some(object) = write_unknown(call, &id, raw)
-    {
+/// A call of an unknown form as it was read, if it goes back so: only its id may have changed.
+pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
+    let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
+    Some(came).filter(|came| came.name == call.name && came.input == call.input)
+}
+
+/// Returns a call as an item of `tool_calls`.
+pub(super) fn write(call: &ToolUse) -> Object {
+    if let Some(came) = kept_whole(call) {
+        let mut object = reopen(call.extra.get(CODEC, "~raw"));
+        if came.id != call.id {
+            object.set("id", call.id.clone());
+        }
         return object;
     }
     let custom = marked(&call.extra, "~as").is_some_and(|form| form == "custom");
     let (kind, input) = if custom { ("custom", "input") } else { ("function", "arguments") };
-    let mut object = wire_fields(&call.extra, notes);
+    let mut object = own_object(CODEC, &call.extra);
     let body = reopen(call.extra.get(CODEC, kind));
-    object.set("id", id);
+    object.set("id", call.id.clone());
     object.set("type", kind);
-    object.set(kind, body.with("name", call.name.clone()).with(input, input_text(call, notes)));
+    let body = body.with("name", call.name.clone());
+    object.set(kind, body.with(input, Text::from(call.input.as_str())));
     object
 }
 
 /// Returns a call as the deprecated `function_call`.
-pub(super) fn write_deprecated(call: &ToolUse, notes: &mut Notes) -> Object {
-    let object = wire_fields(&call.extra, notes);
-    object.with("name", call.name.clone()).with("arguments", input_text(call, notes))
+pub(super) fn write_deprecated(call: &ToolUse) -> Object {
+    let object = own_object(CODEC, &call.extra).with("name", call.name.clone());
+    object.with("arguments", Text::from(call.input.as_str()))
 }
 
 /// Reads a call of one of the two known forms.
@@ -97,19 +105,6 @@ fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
         input: input.map_or_else(|| ToolInput::Json(empty_object()), read_input),
         extra: Extra::new(CODEC, [("~raw", raw.json())]),
     })
-}
-
-/// Returns the call as it came, with the id that it has now; `None` if it was changed otherwise.
-fn write_unknown(call: &ToolUse, id: &Text, raw: &Json) -> Option<Object> {
-    let came = read_unknown(Raw::of(raw))?;
-    if came.name != call.name || came.input != call.input {
-        return None;
-    }
-    let mut object = reopen(Some(raw));
-    if came.id != *id {
-        object.set("id", id.clone());
-    }
-    Some(object)
 }
 
 fn read_input(raw: Raw<'_>) -> ToolInput {

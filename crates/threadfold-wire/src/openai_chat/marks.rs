@@ -31,7 +31,7 @@ use crate::{
     raw::Raw,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
+use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text, TextBlock};
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-chat";
@@ -69,8 +69,22 @@ pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, Tree::from(object).into_json()).into()
 }
 
-/// The name and the value, if an opaque value is a field of a message.
-pub(super) fn read_field(value: &Json) -> Option<(Text, Json)> {
+/// The name and the value, if an opaque block of this codec is a field of a message, or a message.
+pub(super) fn message_field(block: &Opaque) -> Option<(Text, Json)> {
+    read_field(&block.value).filter(|(name, _)| block.codec == CODEC && name != "content")
+}
+
+/// The part of a content, or the whole one, that an opaque block of this codec is.
+pub(super) fn opaque_value(block: &Opaque) -> Json {
+    read_field(&block.value).map_or_else(|| block.value.clone(), |(_, value)| value)
+}
+
+/// Where a text stood, if it is a refusal: in a `refusal_part`, or in the field `refusal`.
+pub(super) fn refusal_form(block: &TextBlock) -> Option<Text> {
+    marked(&block.extra, "~as")
+}
+
+fn read_field(value: &Json) -> Option<(Text, Json)> {
     if !value.as_str().starts_with(FIELD) {
         return None;
     }

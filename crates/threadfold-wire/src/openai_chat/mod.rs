@@ -62,22 +62,20 @@
 //! Assistant messages side by side, system messages anywhere and a trailing assistant message are
 //! legal here and stay. [`CacheMarks`](threadfold_core::message::CacheMarks) have no form here and need none.
 
-mod answers;
 mod calls;
 mod decode;
-mod draft;
 mod encode;
 mod marks;
+mod normal;
 mod params;
 mod read_content;
 mod response;
-mod results;
 mod stream;
 mod stream_call;
 mod stream_details;
 mod stream_message;
 mod tools;
-mod write_content;
+mod write;
 
 use self::marks::CODEC;
 use super::{

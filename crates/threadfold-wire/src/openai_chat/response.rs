@@ -2,8 +2,7 @@
 
 use super::{
     decode,
-    marks::{CODEC, Field},
-    write_content::refusal_form,
+    marks::{CODEC, Field, refusal_form},
 };
 use crate::{
     contract::WireError,

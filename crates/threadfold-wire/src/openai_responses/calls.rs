@@ -5,8 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::{kinds, marks::marked};
 use crate::{
+    contract::Change,
     fields::{Fields, text},
     ids::{Ids, short},
+    normal::{Thread, fit},
+    notes::Notes,
 };
 use threadfold_core::message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse};
 
@@ -38,6 +41,10 @@ impl CallKind {
         let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
         output.map_or(Self::Function, Self::Client)
     }
+
+    fn is_client(self) -> bool {
+        matches!(self, Self::Client(_))
+    }
 }
 
 /// The calls of a thread. An id may come again, so a call is known by its message too.
@@ -45,25 +52,44 @@ impl CallKind {
 pub(super) struct Calls {
     /// The latest call of each id that was written.
     latest: HashMap<Text, (usize, CallKind)>,
-    lost: HashSet<(usize, Text)>,
     /// The calls that go out under another id, because theirs is empty, too long, or stands before.
     names: HashMap<(usize, Text), Text>,
+    /// How many messages of the thread were written.
+    place: usize,
 }
 
 impl Calls {
-    /// Finds the calls whose answer has no form: both are left out.
-    pub(super) fn new(messages: &[(usize, Message)]) -> Self {
-        let calls = || messages.iter().flat_map(|(_, message)| message.tool_uses());
-        let own_form = |call| matches!(CallKind::of(call), CallKind::Client(_));
-        let lost = if calls().any(own_form) { lost(messages) } else { HashSet::new() };
-        let latest = HashMap::with_capacity(calls().count());
-        Self { names: names(messages), latest, lost }
+    /// Leaves out the calls whose answer has no form, and finds names for the others.
+    pub(super) fn new(thread: &mut Thread, notes: &mut Notes) -> Self {
+        drop_lost(thread, notes);
+        let names = names(thread);
+        if !names.is_empty() {
+            for (place, (at, message)) in thread.iter().enumerate() {
+                notes.turn_to(*at);
+                for from in message.tool_uses().map(|call| call.id.clone()) {
+                    if let Some(to) = names.get(&(place, from.clone())).cloned() {
+                        notes.note(Change::IdRewritten { from, to });
+                    }
+                }
+            }
+        }
+        Self { names, ..Self::default() }
     }
 
-    /// Notes that a call is at work, which stands at this place of the thread.
-    pub(super) fn turn_to(&mut self, place: usize, call: &ToolUse) -> CallKind {
+    /// Notes that the thread begins; what stands before it makes no calls.
+    pub(super) fn begin(&mut self) {
+        self.place = 0;
+    }
+
+    /// Notes that a message was written.
+    pub(super) fn next_message(&mut self) {
+        self.place += 1;
+    }
+
+    /// Notes that a call is at work.
+    pub(super) fn turn_to(&mut self, call: &ToolUse) -> CallKind {
         let kind = CallKind::of(call);
-        self.latest.insert(call.id.clone(), (place, kind));
+        self.latest.insert(call.id.clone(), (self.place, kind));
         kind
     }
 
@@ -74,22 +100,42 @@ impl Calls {
 
     /// The id under which the latest call of this id goes out.
     pub(super) fn name(&self, id: &Text) -> Text {
-        if self.names.is_empty() {
-            return id.clone();
-        }
-        let place = self.latest.get(id).map(|(place, _)| *place);
+        let place = self.latest.get(id).filter(|_| !self.names.is_empty()).map(|(place, _)| *place);
         let name = place.and_then(|place| self.names.get(&(place, id.clone())));
         name.unwrap_or(id).clone()
     }
+}
 
-    /// Whether the latest call of this id is left out.
-    pub(super) fn is_lost(&self, id: &Text) -> bool {
-        if self.lost.is_empty() {
-            return false;
-        }
-        let place = self.latest.get(id).map(|(place, _)| *place);
-        place.is_some_and(|place| self.lost.contains(&(place, id.clone())))
+/// Leaves out the calls whose answer has no form, with the answer.
+fn drop_lost(thread: &mut Thread, notes: &mut Notes) {
+    let calls = |it: &(usize, Message)| it.1.tool_uses().any(|call| CallKind::of(call).is_client());
+    let lost = if thread.iter().any(calls) { lost(thread) } else { HashSet::new() };
+    if lost.is_empty() {
+        return;
     }
+    let mut latest = HashMap::new();
+    for (place, (at, message)) in thread.iter_mut().enumerate() {
+        notes.turn_to(*at);
+        let changed = fit(&message.content, |block| {
+            if let ContentBlock::ToolUse(call) = block {
+                latest.insert(call.id.clone(), place);
+                if lost.contains(&(place, call.id.clone())) {
+                    return Err(
+                        notes.leave_out(block.kind(), "its result has no form in this dialect")
+                    );
+                }
+            } else if let ContentBlock::ToolResult(ToolResult { tool_use_id: id, .. }) = block
+                && latest.get(id).is_some_and(|place| lost.contains(&(*place, id.clone())))
+            {
+                return Err(notes.leave_out(block.kind(), "its call has another form of answer"));
+            }
+            Ok(None)
+        });
+        if let Some(content) = changed {
+            *message = message.with_content(content);
+        }
+    }
+    thread.retain(|(_, message)| !message.content.is_empty());
 }
 
 /// Finds the calls of a form of its own whose answer cannot be written in it.

@@ -1,22 +1,25 @@
-//! Writing request bodies.
+//! Writing request bodies: the thread is made legal block by block, written as items, and the items
+//! are put right among each other.
 
 use super::{
     calls::Calls,
     chain,
     draft::{Item, Kind},
     marks::{CODEC, marked},
+    normal::{self, Responses},
     order::{self, Ending},
-    params, write_answer, write_said,
-    writer::Writer,
+    params,
+    write::Writer,
 };
 use crate::{
     contract::{EncodeOptions, Encoded},
     names,
-    notes::{self, CONTINUE, Notes},
+    notes::{self, CONTINUE},
     openai::names_model,
+    rules,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{ContentBlock, Message, Request, Role, Text, TextBlock};
+use threadfold_core::message::{ContentBlock, Message, Request, Text};
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -32,10 +35,22 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         let Some(Tree::Raw(json)) = body.get(key) else { return None };
         Some(json.as_str())
     });
-    let (system, written) = items(request, &messages, options, &mut body, notes);
-    let Writer { mut items, mut notes, .. } = written;
+    let rules = Responses::new(&messages, options.traits.binds_reasoning);
+    let system = rules::system(&rules, &request.system, &mut notes);
+    let mut thread = rules::thread(&rules, messages, &mut notes);
+    let calls = Calls::new(&mut thread, &mut notes);
+    normal::note_unplaced_fields(&thread, &mut notes);
+    let mut writer = Writer::new(calls);
+    let first = system.first().and_then(instructions);
+    let is_first_apart = usize::from(first.is_some());
+    body.set_some("instructions", first);
+    system.iter().skip(is_first_apart).for_each(|message| writer.message(0, message));
+    let of_system = writer.items.len();
+    writer.calls.begin();
+    thread.iter().for_each(|(at, message)| writer.message(*at, message));
+    let mut items = writer.items;
     order::settle(&mut items, Ending { is_chained, at_rest }, &mut notes);
-    let of_thread = items.len().saturating_sub(system);
+    let of_thread = items.len().saturating_sub(of_system);
     if !is_chained && notes::is_emptied(&request.messages, of_thread, &mut notes) {
         let object = Object::default().with("role", "user").with("content", CONTINUE);
         items.push(Item::new(request.messages.len(), Kind::Said, object, None));
@@ -44,58 +59,18 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: Tree::from(body).into_json(), adjustments: notes.finish() }
 }
 
-/// Writes the instructions, and the items of the system and the thread; the first are counted.
-fn items(
-    request: &Request,
-    messages: &[(usize, Message)],
-    options: &EncodeOptions,
-    body: &mut Object,
-    notes: Notes,
-) -> (usize, Writer) {
-    let mut writer = Writer {
-        items: Vec::new(),
-        calls: Calls::new(messages),
-        notes,
-        binds_reasoning: options.traits.binds_reasoning,
-    };
-    writer.notes.turn_to(None);
-    let first = request.system.first();
-    let first = first.and_then(|message| instructions(message, &mut writer.notes));
-    let rest = usize::from(first.is_some());
-    body.set_some("instructions", first);
-    for message in request.system.iter().skip(rest) {
-        write_said::write(0, message, &mut writer);
-    }
-    let system = writer.items.len();
-    for (place, (at, message)) in messages.iter().enumerate() {
-        writer.notes.turn_to(*at);
-        match message.role {
-            Role::User | Role::System => write_said::write(*at, message, &mut writer),
-            Role::Assistant => write_answer::write(place, *at, message, &mut writer),
-        }
-    }
-    (system, writer)
-}
-
 /// The text of a system message that is written as `instructions`: all but those that came as
 /// items, or hold more than text.
-fn instructions(message: &Message, notes: &mut Notes) -> Option<Text> {
+fn instructions(message: &Message) -> Option<Text> {
     if marked(&message.extra, "~as").is_some_and(|form| form == "item") {
         return None;
     }
     let plain = |block: &ContentBlock| {
         let ContentBlock::Text(text) = block else { return None };
-        (!text.text.is_blank()).then(|| text.clone())
+        Some(text.text.clone())
     };
-    let texts: Option<Vec<TextBlock>> = message.content.iter().map(plain).collect();
-    let texts = texts.filter(|texts| !texts.is_empty())?;
-    // A text has no fields: what others kept there is noted.
-    let _ = notes.own_fields(&message.extra).count();
-    texts.iter().for_each(|text| {
-        let _ = notes.own_fields(&text.extra).count();
-    });
-    let texts: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
-    Some(texts.join("\n\n").into())
+    let texts: Option<Vec<Text>> = message.content.iter().map(plain).collect();
+    Some(texts?.iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
 }
 
 /// Writes the items: as one string where they came so, and nothing where there was nothing.

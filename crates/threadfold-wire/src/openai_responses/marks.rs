@@ -34,7 +34,6 @@ pub(super) use crate::extras::{Field, mark, reopen, wire_fields};
 use crate::{
     extras,
     fields::{Fields, text},
-    notes::Notes,
     raw::Raw,
     tree::{Object, Tree},
 };
@@ -75,9 +74,9 @@ pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
 }
 
 /// Returns the fields that [`books`] took and the wire fields, to which the known ones are added.
-pub(super) fn item_fields(extra: &Extra, notes: &mut Notes) -> Object {
+pub(super) fn item_fields(extra: &Extra) -> Object {
     let mut object = reopen(extra.get(CODEC, "~item"));
-    object.extend_unset(wire_fields(extra, notes));
+    object.extend_unset(extras::own_object(CODEC, extra));
     object
 }
 

@@ -81,6 +81,7 @@ mod draft;
 mod encode;
 mod kinds;
 mod marks;
+mod normal;
 mod order;
 mod params;
 mod read_answer;
@@ -89,10 +90,7 @@ mod read_items;
 mod response;
 mod stream;
 mod tools;
-mod write_answer;
-mod write_content;
-mod write_said;
-mod writer;
+mod write;
 
 use self::marks::CODEC;
 use super::{

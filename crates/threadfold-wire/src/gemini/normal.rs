@@ -1,0 +1,274 @@
+//! What of a thread this dialect takes, and how the contents of a turn stand.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    marks::{CODEC, has_mark, is_own, server_data},
+    media,
+};
+use crate::{
+    normal::{self, Thread, drop_context, take_media},
+    notes::Notes,
+    rules::{FittedSource, Medium, Rules, foreign_server_calls, is_made_by},
+};
+use threadfold_core::message::{ContentBlock, Document, Extra, MediaSource, Message, Role, Text};
+
+/// The rules for the blocks of a thread.
+#[derive(Debug)]
+pub(super) struct Gemini {
+    foreign_calls: HashSet<Text>,
+}
+
+impl Gemini {
+    pub(super) fn new(thread: &Thread) -> Self {
+        let knows = |block: &ContentBlock| {
+            normal::extra(block).is_some_and(|extra| server_data(extra).is_some())
+        };
+        Self { foreign_calls: foreign_server_calls(CODEC, thread, knows) }
+    }
+}
+
+impl Rules for Gemini {
+    fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
+        match source {
+            MediaSource::Base64 { .. } => Ok(None),
+            MediaSource::Url { url } if media::is_fetched(url) => Ok(None),
+            MediaSource::Url { .. } => Err("this provider reads no such address"),
+            MediaSource::File { .. } if reader == Some(CODEC) => Ok(None),
+            MediaSource::File { .. } => Err("its file is in another provider's store"),
+            MediaSource::Text { .. } => Err("a text is no medium"),
+            MediaSource::Opaque { .. } => Err("only another provider understands its source"),
+        }
+    }
+
+    fn text_of<'s>(&self, _: Role, source: &'s MediaSource) -> Option<&'s Text> {
+        if let MediaSource::Text { text, .. } = source { Some(text) } else { None }
+    }
+
+    fn keeps_system(&self, _: &Message, _: Option<Role>) -> bool {
+        false
+    }
+
+    fn takes_media(&self, role: Role, _: bool) -> bool {
+        role != Role::System
+    }
+
+    fn takes_blank(&self) -> bool {
+        true
+    }
+
+    fn takes_server_call(&self, id: &Text) -> bool {
+        !self.foreign_calls.contains(id)
+    }
+
+    /// Not every server takes a title, so one is written only where it came.
+    fn document(&self, document: &mut Document, _: &MediaSource, notes: &mut Notes) -> bool {
+        let loses_title = document.title.is_some() && !has_mark(&document.extra, "~title");
+        if loses_title {
+            document.title = None;
+            notes.drop_block("document title", "the dialect has no form for it");
+        }
+        drop_context(document, notes) || loses_title
+    }
+
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
+        let ContentBlock::Thinking(thinking) = block else {
+            return Some("it is encrypted for another provider");
+        };
+        if is_foreign(message, &thinking.extra) {
+            return Some("it comes from another provider");
+        }
+        let is_empty = thinking.text.is_empty() && thinking.signature.is_none();
+        is_empty.then_some("it says nothing")
+    }
+}
+
+/// Whether another provider made a block, or nobody says who did.
+pub(super) fn is_foreign(message: &Message, extra: &Extra) -> bool {
+    !is_own(extra) && !is_made_by(message, CODEC)
+}
+
+/// Moves pictures and documents behind the results that hold them, but those that came within.
+pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
+    let mut names: HashMap<Text, Text> = HashMap::new();
+    for (at, message) in thread {
+        notes.turn_to(*at);
+        names.extend(message.tool_uses().map(|call| (call.id.clone(), call.name.clone())));
+        let mut content = Vec::with_capacity(message.content.len());
+        for block in &message.content {
+            let result =
+                if let ContentBlock::ToolResult(result) = block { Some(result) } else { None };
+            let result = result.filter(|result| !has_mark(&result.extra, "~parts"));
+            let name =
+                result.map(|result| names.get(&result.tool_use_id).unwrap_or(&result.tool_use_id));
+            let reason = "not every model takes it in a result";
+            match result.zip(name).and_then(|(it, name)| take_media(it, name, reason, notes)) {
+                Some((result, media)) => content.extend([result.into()].into_iter().chain(media)),
+                None => content.push(block.clone()),
+            }
+        }
+        if content.len() > message.content.len() {
+            *message = message.with_content(content);
+        }
+    }
+}
+
+/// Arranges the contents of each turn: those that came so stay, of others the answers are merged,
+/// and the results go before everything else, in a content of their own.
+pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
+    let mut arranged = Thread::with_capacity(thread.len());
+    let mut calls = Calls::default();
+    for turn in thread.chunk_by(|(_, one), (_, other)| one.role == other.role) {
+        if turn.iter().all(|(_, message)| message.role == Role::Assistant) {
+            turn.iter().for_each(|(_, message)| calls.add(message));
+            let merged = turn.chunk_by(|_, (_, next)| !has_mark(&next.extra, "~beside"));
+            arranged.extend(merged.filter_map(|run| normal::merge(run, notes)));
+        } else {
+            let mut made = Turn::default();
+            turn.iter().for_each(|(at, message)| made.add(*at, message, notes));
+            calls.sort_results(&mut made.contents, notes);
+            arranged.extend(made.contents);
+        }
+    }
+    arranged
+}
+
+/// A user turn in the making.
+#[derive(Default)]
+struct Turn {
+    contents: Thread,
+    /// How many of the contents, from the first, hold results only.
+    heads: usize,
+    /// Whether anything but a result has come.
+    others: bool,
+}
+
+impl Turn {
+    fn add(&mut self, at: usize, message: &Message, notes: &mut Notes) {
+        notes.turn_to(at);
+        if has_mark(&message.extra, "~placed") {
+            self.others |= !message.content.iter().all(is_result);
+            self.contents.push((at, message.clone()));
+            self.heads += usize::from(!self.others);
+            return;
+        }
+        let mut others = self.others;
+        for block in &message.content {
+            others |= !is_result(block);
+            if others && is_result(block) {
+                notes.moved(block.kind(), "results come first in the turn that answers");
+            }
+        }
+        let (results, rest): (Vec<_>, Vec<_>) =
+            message.content.iter().cloned().partition(is_result);
+        if results.is_empty() {
+            return self.add_others(at, message.clone(), notes);
+        }
+        let place = self.heads.checked_sub(1);
+        let joined = self.join(place, (at, message.with_content(results)), notes);
+        if let Some(apart) = joined {
+            self.contents.insert(self.heads, apart);
+            self.heads += 1;
+        }
+        if !rest.is_empty() {
+            self.add_others(at, Message::new(Role::User, rest), notes);
+        }
+    }
+
+    fn add_others(&mut self, at: usize, message: Message, notes: &mut Notes) {
+        let last = self.contents.len().checked_sub(1).filter(|_| self.others);
+        let joined = self.join(last, (at, message), notes);
+        self.others = true;
+        self.contents.extend(joined);
+    }
+
+    /// Merges a content into the one at this place; returns it if it stands apart.
+    fn join(
+        &mut self,
+        place: Option<usize>,
+        content: (usize, Message),
+        notes: &mut Notes,
+    ) -> Option<(usize, Message)> {
+        let is_apart = has_mark(&content.1.extra, "~beside");
+        let before = place.and_then(|place| self.contents.get_mut(place));
+        let before = before.filter(|(_, it)| !is_apart && !has_mark(&it.extra, "~placed"));
+        let Some(before) = before else { return Some(content) };
+        if let Some(merged) = normal::merge(&[before.clone(), content], notes) {
+            *before = merged;
+        }
+        None
+    }
+}
+
+fn is_result(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::ToolResult(_))
+}
+
+/// The calls so far by their ids: the name of each, its number, and whether it goes without an id.
+#[derive(Default)]
+struct Calls {
+    latest: HashMap<Text, (Text, usize, bool)>,
+    count: usize,
+}
+
+impl Calls {
+    fn add(&mut self, message: &Message) {
+        for call in message.tool_uses() {
+            let unnamed = is_unnamed(&call.id, &call.extra);
+            self.latest.insert(call.id.clone(), (call.name.clone(), self.count, unnamed));
+            self.count += 1;
+        }
+    }
+
+    /// The name and the number of the call of a result, where neither has an id: such a result is
+    /// known by its place among those of its function.
+    fn by_order(&self, block: &ContentBlock) -> Option<(Text, usize)> {
+        let ContentBlock::ToolResult(result) = block else { return None };
+        let (name, number, unnamed) = self.latest.get(&result.tool_use_id)?;
+        let goes = *unnamed && !has_mark(&result.extra, "~id");
+        goes.then(|| (name.clone(), *number))
+    }
+
+    /// Puts the results that go by order in the order of their calls, if those of one function are
+    /// not.
+    fn sort_results(&self, turn: &mut Thread, notes: &mut Notes) {
+        let blocks = turn.iter().flat_map(|(_, message)| &message.content);
+        let mut by_name: Vec<(Text, usize)> =
+            blocks.filter_map(|block| self.by_order(block)).collect();
+        by_name.sort_by(|one, other| one.0.cmp(&other.0));
+        if by_name.is_sorted() {
+            return;
+        }
+        let mut results: Vec<(usize, ContentBlock)> = Vec::new();
+        for (at, message) in turn.iter() {
+            notes.turn_to(*at);
+            for block in &message.content {
+                if let Some((_, number)) = self.by_order(block) {
+                    let reason = "results without ids stand in the order of their calls";
+                    notes.moved(block.kind(), reason);
+                    results.push((number, block.clone()));
+                }
+            }
+        }
+        results.sort_by_key(|(number, _)| *number);
+        let mut sorted = results.into_iter().map(|(_, result)| result);
+        for (_, message) in turn {
+            let places = message.make_mut().content.iter_mut();
+            for place in places.filter(|block| self.by_order(block).is_some()) {
+                if let Some(next) = sorted.next() {
+                    *place = next;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a call goes on the wire without an id of ours.
+pub(super) fn is_unnamed(id: &str, extra: &Extra) -> bool {
+    id.is_empty() || has_mark(extra, "~no_id") || has_mark(extra, "~id")
+}
+
+/// Whether a user message holds more than results: then a turn begins with it.
+pub(super) fn is_question(message: &Message) -> bool {
+    message.role == Role::User && !message.content.iter().all(is_result)
+}

@@ -1,0 +1,187 @@
+//! Writing what is legal.
+
+use super::{
+    calls,
+    marks::{CODEC, REASONING, marked, message_field, opaque_value, refusal_form, reopen},
+};
+use crate::{
+    extras::own_object,
+    names,
+    openai_content::{self, Piece, address, no_content},
+    texts::wire_text,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{
+    ContentBlock, Document, Json, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
+};
+
+/// Returns the messages of a body.
+pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<Tree> {
+    let mut written = Vec::with_capacity(system.len() + thread.len());
+    // The latest call, if it is of the deprecated form and has no neighbour.
+    let mut deprecated = None;
+    for message in system.iter().chain(thread.iter().map(|(_, message)| message)) {
+        match message.role {
+            Role::System => {
+                let developer = marked(&message.extra, "~role").is_some_and(|it| it == "developer");
+                let role = if developer { "developer" } else { "system" };
+                written.extend(said(role, message));
+            }
+            Role::User => {
+                for block in &message.content {
+                    if let ContentBlock::ToolResult(result) = block {
+                        written.push(self::result(result, deprecated));
+                    } else if let ContentBlock::Opaque(opaque) = block {
+                        written.extend(message_field(opaque).map(|(_, it)| it.into()));
+                    }
+                }
+                written.extend(said("user", message));
+            }
+            Role::Assistant => {
+                let mut calls = message.tool_uses();
+                if let Some(call) = calls.next() {
+                    let is_alone = calls.next().is_none();
+                    deprecated = Some(call).filter(|call| is_alone && calls::is_deprecated(call));
+                }
+                written.push(answer(message));
+            }
+        }
+    }
+    written
+}
+
+/// Returns what a message says in its content; `None` for one that only holds results.
+fn said(role: &'static str, message: &Message) -> Option<Tree> {
+    let pieces = message.content.iter().filter_map(|block| piece(message.role, block)).collect();
+    let content = content(pieces, marked(&message.extra, "~content").as_deref())?;
+    let fields = own_object(CODEC, &message.extra);
+    Some(fields.with("role", role).with("content", content).into())
+}
+
+fn answer(message: &Message) -> Tree {
+    let (mut pieces, mut calls) = (Vec::new(), Vec::new());
+    let mut thoughts: Vec<(Text, Text)> = Vec::new();
+    let mut object = own_object(CODEC, &message.extra).with("role", "assistant");
+    let mut beside = Object::default();
+    let is_alone = message.tool_uses().count() == 1;
+    for block in &message.content {
+        if let ContentBlock::Thinking(it) = block {
+            thoughts.extend(marked(&it.extra, "~as").map(|key| (key, it.text.clone())));
+        } else if let ContentBlock::ToolUse(call) = block {
+            if is_alone && calls::is_deprecated(call) {
+                beside.set("function_call", calls::write_deprecated(call));
+            } else {
+                calls.push(Tree::from(calls::write(call)));
+            }
+        } else if let ContentBlock::Text(text) = block
+            && beside.get("refusal").is_none()
+            && refusal_form(text).is_some_and(|form| form == "refusal")
+        {
+            beside.set("refusal", text.text.clone());
+        } else if let ContentBlock::Opaque(opaque) = block
+            && let Some((name, value)) = message_field(opaque)
+        {
+            let value = if name == "audio" { audio(&value) } else { value.into() };
+            beside.set(name.to_string(), value);
+        } else {
+            pieces.extend(piece(Role::Assistant, block));
+        }
+    }
+    let form = marked(&message.extra, "~content");
+    let is_excused = beside.len() > 0 || !calls.is_empty();
+    let empty = match form.as_deref() {
+        Some("absent") if is_excused => None,
+        Some("empty_array") if is_excused => Some(Tree::Array(Vec::new())),
+        Some("empty") => Some(Tree::Word("")),
+        _ if is_excused => Some(Tree::Null),
+        _ => Some(Tree::Word("")),
+    };
+    object.set_some("content", content(pieces, form.as_deref()).or(empty));
+    for key in REASONING {
+        let of_key = thoughts.iter().filter(|(field, _)| *field == key);
+        let texts: Vec<&str> = of_key.map(|(_, text)| text.as_str()).collect();
+        object.set_some(key, (!texts.is_empty()).then(|| texts.join("\n\n")));
+    }
+    for (key, value) in beside {
+        object.set(key, value);
+    }
+    object.set_some("tool_calls", (!calls.is_empty()).then_some(calls));
+    object.into()
+}
+
+/// An answer's audio comes with its sound; a request names it by its id alone.
+fn audio(value: &Json) -> Tree {
+    let object = reopen(Some(value));
+    match object.get("id").filter(|_| object.get("data").is_some()) {
+        Some(id) => Object::default().with("id", id.clone()).into(),
+        None => value.clone().into(),
+    }
+}
+
+fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
+    let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
+    let form = marked(&result.extra, "~content");
+    let content = content(pieces, form.as_deref()).or_else(|| no_content(form.as_deref()));
+    let deprecated = deprecated.filter(|call| call.id == result.tool_use_id);
+    let role = if deprecated.is_some() { "function" } else { "tool" };
+    let mut fields = own_object(CODEC, &result.extra).with("role", role);
+    fields.set_some("content", content);
+    if let Some(call) = deprecated {
+        if !names::is_legal(fields.get("name"), &names::TOOLS) {
+            fields.set("name", call.name.clone());
+        }
+        return fields.into();
+    }
+    // A message that named no call, or named it by a number, goes back so.
+    let unnamed = marked(&result.extra, "~id").is_some() || fields.get("tool_call_id").is_some();
+    if !result.tool_use_id.is_empty() || !unnamed {
+        fields.set("tool_call_id", result.tool_use_id.clone());
+    }
+    fields.into()
+}
+
+fn content(pieces: Vec<Piece>, form: Option<&str>) -> Option<Tree> {
+    openai_content::content(pieces, form, "text")
+}
+
+/// Returns a block as a piece of a content; `None` for one that stands elsewhere.
+fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
+    if let Some((text, extra)) = wire_text(role, block) {
+        if role == Role::Assistant && marked(extra, "~as").is_some_and(|it| it == "refusal_part") {
+            let part = own_object(CODEC, extra).with("type", "refusal").with("refusal", text);
+            return Some(Piece::Part(part.into()));
+        }
+        return Some(Piece::text(CODEC, "text", text, extra));
+    }
+    if let ContentBlock::Image(image) = block {
+        let inner = reopen(image.extra.get(CODEC, "image_url"));
+        let inner = inner.with("url", address(&image.source)?);
+        let fields = own_object(CODEC, &image.extra);
+        return Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()));
+    }
+    if let ContentBlock::Document(document) = block {
+        return Some(Piece::Part(file(document)));
+    }
+    let ContentBlock::Opaque(opaque) = block else { return None };
+    opaque_piece(opaque)
+}
+
+fn file(document: &Document) -> Tree {
+    let mut inner = reopen(document.extra.get(CODEC, "file"));
+    if let MediaSource::File { id } = &document.source {
+        inner.set("file_id", id.clone());
+    }
+    inner.set_some("file_data", address(&document.source));
+    inner.set_some("filename", document.title.clone());
+    let fields = own_object(CODEC, &document.extra);
+    fields.with("type", "file").with("file", inner).into()
+}
+
+fn opaque_piece(opaque: &Opaque) -> Option<Piece> {
+    if message_field(opaque).is_some() {
+        return None;
+    }
+    let value = opaque_value(opaque);
+    let is_string = value.as_str().starts_with('"') && value == opaque.value;
+    Some(if is_string { Piece::Whole(value) } else { Piece::Part(value.into()) })
+}

@@ -1,0 +1,125 @@
+//! What of a thread this dialect takes.
+
+use std::collections::HashSet;
+
+use super::{
+    marks::{CODEC, Kept, kept, marked},
+    read_answer,
+};
+use crate::{
+    normal::{self, Thread, note_lost_fields},
+    notes::Notes,
+    openai::{fit_call, say_failure},
+    raw::Raw,
+    rules::{FittedSource, Medium, Rules, foreign_server_calls},
+};
+use threadfold_core::message::{
+    ContentBlock, Document, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
+};
+
+/// The rules for the blocks of a thread.
+#[derive(Debug)]
+pub(super) struct Responses {
+    /// The model refuses reasoning whose prefix was rewritten.
+    binds_reasoning: bool,
+    foreign_calls: HashSet<Text>,
+}
+
+impl Responses {
+    pub(super) fn new(thread: &Thread, binds_reasoning: bool) -> Self {
+        let is_own = |block: &ContentBlock| {
+            normal::extra(block).is_some_and(|extra| extra.codec() == Some(CODEC))
+        };
+        Self { binds_reasoning, foreign_calls: foreign_server_calls(CODEC, thread, is_own) }
+    }
+}
+
+impl Rules for Responses {
+    fn source(&self, source: &MediaSource, _: Medium, reader: Option<&str>) -> FittedSource {
+        // Both dialects of this provider name the same files.
+        let is_own = reader.is_none_or(|reader| [CODEC, "openai-chat"].contains(&reader));
+        match source {
+            MediaSource::Base64 { .. } | MediaSource::Url { .. } => Ok(None),
+            MediaSource::File { .. } if is_own => Ok(None),
+            MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => {
+                Err("its source has no form in this dialect")
+            }
+        }
+    }
+
+    fn text_of<'s>(&self, role: Role, source: &'s MediaSource) -> Option<&'s Text> {
+        match source {
+            MediaSource::Text { text, .. } => Some(text),
+            // An answer holds text only, so an address stands for its document there.
+            MediaSource::Url { url } => Some(url).filter(|_| role == Role::Assistant),
+            MediaSource::Base64 { .. } | MediaSource::File { .. } | MediaSource::Opaque { .. } => {
+                None
+            }
+        }
+    }
+
+    fn takes_media(&self, role: Role, _: bool) -> bool {
+        role != Role::Assistant
+    }
+
+    fn takes_server_call(&self, id: &Text) -> bool {
+        !self.foreign_calls.contains(id)
+    }
+
+    fn document(&self, document: &mut Document, _: &MediaSource, notes: &mut Notes) -> bool {
+        normal::drop_context(document, notes)
+    }
+
+    /// Reasoning must be this provider's, and unchanged.
+    fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
+        let ContentBlock::Thinking(thinking) = block else {
+            return Some("it is encrypted for another provider");
+        };
+        let elsewhere = message.origin.as_ref().is_some_and(|origin| origin.provider != CODEC);
+        if thinking.extra.codec() != Some(CODEC) || elsewhere {
+            return Some("it comes from another provider");
+        }
+        let field = |key: &str| thinking.extra.get(CODEC, key).map(Raw::of);
+        let was_signed = marked(&thinking.extra, "~signed").is_some();
+        let said = read_answer::thought(field("summary"), field("content"));
+        if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {
+            return Some("it was changed");
+        }
+        let is_bound = self.binds_reasoning && message.prefix_rewritten;
+        is_bound.then_some("what it was thought on was rewritten")
+    }
+
+    fn call(&self, call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
+        fit_call(call, notes)
+    }
+
+    fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
+        say_failure(CODEC, result)
+    }
+
+    fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {
+        match (kept(&opaque.value), role) {
+            (Kept::Item(..), None) => Some("an item of its own cannot stand here"),
+            (Kept::Part(_), Some(Role::Assistant)) => Some("it is no item of its own"),
+            (Kept::Item(..), Some(_)) | (Kept::Part(_), _) => None,
+        }
+    }
+}
+
+/// Notes the fields of messages that hold items of their own only: no item has a place for them.
+pub(super) fn note_unplaced_fields(thread: &Thread, notes: &mut Notes) {
+    for (at, message) in thread.iter().filter(|(_, it)| it.role != Role::Assistant) {
+        if message.content.iter().all(is_item) {
+            notes.turn_to(*at);
+            note_lost_fields(message, notes);
+        }
+    }
+}
+
+/// Whether a block of the user is an item of its own.
+fn is_item(block: &ContentBlock) -> bool {
+    if let ContentBlock::Opaque(opaque) = block {
+        return matches!(kept(&opaque.value), Kept::Item(..));
+    }
+    matches!(block, ContentBlock::ToolResult(_))
+}

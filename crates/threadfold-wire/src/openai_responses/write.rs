@@ -1,0 +1,276 @@
+//! Writing what is legal, item by item.
+
+use super::{
+    calls::{CallKind, Calls},
+    draft::{Item, Kind},
+    kinds,
+    marks::{CODEC, Kept, item_fields, kept, marked, reopen},
+};
+use crate::{
+    extras::own_object,
+    openai_content::{Piece, address, content, no_content},
+    texts::wire_text,
+    tree::{Object, Tree},
+};
+use threadfold_core::message::{
+    ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Role, Text, ToolInput,
+    ToolResult, ToolUse,
+};
+
+/// The items of a thread in the making.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) items: Vec<Item>,
+    pub(super) calls: Calls,
+    /// The message at work: its index in the request.
+    at: usize,
+}
+
+impl Writer {
+    pub(super) fn new(calls: Calls) -> Self {
+        Self { items: Vec::new(), calls, at: 0 }
+    }
+
+    /// Writes a message of the thread, the next one, which has this index in the request.
+    pub(super) fn message(&mut self, at: usize, message: &Message) {
+        self.at = at;
+        match message.role {
+            Role::User | Role::System => self.said(message),
+            Role::Assistant => self.answer(message),
+        }
+        self.calls.next_message();
+    }
+
+    /// Writes what the host or the user says: an item for what stands together, and one for each
+    /// result and each item that is kept whole.
+    fn said(&mut self, message: &Message) {
+        let mut fields = item_fields(&message.extra);
+        let mut pieces = Vec::new();
+        for block in &message.content {
+            if let ContentBlock::ToolResult(result) = block {
+                self.flush(message, &mut fields, &mut pieces);
+                self.result(result);
+            } else if let Some((json, led)) = whole(block) {
+                self.flush(message, &mut fields, &mut pieces);
+                self.items.push(Item::whole(self.at, json, led));
+            } else {
+                pieces.extend(piece(message.role, block));
+            }
+        }
+        self.flush(message, &mut fields, &mut pieces);
+    }
+
+    /// Writes pieces that stand together. The fields of the message go with the first of them.
+    fn flush(&mut self, message: &Message, fields: &mut Object, pieces: &mut Vec<Piece>) {
+        let form = marked(&message.extra, "~content");
+        let content = content(std::mem::take(pieces), form.as_deref(), "input_text");
+        let Some(content) = content else { return };
+        let role = match message.role {
+            Role::System if marked(&message.extra, "~role").is_some() => "developer",
+            role @ (Role::User | Role::System | Role::Assistant) => role.as_str(),
+        };
+        let object = std::mem::take(fields).with("role", role).with("content", content);
+        self.items.push(Item::new(self.at, Kind::Said, object, None));
+    }
+
+    fn result(&mut self, result: &ToolResult) {
+        let came_as = marked(&result.extra, "~as");
+        let kind = match self.calls.kind(&result.tool_use_id) {
+            CallKind::Function => kinds::FUNCTION_OUTPUT,
+            CallKind::Custom => kinds::CUSTOM_OUTPUT,
+            CallKind::Client(output) if came_as.as_deref() == Some(output) => output,
+            CallKind::Client(_) => kinds::FUNCTION_OUTPUT,
+        };
+        let pieces = result.content.iter().filter_map(|block| piece(Role::User, block)).collect();
+        let form = marked(&result.extra, "~content");
+        let output = content(pieces, form.as_deref(), "input_text");
+        let named = marked(&result.extra, "~named").filter(|_| kind == kinds::LOCAL_SHELL_OUTPUT);
+        let key = if named.is_some() { "id" } else { "call_id" };
+        let mut object = item_fields(&result.extra).with("type", kind);
+        object.set(key, self.calls.name(&result.tool_use_id));
+        // The answer to a function has an output, whatever the answer had as which it came.
+        let of_function = kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT;
+        let form = form.filter(|form| form != "absent" || !of_function);
+        object.set_some("output", output.or_else(|| no_content(form.as_deref())));
+        let mut item = Item::new(self.at, Kind::Output, object, None);
+        if named.is_some() {
+            // It is the call's, so that it may come twice.
+            item.id = None;
+        }
+        self.items.push(item);
+    }
+
+    fn answer(&mut self, message: &Message) {
+        let mut open = None;
+        for block in &message.content {
+            match wire_text(Role::Assistant, block) {
+                Some((text, extra)) => self.text(&mut open, text, extra),
+                None => {
+                    self.close(open.take());
+                    self.item(block);
+                }
+            }
+        }
+        self.close(open);
+    }
+
+    /// Adds a text to the open item, or begins one.
+    fn text(&mut self, open: &mut Option<Open>, text: Text, extra: &Extra) {
+        let begins = extra.get(CODEC, "~item").is_some();
+        let joins = extra.get(CODEC, "~joins").is_some();
+        // A text of no item joins none of the provider's.
+        let is_ours = open.as_ref().is_some_and(|open| open.form == Form::Ours);
+        if begins || open.is_none() || (!joins && !is_ours) {
+            let mut fields = reopen(extra.get(CODEC, "~item"));
+            fields.extend_unset(reopen(extra.get(CODEC, "item")));
+            let form = match marked(extra, "~content") {
+                Some(_) => Form::String,
+                None if begins => Form::Parts,
+                None => Form::Ours,
+            };
+            let led = marked(extra, "~led");
+            self.close(open.replace(Open { fields, form, led, pieces: Vec::new() }));
+        }
+        if let Some(open) = open {
+            open.pieces.push(part(text, extra));
+        }
+    }
+
+    fn close(&mut self, open: Option<Open>) {
+        let Some(Open { fields, form, led, pieces }) = open else { return };
+        let came_as = (form == Form::Parts).then_some("array");
+        let Some(content) = content(pieces, came_as, "output_text") else { return };
+        let mut object = fields;
+        if matches!(content, Tree::Array(_)) && form == Form::Ours {
+            object.set("type", "message");
+        }
+        let object = object.with("role", "assistant").with("content", content);
+        self.items.push(Item::new(self.at, Kind::Answer, object, led));
+    }
+
+    /// Writes a block of the model that is an item of its own.
+    fn item(&mut self, block: &ContentBlock) {
+        let item = if let ContentBlock::Thinking(thinking) = block {
+            let mut object = item_fields(&thinking.extra).with("type", "reasoning");
+            object.set_some("encrypted_content", thinking.signature.clone());
+            let next = marked(&thinking.extra, "~next");
+            Item::new(self.at, Kind::Reasoning(next), object, None)
+        } else if let ContentBlock::ToolUse(call) = block {
+            let kind = self.calls.turn_to(call);
+            let object = written_call(call, kind, self.calls.name(&call.id));
+            let led = marked(&call.extra, "~led");
+            Item::new(self.at, Kind::Call(call.id.clone()), object, led)
+        } else if let ContentBlock::ServerToolUse(call) = block {
+            Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
+        } else if let ContentBlock::ServerToolResult(result) = block {
+            Item::whole(self.at, result.content.clone(), marked(&result.extra, "~led"))
+        } else if let Some((json, led)) = whole(block) {
+            Item::whole(self.at, json, led)
+        } else {
+            return;
+        };
+        self.items.push(item);
+    }
+}
+
+/// An item of texts of the model in the making.
+#[derive(Debug)]
+struct Open {
+    fields: Object,
+    form: Form,
+    led: Option<Text>,
+    pieces: Vec<Piece>,
+}
+
+/// Where an item of texts comes from, and with it the form of its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The provider: a string.
+    String,
+    /// The provider: parts.
+    Parts,
+    /// From here: whatever is shorter.
+    Ours,
+}
+
+/// The item and what led to it, if a block is one that is kept whole.
+fn whole(block: &ContentBlock) -> Option<(Json, Option<Text>)> {
+    let ContentBlock::Opaque(opaque) = block else { return None };
+    match kept(&opaque.value) {
+        Kept::Item(json, led) => Some((json, led)),
+        Kept::Part(_) => None,
+    }
+}
+
+fn written_call(call: &ToolUse, kind: CallKind, id: Text) -> Object {
+    let (kind, key) = match (kind, &call.input) {
+        (CallKind::Client(_), ToolInput::Json(json)) => {
+            return reopen(Some(json)).with("call_id", id);
+        }
+        (CallKind::Custom, _) => (kinds::CUSTOM, "input"),
+        (CallKind::Function | CallKind::Client(_), _) => (kinds::FUNCTION, "arguments"),
+    };
+    let object = item_fields(&call.extra).with("type", kind).with("call_id", id);
+    object.with("name", call.name.clone()).with(key, Text::from(call.input.as_str()))
+}
+
+/// Writes a text as a part of an answer.
+fn part(text: Text, extra: &Extra) -> Piece {
+    let mut fields = own_object(CODEC, extra);
+    fields.remove("item");
+    if extra.get(CODEC, "~annotations").is_some() {
+        fields.set("annotations", Vec::new());
+    }
+    let (kind, key) = match marked(extra, "~as").as_deref() {
+        Some("refusal") => ("refusal", "refusal"),
+        Some("input_text") => ("input_text", "text"),
+        Some(_) | None => ("output_text", "text"),
+    };
+    if kind == "output_text" && fields.len() == 0 {
+        return Piece::Plain(text);
+    }
+    Piece::Part(fields.with("type", kind).with(key, text).into())
+}
+
+/// Returns a block as a piece of what the host, the user or a tool says.
+fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
+    if let Some((text, extra)) = wire_text(role, block) {
+        return Some(Piece::text(CODEC, "input_text", text, extra));
+    }
+    if let ContentBlock::Image(image) = block {
+        return Some(Piece::Part(picture(image).into()));
+    }
+    if let ContentBlock::Document(document) = block {
+        return Some(Piece::Part(file(document).into()));
+    }
+    let ContentBlock::Opaque(opaque) = block else { return None };
+    match kept(&opaque.value) {
+        Kept::Part(json) if json.is_object() => Some(Piece::Part(json.into())),
+        Kept::Part(json) => Some(Piece::Whole(json)),
+        Kept::Item(..) => None,
+    }
+}
+
+fn picture(image: &Image) -> Object {
+    let mut object = own_object(CODEC, &image.extra).with("type", "input_image");
+    if object.get("detail").is_none() && marked(&image.extra, "~detail").is_none() {
+        object.set("detail", "auto");
+    }
+    set_source(&mut object, &image.source, "image_url");
+    object
+}
+
+fn file(document: &Document) -> Object {
+    let mut object = own_object(CODEC, &document.extra).with("type", "input_file");
+    let is_address = matches!(document.source, MediaSource::Url { .. });
+    set_source(&mut object, &document.source, if is_address { "file_url" } else { "file_data" });
+    object.set_some("filename", document.title.clone());
+    object
+}
+
+fn set_source(object: &mut Object, source: &MediaSource, key: &'static str) {
+    if let MediaSource::File { id } = source {
+        object.set("file_id", id.clone());
+    }
+    object.set_some(key, address(source));
+}

@@ -1,0 +1,176 @@
+//! The error of a log, and what replaying a log leaves out.
+
+use std::io;
+
+use crate::{
+    compact::CompactError,
+    message::{CompactionId, InvalidValue, Text},
+};
+
+/// Why a log cannot be read, appended to, replayed or undone. The log is unchanged in every case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The event that is appended has another number than the next of the log.
+    #[error("event {expected} is next in the log, not event {found}")]
+    Seq {
+        /// The number of the next event.
+        expected: u64,
+        /// The number of the event.
+        found: u64,
+    },
+    /// Events that were not understood come from reading only; they cannot be appended.
+    #[error("an event of kind {kind:?} that was not understood cannot be appended")]
+    Unread {
+        /// Its kind.
+        kind: Text,
+    },
+    /// The truncation does not fit the thread.
+    #[error("a cut from {from} to {len} messages does not fit a thread of {found}")]
+    Truncated {
+        /// How many messages the thread should have before it.
+        from: usize,
+        /// How many messages should stay.
+        len: usize,
+        /// How many messages the thread has.
+        found: usize,
+    },
+    /// The plan of a compaction does not fit the thread.
+    #[error(transparent)]
+    Plan(#[from] CompactError),
+    /// Another compaction has the number, or had it and failed.
+    #[error("compaction {id} is in the log already")]
+    IdUsed {
+        /// The number.
+        id: CompactionId,
+    },
+    /// Tool results are nested so deep that the log could not be read again.
+    #[error(transparent)]
+    Nesting(#[from] InvalidValue),
+    /// A message of the log cannot be read, so its thread is not known. A thread that silently
+    /// lacked it would be another thread.
+    #[error("the message of event {seq} cannot be read, so the thread is not known")]
+    Unreadable {
+        /// The number of the event.
+        seq: u64,
+    },
+    /// The event cannot be read.
+    #[error("it cannot be read")]
+    Malformed,
+
+    /// The log holds no such compaction.
+    #[error("compaction {id} is not in the log")]
+    UnknownCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
+    /// The compaction failed, so there is nothing to undo.
+    #[error("compaction {id} failed, so there is nothing to undo")]
+    FailedCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
+    /// The compaction was left out when the log was read, because its plan does not fit.
+    #[error("compaction {id} was not carried out, so there is nothing to undo")]
+    SkippedCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
+    /// The compaction was undone already.
+    #[error("compaction {id} was undone already")]
+    UndoneCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
+    /// A later compaction must be undone first.
+    #[error("compaction {id} cannot be undone while compaction {by} stands on it")]
+    CoveredCompaction {
+        /// Its number.
+        id: CompactionId,
+        /// The latest compaction that was not undone.
+        by: CompactionId,
+    },
+    /// Messages that the compaction kept were truncated since, and the log does not say which of
+    /// the messages before it they stand for.
+    #[error("messages that compaction {id} left were dropped since, so it cannot be undone")]
+    TruncatedCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
+
+    /// The reader failed.
+    #[error("{reason}")]
+    Io {
+        /// What kind of failure it is.
+        kind: io::ErrorKind,
+        /// The error of the reader, as text.
+        reason: Text,
+    },
+    /// The input is empty, or ends within its header: nothing was ever stored in it.
+    #[error("the log has no complete header, only {bytes} bytes of one")]
+    NoHeader {
+        /// How many bytes there are.
+        bytes: u64,
+    },
+    /// The first line is not the header of a log.
+    #[error("not a log of threadfold: the first line is no header")]
+    NotALog,
+    /// The log was written by a build with another form.
+    #[error("the log has version {found}, this build reads {expected}")]
+    Version {
+        /// The version of the log.
+        found: u32,
+        /// The version that this build reads.
+        expected: u32,
+    },
+    /// A line that is not the last is not JSON.
+    #[error("line {line} of the log is broken: {reason}")]
+    Broken {
+        /// The line; the header is line 1.
+        line: u64,
+        /// The message of the parser.
+        reason: Text,
+    },
+    /// A line is JSON, but not an event with its number and time.
+    #[error("line {line} of the log is no event: {reason}")]
+    NotAnEvent {
+        /// The line; the header is line 1.
+        line: u64,
+        /// The message of the parser.
+        reason: Text,
+    },
+    /// A line is longer than the options allow.
+    #[error("line {line} of the log has more than {limit} bytes")]
+    LineTooLong {
+        /// The line; the header is line 1.
+        line: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// An event is missing, comes twice or stands at the wrong line.
+    #[error("line {line} of the log holds event {found}, event {expected} belongs there")]
+    Misplaced {
+        /// The line; the header is line 1.
+        line: u64,
+        /// The number of the next event.
+        expected: u64,
+        /// The number of the event.
+        found: u64,
+    },
+}
+
+impl From<io::Error> for LogError {
+    fn from(error: io::Error) -> Self {
+        Self::Io { kind: error.kind(), reason: error.to_string().into() }
+    }
+}
+
+/// An event that replay leaves out, because it does not fit the events before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// The number of the event.
+    pub seq: u64,
+    /// Why it is left out.
+    pub reason: LogError,
+}

@@ -1,0 +1,114 @@
+//! The requests to the summarising model.
+
+use std::time::Duration;
+
+use super::{chunks::Piece, clip, options::FoldBatches};
+use crate::strategy::run_error::RunError;
+use crate::{
+    message::{ContentBlock, Message, Messages, Request, Text},
+    strategy::{
+        brief::Brief,
+        clip::{ASIDE_TOKENS, clip},
+        snapshot::Snapshot,
+        tagged::tagged,
+    },
+    tokens::TokenCounter,
+};
+
+const SYSTEM: &str = include_str!("../prompts/fold_system.md");
+const SO_FAR: &str = include_str!("../prompts/fold_so_far.md");
+const DIRECTIVE: &str = include_str!("../prompts/fold.md");
+
+/// Upper limit for the summary so far, as a multiple of the limit for one batch.
+const SO_FAR_BATCHES: u64 = 8;
+/// Pieces of at most this many tokens are not made smaller.
+pub(super) const MIN_TOKENS: u64 = 1_000;
+
+/// Writes requests that fit the window.
+#[derive(Debug)]
+pub(super) struct RequestWriter {
+    options: FoldBatches,
+    directive: Message,
+    /// Upper limit for the tokens of the summary so far.
+    so_far: u64,
+    /// Upper limit for the tokens of a piece, if the window is known.
+    pub(super) room: Option<u64>,
+}
+
+impl RequestWriter {
+    /// Returns the writer for one attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::NoRoom`] if a chunk would not fit the window.
+    pub(super) fn new(
+        options: FoldBatches,
+        thread: &Snapshot,
+        brief: &Brief,
+    ) -> Result<Self, RunError> {
+        let counter = thread.counter();
+        let directive = Message::user(directive(brief, counter));
+        let so_far = options.summary_tokens.saturating_mul(SO_FAR_BATCHES);
+        let mut writer = Self { options, directive, so_far, room: None };
+        let Some(window) = thread.window() else { return Ok(writer) };
+        let window = window.tokens();
+        // With one character as the summary so far, its frame is counted too.
+        let empty = writer.request(&["."], &Piece::default(), counter);
+        let fixed = counter.request(&empty).saturating_add(writer.options.summary_tokens);
+        // A tenth stays free, because counts are estimates.
+        let free = (window - window / 10).saturating_sub(fixed);
+        writer.so_far = writer.so_far.min(free / 3);
+        let room = free.saturating_sub(writer.so_far);
+        if room < MIN_TOKENS {
+            return Err(RunError::NoRoom { window, fixed });
+        }
+        writer.room = Some(room);
+        Ok(writer)
+    }
+
+    /// Returns the request to summarise a piece. `so_far` are the summaries of everything before.
+    pub(super) fn request(
+        &self,
+        so_far: &[&str],
+        piece: &Piece,
+        counter: &dyn TokenCounter,
+    ) -> Request {
+        let prompt = self.options.prompt.clone().unwrap_or_else(|| SYSTEM.trim_end().into());
+        let mut system = vec![Message::system(prompt)];
+        if let Some(so_far) = self.options.so_far(so_far, self.so_far, counter) {
+            let framed = tagged("summary-so-far", &so_far);
+            system.push(Message::system(format!("{}\n\n{framed}", SO_FAR.trim_end())));
+        }
+        let most = [piece.most, self.room].into_iter().flatten().min().unwrap_or(u64::MAX);
+        let mut messages = clip::fit(&piece.messages(), most, counter);
+        messages.push(self.directive.clone());
+        Request {
+            system: Messages::from(system),
+            max_output: Some(self.options.summary_tokens),
+            temperature: Some(0.0),
+            timeout: self.options.timeout_ms.map(Duration::from_millis),
+            ..Request::new(messages)
+        }
+    }
+}
+
+/// The message that asks for the summary, with the user's focus and next prompt.
+fn directive(brief: &Brief, counter: &dyn TokenCounter) -> String {
+    let mut text = DIRECTIVE.trim_end().to_owned();
+    let mut aside = |label: &str, aside: &str| {
+        text.push_str("\n\n");
+        text.push_str(label);
+        text.push('\n');
+        text.push_str(&clip(aside, ASIDE_TOKENS, counter));
+    };
+    if let Some(focus) = brief.reason.focus() {
+        aside("The user asks you to pay special attention to this:", focus);
+    }
+    let next = brief.next_prompt.iter().flat_map(|prompt| &prompt.content);
+    let next: Vec<&str> = next.filter_map(ContentBlock::as_text).map(Text::as_str).collect();
+    if !next.is_empty() {
+        let label = "When all stretches are done the user will ask this; do not answer it now:";
+        aside(label, &next.join("\n"));
+    }
+    text
+}

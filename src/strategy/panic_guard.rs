@@ -1,0 +1,100 @@
+//! Turns a panic of a strategy into a failure.
+//!
+//! A host's strategy runs inside a session, which must survive it. An attempt that panicked is
+//! dropped and never called again.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::Duration,
+};
+
+use super::{
+    attempt::Ended,
+    brief::Brief,
+    contract::{Attempt, CompactionStrategy, ModelRole, Progress, Step, StrategyError},
+    snapshot::Snapshot,
+};
+use crate::message::{ModelError, Request, Text, Turn};
+
+/// Begins an attempt of a strategy. A panic in it, now or later, ends it with
+/// [`StrategyError::Panicked`].
+pub(super) fn begin(
+    strategy: &dyn CompactionStrategy,
+    thread: &Snapshot,
+    brief: &Brief,
+) -> Box<dyn Attempt> {
+    let name = strategy.name().into();
+    Box::new(Guarded::run(name, || strategy.begin(thread, brief)))
+}
+
+#[derive(Debug)]
+struct Guarded {
+    strategy: Text,
+    /// `None` after a panic.
+    attempt: Option<Box<dyn Attempt>>,
+    step: StoredStep,
+}
+
+/// A copy of the attempt's current step, so that [`Attempt::step`] need not call the strategy.
+#[derive(Debug)]
+enum StoredStep {
+    Call { model: ModelRole, request: Request, progress: Progress, after: Duration },
+    Ended(Ended),
+}
+
+impl Attempt for Guarded {
+    fn step(&self) -> Step<'_> {
+        match &self.step {
+            StoredStep::Call { model, request, progress, after } => {
+                Step::Call { model: *model, request, progress: *progress, after: *after }
+            }
+            StoredStep::Ended(ended) => ended.step(),
+        }
+    }
+
+    fn handle(&mut self, answer: Result<Turn, ModelError>) {
+        let Some(mut attempt) = self.attempt.take() else { return };
+        *self = Self::run(self.strategy.clone(), || {
+            attempt.handle(answer);
+            attempt
+        });
+    }
+}
+
+impl Guarded {
+    /// Runs code of the strategy and stores the next step of the attempt that it returns.
+    fn run(strategy: Text, work: impl FnOnce() -> Box<dyn Attempt>) -> Self {
+        let work = || {
+            let attempt = work();
+            (StoredStep::of(attempt.step()), attempt)
+        };
+        // Unwind safe: a panic can leave only the attempt in a broken state, and that is dropped.
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok((step, attempt)) => Self { strategy, attempt: Some(attempt), step },
+            Err(payload) => {
+                let message = panic_message(payload.as_ref());
+                let error = StrategyError::Panicked { strategy: strategy.clone(), message };
+                Self { strategy, attempt: None, step: StoredStep::Ended(Ended(Err(error))) }
+            }
+        }
+    }
+}
+
+impl StoredStep {
+    fn of(step: Step<'_>) -> Self {
+        match step {
+            Step::Call { model, request, progress, after } => {
+                Self::Call { model, request: request.clone(), progress, after }
+            }
+            Step::Proposed(proposal) => Self::Ended(Ended(Ok(proposal.clone()))),
+            Step::Failed(error) => Self::Ended(Ended(Err(error.clone()))),
+        }
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> Text {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let message = literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    message.unwrap_or("no message").into()
+}

@@ -1,0 +1,143 @@
+//! The error of a strategy that reads the thread in chunks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{ModelErrorKind, StopReason, Text};
+
+/// Why a strategy that reads the thread in chunks (`chunked`, `fold-batches`) gave up, or why no
+/// model folded a chunk in. The thread is unchanged in every case.
+///
+/// A run of `chunked` ends without a summary only if no chunk was folded in, or if it was aborted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunError {
+    /// The thread has no text.
+    #[error("the thread renders to nothing")]
+    NothingToSummarise,
+    /// The thread needs more chunks than [`RunOptions::max_chunks`](super::RunOptions::max_chunks).
+    #[error("{found} chunks are needed, {limit} are the most")]
+    TooManyChunks {
+        /// Number of chunks needed.
+        found: usize,
+        /// Upper limit.
+        limit: usize,
+    },
+    /// The model changed nothing within the limits on rounds and on the conversation.
+    #[error("chunk {chunk} was not done after {rounds} rounds")]
+    TooManyRounds {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Number of rounds.
+        rounds: usize,
+    },
+    /// The model left the summary blank, even after a reminder.
+    #[error("the summary was still blank after chunk {chunk}")]
+    BlankSummary {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+    /// The model had something to add but did not change the summary, even after a reminder: its
+    /// edits were refused, or it wrote them as chat.
+    #[error("chunk {chunk} was not folded into the summary")]
+    NotFolded {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+    /// The model stopped for a reason after which it cannot continue.
+    #[error("the model stopped with {reason} at chunk {chunk}")]
+    Stopped {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Why the model stopped.
+        reason: StopReason,
+    },
+    /// The model call failed, including its retries.
+    #[error("chunk {chunk}: {message}")]
+    Model {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Kind of the failure.
+        kind: ModelErrorKind,
+        /// Message of the model or provider.
+        message: Text,
+    },
+    /// Even the smallest piece of the thread does not fit the model's window.
+    #[error("chunk {chunk} does not fit the model's window even at {bytes} bytes")]
+    DoesNotFit {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// Size of the piece in bytes.
+        bytes: usize,
+    },
+    /// The host aborted the run.
+    #[error("aborted at chunk {chunk}")]
+    Aborted {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+    /// The stored run was written by a newer build.
+    #[error("the run has format {found}, this build reads {expected}")]
+    Format {
+        /// The format of the run.
+        found: u32,
+        /// The format that this build reads.
+        expected: u32,
+    },
+    /// The chunks of the stored run do not fit its text.
+    #[error("chunk {chunk} of the stored run does not fit its text")]
+    Chunks {
+        /// Which chunk, from 1.
+        chunk: usize,
+    },
+    /// An option of `fold-batches` has a value that it cannot have.
+    #[error("{option} is {found}: {rule}")]
+    Option {
+        /// The option.
+        option: Text,
+        /// Its value.
+        found: Text,
+        /// What it should be.
+        rule: Text,
+    },
+    /// The window has no room for a chunk beside the prompts and the answer.
+    #[error("a window of {window} tokens has no room for a chunk: about {fixed} are taken before")]
+    NoRoom {
+        /// The window in tokens.
+        window: u64,
+        /// Tokens of the prompts and of the answer.
+        fixed: u64,
+    },
+    /// The model call for a chunk failed, and so did every retry.
+    #[error("chunk {chunk} failed, tried {tries} times: {kind}{}", after_colon(.message))]
+    Exhausted {
+        /// Which chunk, from 1; the number after the last where batches are summed up again.
+        chunk: usize,
+        /// How many calls there were for it, or for parts of it.
+        tries: u32,
+        /// The kind of the last failure.
+        kind: ModelErrorKind,
+        /// The message of the provider.
+        message: Text,
+    },
+    /// Even the smallest piece of a chunk does not fit the model's window.
+    #[error("chunk {chunk} does not fit the model's window even at about {tokens} tokens")]
+    PieceTooLarge {
+        /// Which chunk, from 1.
+        chunk: usize,
+        /// The size of the piece in tokens.
+        tokens: u64,
+    },
+    /// The batches are no smaller than the messages that they would replace.
+    #[error("the batches have about {after} tokens, what they stand for has {before}")]
+    NotSmaller {
+        /// Tokens of the messages.
+        before: u64,
+        /// Tokens of the batches.
+        after: u64,
+    },
+}
+
+fn after_colon(message: &Text) -> String {
+    if message.is_blank() { String::new() } else { format!(": {message}") }
+}

@@ -1,0 +1,132 @@
+//! What is told of a compaction that the net below the strategy made.
+
+use std::sync::Arc;
+
+use threadfold::{
+    CompactionStrategy, Plan, Turn, Usage,
+    compact::Splice,
+    log::RungReport,
+    message::{ModelError, ModelErrorKind},
+    session::{CompactionEvent, SessionBuilder},
+    strategy::{
+        Attempt, Brief, KeepRecent, Ladder, Proposal, Snapshot, Step, Summarize, TrimToolResults,
+    },
+    testing::Answer,
+};
+
+use super::provider::{Read, lines};
+use crate::support::{
+    bench::{Bench, calls, compactions, events, say, within},
+    examples::simulation::hosts::AlwaysFails,
+};
+
+const WINDOW: u64 = 20_000;
+
+/// A session whose next prompt does not fit, because of answers that it got before.
+fn nearly_full(
+    next: impl IntoIterator<Item = Answer>,
+    build: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> Bench {
+    let past = (0..4).map(|_| Answer::from(lines(2_000)));
+    let mut bench = within(WINDOW, past.chain(next), build);
+    for turn in 0..4 {
+        say(&mut bench.session, format!("Part {turn}, please.")).unwrap();
+    }
+    bench
+}
+
+fn long_prompt() -> String {
+    format!("What of this? {}", lines(13_000))
+}
+
+/// The rungs of the compaction that a turn completed.
+fn completed(bench: &mut Bench, text: &str) -> Vec<RungReport> {
+    let told = compactions(&events(&mut bench.session, text));
+    let Some(CompactionEvent::Completed { rungs, .. }) = told.last() else { panic!("{told:#?}") };
+    rungs.clone()
+}
+
+/// A name, whether it failed, and how many calls it made.
+fn rows(rungs: &[RungReport]) -> Vec<(&str, bool, usize)> {
+    rungs.iter().map(|rung| (&*rung.strategy, rung.failure.is_some(), rung.calls)).collect()
+}
+
+#[test]
+fn the_strategy_that_failed_is_named_with_what_it_spent() {
+    let spent = Usage::new(700, 30);
+    let mut error = ModelError::new(ModelErrorKind::Other, "no lamp");
+    error.usage = spent;
+    let summarize = Arc::new(Summarize::default());
+    let answers = [Answer::Error(error), "Fine.".into()];
+    let mut bench = nearly_full(answers, |builder| builder.strategy(summarize));
+    let rungs = completed(&mut bench, &long_prompt());
+    let expected = [("summarize", true, 1), ("trim-tool-results", true, 0), ("digest", false, 0)];
+    assert_eq!((rows(&rungs), rungs[0].usage), (expected.to_vec(), spent));
+    assert!(rungs[0].failure.as_ref().is_some_and(|words| words.contains("no lamp")));
+    bench.assert_whole();
+}
+
+#[test]
+fn the_rungs_of_a_ladder_that_missed_the_window_are_named_one_by_one() {
+    let trim = Arc::new(TrimToolResults::default()) as Arc<dyn CompactionStrategy>;
+    let ladder = Arc::new(Ladder::new([trim]));
+    let answers =
+        [calls(&[("a", "read", "{}")]).into(), lines(9_000).into(), Answer::from("Fine.")];
+    let mut bench =
+        within(WINDOW, answers, |builder| builder.strategy(ladder).tool(Arc::new(Read(2_000))));
+    say(&mut bench.session, "Read it.").unwrap();
+    let rungs = completed(&mut bench, &long_prompt());
+    let names: Vec<&str> = rungs.iter().map(|rung| &*rung.strategy).collect();
+    assert_eq!(names, ["trim-tool-results", "trim-tool-results", "digest"]);
+    bench.assert_whole();
+}
+
+/// A strategy that proposes a plan for another thread, by itself or for another strategy.
+#[derive(Debug)]
+struct Elsewhere(Option<Ladder>);
+
+#[derive(Debug)]
+struct Proposed(Proposal);
+
+impl CompactionStrategy for Elsewhere {
+    fn name(&self) -> &str {
+        "elsewhere"
+    }
+
+    fn begin(&self, thread: &Snapshot, brief: &Brief) -> Box<dyn Attempt> {
+        let splice = Splice { at: 0..1, insert: Vec::new() };
+        let plan = Plan::from_splices(999, vec![splice]);
+        let attempt = self.0.as_ref().map(|ladder| ladder.begin(thread, brief));
+        let mut proposal = Proposal::new(plan);
+        if let Some(Step::Proposed(other)) = attempt.as_ref().map(|attempt| attempt.step()) {
+            proposal.rungs.clone_from(&other.rungs);
+        }
+        Box::new(Proposed(proposal))
+    }
+}
+
+impl Attempt for Proposed {
+    fn step(&self) -> Step<'_> {
+        Step::Proposed(&self.0)
+    }
+
+    fn handle(&mut self, _: Result<Turn, ModelError>) {}
+}
+
+#[test]
+fn a_proposal_that_is_refused_says_why_or_what_was_tried_for_it() {
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let rungs: [Arc<dyn CompactionStrategy>; 2] = [Arc::new(AlwaysFails), Arc::new(keep)];
+    let rows = [
+        (None, "the plan was made for 999 messages"),
+        (Some(Ladder::new(rungs)), "always-fails: "),
+    ];
+    for (ladder, expected) in rows {
+        let strategy = Arc::new(Elsewhere(ladder));
+        let mut bench = nearly_full([], |builder| builder.strategy(strategy));
+        let told = compactions(&events(&mut bench.session, "/compact"));
+        let Some(CompactionEvent::Failed { error, .. }) = told.last() else { panic!("{told:#?}") };
+        assert!(error.contains(expected), "{error}");
+        bench.assert_whole();
+    }
+}
