@@ -75,7 +75,7 @@ fn word_end(text: &str, start: usize) -> usize {
 }
 
 /// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending here.
-fn joined(text: &str, end: usize) -> Option<usize> {
+fn linked_word(text: &str, end: usize) -> Option<usize> {
     let rest = text.get(end..)?;
     let link = ["::", "->", "/", "\\", ".", "-"].into_iter().find(|link| rest.starts_with(link))?;
     let next = end + link.len();
