@@ -47,7 +47,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         &[
             By(
                 "src/strategy/summarize.rs",
-                "the_summary_stands_behind_what_the_user_typed_and_before_the_tail",
+                "the_summary_comes_after_the_kept_user_messages_and_before_the_tail",
             ),
             By("src/strategy/summarize.rs", "a_short_thread_is_left_alone"),
             By("tests/it/invariants.rs", "they_hold_on_generated_threads"),
@@ -88,7 +88,7 @@ const EVENT_SOURCED_THREADS: &[(&str, &[By])] = &[
         "budget: status and recommendations at every boundary",
         &[
             By("src/log/budget.rs", "a_status_says_everything"),
-            By("src/log/budget.rs", "behind_the_threshold_the_parts_decide"),
+            By("src/log/budget.rs", "above_the_threshold_the_percentages_decide"),
             By("src/log/budget.rs", "a_budget_of_nothing_is_spent"),
         ],
     ),

@@ -92,8 +92,7 @@ impl Translator<'_> {
             let found = abridge(self.pattern.get(self.start..).unwrap_or(""), 4);
             return Err(format!("a group cannot begin with `{found}`"));
         };
-        self.written.push('(');
-        let opening = self.take(end + 1).to_owned();
+        let opening = format!("({}", self.take(end + 1));
         self.written.push_str(&opening);
         Ok(())
     }
@@ -101,7 +100,8 @@ impl Translator<'_> {
     /// Reads a class after its opening bracket.
     fn class(&mut self) -> Result<(), String> {
         let class_start = self.start;
-        let mut is_negated = self.skip('^');
+        let mut is_negated = self.rest.starts_with('^');
+        self.take(usize::from(is_negated));
         let mut items = String::new();
         loop {
             self.start = self.offset();
@@ -122,9 +122,7 @@ impl Translator<'_> {
             is_negated = !is_negated;
             items.push_str(r"\x{0}-\x{10FFFF}");
         }
-        self.written.push_str(if is_negated { "[^" } else { "[" });
-        self.written.push_str(&items);
-        self.written.push(']');
+        self.written.push_str(&format!("[{}{items}]", if is_negated { "^" } else { "" }));
         Ok(())
     }
 
@@ -181,16 +179,18 @@ impl Translator<'_> {
         }))
     }
 
+    /// Returns the engine's form of an escape that JavaScript has too. The engine's follow Unicode.
     fn set_or_assertion(&self, character: char, in_class: bool) -> Option<&'static str> {
         Some(match (character, self.unicode) {
-            ('b', true) if !in_class => r"\b",
-            ('b', false) if !in_class => r"(?-u:\b)",
-            ('B', true) if !in_class => r"\B",
-            ('B', false) if !in_class => r"(?-u:\B)",
+            ('b' | 'B', _) if in_class => return None,
+            ('b', false) => r"(?-u:\b)",
+            ('B', false) => r"(?-u:\B)",
             ('d', false) => "[0-9]",
             ('D', false) => "[^0-9]",
             ('w', false) => "[0-9A-Za-z_]",
             ('W', false) => "[^0-9A-Za-z_]",
+            ('b', true) => r"\b",
+            ('B', true) => r"\B",
             ('d', true) => r"\d",
             ('D', true) => r"\D",
             ('w', true) => r"\w",
@@ -203,15 +203,12 @@ impl Translator<'_> {
 
     /// Reads the name of `\p{..}`. The engine knows which names exist.
     fn property(&mut self, letter: char) -> Result<Item, String> {
-        let name = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
         let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '=');
-        match name {
-            Some((name, after)) if !name.is_empty() && name.chars().all(is_plain) => {
-                self.rest = after;
-                Ok(Item::Source(format!(r"\{letter}{{{name}}}")))
-            }
-            _ => Err(no_meaning(&letter.to_string())),
-        }
+        let name = self.rest.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+        let name = name.filter(|(name, _)| !name.is_empty() && name.chars().all(is_plain));
+        let (name, after) = name.ok_or_else(|| no_meaning(&letter.to_string()))?;
+        self.rest = after;
+        Ok(Item::Source(format!(r"\{letter}{{{name}}}")))
     }
 
     /// Reads a character that is given by its number, `\x41`, `\u0041` or `\u{41}`, or as `\cA`.
@@ -222,10 +219,7 @@ impl Translator<'_> {
                 self.take(digits.len() + 2);
                 hexadecimal(digits)
             }),
-            ('c', _) => {
-                let letter = self.next().filter(char::is_ascii_alphabetic);
-                letter.map(|letter| u32::from(letter) % 32)
-            }
+            ('c', _) => self.next().filter(char::is_ascii_alphabetic).map(|it| u32::from(it) % 32),
             _ => hexadecimal(self.take(if kind == 'x' { 2 } else { 4 })),
         };
         let character = self.with_low_surrogate(number).and_then(char::from_u32);
@@ -246,12 +240,6 @@ impl Translator<'_> {
         let character = characters.next()?;
         self.rest = characters.as_str();
         Some(character)
-    }
-
-    fn skip(&mut self, character: char) -> bool {
-        let rest = self.rest.strip_prefix(character);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
     }
 
     /// Takes so many bytes, or nothing if there are not as many.

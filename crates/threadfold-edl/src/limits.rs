@@ -82,3 +82,17 @@ impl<'l> Meter<'l> {
         if self.searched_bytes > limit { Err(EditError::SearchTooLong { limit }) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_allowed_after_the_first_refusal() {
+        let limits = Limits { searched_bytes: 5, ..Limits::default() };
+        let mut meter = Meter::new(&limits);
+        let refused = Err(EditError::SearchTooLong { limit: 5 });
+        let spent = [5, 1, 0].map(|bytes| meter.spend(bytes));
+        assert_eq!(spent, [Ok(()), refused.clone(), refused]);
+    }
+}

@@ -22,7 +22,7 @@ pub(crate) struct Regex {
     /// The expression as messages quote it.
     shown: String,
     is_sticky: bool,
-    lookahead: Lookahead,
+    pub(crate) lookahead: Lookahead,
 }
 
 /// How much text after a match a search may read before the match is certain.
@@ -57,10 +57,6 @@ impl Regex {
             is_sticky: flags.contains('y'),
             lookahead: Lookahead::of(&parsed),
         })
-    }
-
-    pub(crate) fn lookahead(&self) -> Lookahead {
-        self.lookahead
     }
 
     /// Returns the memory that the compiled expression takes.
@@ -211,10 +207,10 @@ mod tests {
 
     #[test]
     fn the_reach_is_as_short_as_can_be_known() {
-        assert_eq!(regex("ab{2}", "").lookahead(), Lookahead::Bytes(7));
-        assert_eq!(regex("ab{2,}", "").lookahead(), Lookahead::Bytes(8));
-        assert_eq!(regex("^a.*$", "m").lookahead(), Lookahead::RestOfLine);
-        assert_eq!(regex(r"a\s*b", "").lookahead(), Lookahead::RestOfText);
+        assert_eq!(regex("ab{2}", "").lookahead, Lookahead::Bytes(7));
+        assert_eq!(regex("ab{2,}", "").lookahead, Lookahead::Bytes(8));
+        assert_eq!(regex("^a.*$", "m").lookahead, Lookahead::RestOfLine);
+        assert_eq!(regex(r"a\s*b", "").lookahead, Lookahead::RestOfText);
     }
 
     #[test]

@@ -81,8 +81,8 @@ impl Display for Report {
                 counted(failed, "file")
             )?,
         }
-        list(formatter, "Warnings", &self.warnings, |warning| warning.clone())?;
-        list(formatter, "Trace", &self.trace, |entry| entry.clone())?;
+        list(formatter, "Warnings", &self.warnings, String::clone)?;
+        list(formatter, "Trace", &self.trace, String::clone)?;
         list(formatter, "Written", &self.changes, change)?;
         if let Some(selection) = &self.selection {
             write!(formatter, "\n\n{selection}")?;

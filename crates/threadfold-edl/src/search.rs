@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
     fn read_to(&self, found: &Range<usize>, limit: usize) -> usize {
         let read_to = match &self.finder {
             Finder::Lines(..) => found.end,
-            Finder::Regex(regex, _) => match regex.lookahead() {
+            Finder::Regex(regex, _) => match regex.lookahead {
                 Lookahead::Bytes(bytes) => found.end.saturating_add(bytes),
                 Lookahead::RestOfLine => line_end(self.text, found.end),
                 Lookahead::RestOfText => limit,

@@ -1,4 +1,4 @@
-//! What the builders of answers share: when they stop, how they fail, how objects come together.
+//! Building answers from streams: what all dialects share.
 
 use std::{collections::HashMap, fmt};
 
@@ -8,8 +8,10 @@ use super::{
     classify::classify_error,
     contract::WireError,
     fields::Fields,
+    raw::{Raw, Scanned},
     stream::{StreamEvent, TurnBuilder},
-    tree::Object,
+    tree::{Object, Tree},
+    usage::Counts,
 };
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Turn, Usage};
 
@@ -99,6 +101,29 @@ fn has_half_a_character(data: &str) -> bool {
     escaped && Fields::parse(data).is_some() && serde_json::from_str::<Value>(data).is_err()
 }
 
+/// Reads the data of an event. Names of the dialect's own events begin so; servers in between send
+/// events of their own, whose data may be anything.
+pub(super) fn read(
+    event: StreamEvent<'_>,
+    names: &[&str],
+    take: impl FnOnce(Fields<'_>, &str) -> Result<Vec<Delta>, ModelError>,
+) -> Result<Vec<Delta>, ModelError> {
+    let data = event.data.trim();
+    let scanned = Scanned::new(data.as_bytes());
+    if let Ok(fields) = Fields::body(&scanned) {
+        return take(fields, data);
+    }
+    let is_ours = ["", "message"].contains(&event.name)
+        || names.iter().any(|prefix| event.name.starts_with(prefix));
+    match event.name {
+        "error" => Err(said(event.data)),
+        _ if is_ours && !["", "[DONE]"].contains(&data) => {
+            Err(unreadable("an event is no JSON object"))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// The error that a provider sent within the stream.
 pub(super) fn said(data: &str) -> ModelError {
     classify_error(0, data.as_bytes())
@@ -119,7 +144,20 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// Takes the fields of one more piece that nobody took.
+    /// Takes counts, each of which is that of the whole answer so far.
+    pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
+        if let Some(usage) = usage.and_then(Fields::of) {
+            self.merge(&usage);
+        }
+    }
+
+    /// What was spent, as far as the counts say.
+    pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
+        let usage = Tree::from(self.object()?).into_json();
+        counts.read(Raw::of(&usage))
+    }
+
+    /// Takes the fields of one more piece that were not taken.
     pub(super) fn merge(&mut self, piece: &Fields<'_>) {
         for (key, raw) in piece.rest() {
             // Most pieces repeat most fields.
@@ -156,17 +194,19 @@ impl Merged {
     /// The object; `None` if nothing came.
     pub(super) fn object(&self) -> Option<Object> {
         let mut object = Object::default();
-        for (key, value) in &self.fields {
-            object.push(key.clone(), value.clone());
-        }
+        self.add_to(&mut object);
         (!self.fields.is_empty()).then_some(object)
+    }
+
+    /// Adds the fields to an object that has none of them.
+    pub(super) fn add_to(&self, object: &mut Object) {
+        self.fields.iter().for_each(|(key, value)| object.push(key.clone(), value.clone()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Tree;
 
     #[test]
     fn null_says_nothing_new() {

@@ -9,7 +9,7 @@ use threadfold_core::message::Text;
 
 /// The most of a body that is read as JSON.
 const MAX_BODY: usize = 4 * 1024 * 1024;
-/// The most of a text that is searched: behind its beginning it repeats what was sent.
+/// The most of a text that is searched: after its beginning it repeats what was sent.
 const MAX_SEARCHED: usize = 2 * 1024;
 /// The most of a message that is kept, in characters.
 const MAX_MESSAGE: usize = 2_000;
@@ -150,7 +150,7 @@ impl Facts {
             ) => {
                 self.message(text);
             }
-            // A gateway passes on what the provider behind it said, as text.
+            // A gateway passes on what the provider after it said, as text.
             ("raw", Value::String(text)) => match serde_json::from_str(text) {
                 Ok(inner @ Value::Object(_)) => self.gather(&inner),
                 Ok(_) | Err(_) => self.message(text),

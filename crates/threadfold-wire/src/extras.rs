@@ -1,4 +1,4 @@
-//! What codecs keep in an [`Extra`]: the wire fields that nobody knows, and marks of their own.
+//! What codecs keep in an [`Extra`]: the wire fields that no codec knows, and marks of their own.
 //!
 //! A wire field stands under its own name. A mark says in which form something came; its name
 //! begins with `~`, and a wire field whose name begins so gets a second `~`.
@@ -20,7 +20,7 @@ pub(super) type Field = (&'static str, Json);
 #[derive(Debug)]
 pub(super) struct Forms {
     codec: &'static str,
-    notes: Vec<Field>,
+    pub(super) notes: Vec<Field>,
 }
 
 impl Forms {
@@ -39,13 +39,13 @@ impl Forms {
         self.notes.extend(raw.map(|raw| (name, raw.json())));
     }
 
-    /// The notes and the fields that nobody took, as extra fields.
+    /// The notes and the fields that were not taken, as extra fields.
     pub(super) fn into_extra<'f>(self, rest: impl Into<Option<&'f Fields<'f>>>) -> Extra {
         keep(self.codec, rest, self.notes)
     }
 }
 
-/// Returns the fields that nobody took, behind these of the codec's own.
+/// Returns the fields that were not taken, after these of the codec's own.
 pub(super) fn keep<'f>(
     codec: &'static str,
     rest: impl Into<Option<&'f Fields<'f>>>,
@@ -80,12 +80,13 @@ pub(super) fn mark(key: &'static str, word: &str) -> Field {
     (key, Json::text(word))
 }
 
-/// Returns what nobody took of an inner object, as a field of this name; nothing if that is nothing.
+/// Returns the fields of an inner object that were not taken as one field of this name; `None` if
+/// there are none.
 pub(super) fn inner(key: &'static str, rest: &Fields<'_>) -> Option<Field> {
     (rest.left() > 0).then(|| (key, raw_object(rest)))
 }
 
-/// Returns the fields that nobody took as one object.
+/// Returns the fields that were not taken as one object.
 pub(super) fn raw_object(rest: &Fields<'_>) -> Json {
     Tree::from(object(rest)).into_json()
 }
@@ -140,7 +141,7 @@ pub(super) fn reopen(json: Option<&Json>) -> Object {
     json.and_then(|json| Fields::parse(json.as_str())).as_ref().map(object).unwrap_or_default()
 }
 
-/// Returns the fields that nobody took as an object, ready to be written.
+/// Returns the fields that were not taken as an object, ready to be written.
 pub(super) fn object(rest: &Fields<'_>) -> Object {
     let mut object = Object::default();
     for (key, raw) in rest.rest() {

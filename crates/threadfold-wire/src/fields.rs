@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{
     contract::WireError,
-    raw::{MAX_KEYS, Object, Raw, Scanned},
+    raw::{Raw, Scanned},
 };
 use threadfold_core::message::{Json, Text, unescaped};
 
@@ -25,27 +25,8 @@ pub(super) enum Path<'p> {
 }
 
 /// The fields of one JSON object, in order.
-#[derive(Clone, Debug)]
-pub(super) struct Fields<'a>(Form<'a>);
-
-#[derive(Clone, Debug)]
-enum Form<'a> {
-    /// An object of a scanned body is read where it stands: a body has a few for each message, and a
-    /// list of the fields of each was one more allocation.
-    Scanned {
-        object: Object<'a>,
-        /// One bit for each field that was taken, the first one lowest.
-        taken: u32,
-    },
-    /// Any other.
-    Read(Vec<(Cow<'a, str>, Raw<'a>)>),
-}
-
-impl Default for Fields<'_> {
-    fn default() -> Self {
-        Self(Form::Read(Vec::new()))
-    }
-}
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
 
 impl<'a> Fields<'a> {
     /// Reads an object, one level deep. A key that comes twice counts once, with its last value.
@@ -55,18 +36,17 @@ impl<'a> Fields<'a> {
 
     /// Reads an object, one level deep; `None` if it is something else.
     pub(super) fn of(raw: Raw<'a>) -> Option<Self> {
-        if let Some(object) = Object::of(raw) {
-            return Some(Self(Form::Scanned { object, taken: 0 }));
-        }
+        /// Most objects have no more keys.
+        const USUAL: usize = 8;
         let Some(mut parts) = raw.parts() else { return Self::parse(raw.get()) };
         if !raw.get().starts_with('{') {
             return None;
         }
-        let mut fields = Vec::with_capacity(MAX_KEYS);
+        let mut fields = Vec::with_capacity(USUAL);
         while let Some(key) = parts.next() {
             push(&mut fields, word(key)?, parts.next()?);
         }
-        Some(Self(Form::Read(fields)))
+        Some(Self(fields))
     }
 
     /// Reads the text of an object, one level deep; `None` if it is something else.
@@ -101,36 +81,13 @@ impl<'a> Fields<'a> {
 
     /// The raw value of a field.
     pub(super) fn get(&self, key: &str) -> Option<Raw<'a>> {
-        match &self.0 {
-            Form::Scanned { object, taken } => {
-                let place = object.find(key).filter(|place| taken & (1 << place) == 0)?;
-                object.value(place)
-            }
-            Form::Read(fields) => fields.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw),
-        }
+        self.0.iter().find(|(name, _)| name == key).map(|(_, raw)| *raw)
     }
 
     /// Takes the raw value of a field out.
     pub(super) fn take(&mut self, key: &str) -> Option<Raw<'a>> {
-        match &mut self.0 {
-            Form::Scanned { object, taken } => {
-                let place = object.find(key).filter(|place| *taken & (1 << place) == 0)?;
-                *taken |= 1 << place;
-                object.value(place)
-            }
-            Form::Read(fields) => {
-                let index = fields.iter().position(|(name, _)| name == key)?;
-                Some(fields.remove(index).1)
-            }
-        }
-    }
-
-    /// Takes a field out that reads as `T`. Of another shape, or `null`, it stays.
-    pub(super) fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
-        let raw = self.get(key).filter(|raw| raw.get() != "null")?;
-        let value = serde_json::from_str(raw.get()).ok()?;
-        self.take(key);
-        Some(value)
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
     }
 
     /// Takes a text out. Of another shape, or `null`, it stays.
@@ -152,24 +109,14 @@ impl<'a> Fields<'a> {
         self.take(key).map(Raw::json)
     }
 
-    /// How many fields nobody took.
+    /// How many fields were not taken.
     pub(super) fn left(&self) -> usize {
-        match &self.0 {
-            Form::Scanned { object, taken } => object.len() - taken.count_ones() as usize,
-            Form::Read(fields) => fields.len(),
-        }
+        self.0.len()
     }
 
-    /// What nobody took.
+    /// The fields that were not taken.
     pub(super) fn rest(&self) -> impl Iterator<Item = (&str, Raw<'a>)> {
-        let (object, taken, read) = match &self.0 {
-            Form::Scanned { object, taken } => (Some(object), *taken, [].as_slice()),
-            Form::Read(fields) => (None, 0, fields.as_slice()),
-        };
-        let scanned = object.into_iter().flat_map(Object::fields).enumerate();
-        let scanned = scanned.filter(move |(place, _)| taken & (1 << place) == 0);
-        let scanned = scanned.map(|(_, (key, raw))| -> (&str, Raw<'a>) { (key, raw) });
-        scanned.chain(read.iter().map(|(key, raw)| (key.as_ref(), *raw)))
+        self.0.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
 }
 
@@ -269,7 +216,7 @@ impl<'de> de::Visitor<'de> for FieldsVisitor {
         while let Some((Key(key), raw)) = map.next_entry()? {
             push(&mut fields, key, raw);
         }
-        Ok(Fields(Form::Read(fields)))
+        Ok(Fields(fields))
     }
 }
 

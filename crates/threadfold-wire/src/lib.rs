@@ -63,6 +63,7 @@ mod openai_content;
 #[cfg(feature = "openai-responses")]
 mod openai_responses;
 mod overflow;
+mod params;
 mod raw;
 mod retry_after;
 mod rules;
@@ -73,6 +74,7 @@ mod sse;
 mod stream;
 mod texts;
 mod tree;
+mod usage;
 
 #[cfg(feature = "anthropic")]
 pub use anthropic::AnthropicMessages;

@@ -57,7 +57,7 @@ impl Rules {
             && (!self.begins_with_letter || name.starts_with(begins))
     }
 
-    /// The name with a stand-in for what is refused, short enough for a number behind it.
+    /// The name with a stand-in for what is refused, short enough for a number after it.
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
         let stand_in = if self.spaced { '-' } else { '_' };

@@ -23,7 +23,7 @@ use threadfold_core::message::{
 /// The messages that are written, each with its index in the request.
 pub(super) type Thread = Vec<(usize, Message)>;
 
-/// What a dialect takes for what.
+/// Which blocks a dialect writes as results and as reasoning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kinds {
     pub(super) is_result: fn(&ContentBlock) -> bool,
@@ -100,7 +100,7 @@ pub(super) fn as_user(message: &Message, notes: &mut Notes) -> Message {
     let mut moved = message.with_content(changed.unwrap_or_default());
     let parts = moved.make_mut();
     parts.role = Role::User;
-    // In which form it came says nothing of the new content.
+    // Notes on the form of the old content do not fit the new one.
     parts.extra = without_forms(&parts.extra);
     own_message_fields(&mut moved, notes);
     moved
@@ -202,10 +202,10 @@ fn own(message: &Message) -> Vec<(Text, Json)> {
     message.extra.fields().map(|(key, json)| (key.into(), json.clone())).collect()
 }
 
-/// What decides about the end of a body.
+/// The rules for the end of a body.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// The index behind the last message of the request.
+    /// The index after the last message of the request.
     pub(super) at: usize,
     /// The last answer goes back as it is: the provider paused it, or its calls stay open.
     pub(super) stays: bool,
@@ -305,15 +305,6 @@ pub(super) fn loop_has_no_reasoning(thread: &Thread, kinds: Kinds) -> bool {
     let mut answers = turns.take_while(is_loop).flatten().peekable();
     answers.peek().is_some()
         && !answers.any(|message| message.content.iter().any(kinds.is_reasoning))
-}
-
-/// Takes the context of a document away, in dialects that have no form for it.
-pub(super) fn drop_context(document: &mut Document, notes: &mut Notes) -> bool {
-    if document.context.take().is_none() {
-        return false;
-    }
-    notes.drop_block("document context", "the dialect has no form for it");
-    true
 }
 
 /// Takes the pictures and documents out of a result that cannot hold them, and puts a text before

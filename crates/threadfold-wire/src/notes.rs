@@ -15,9 +15,9 @@ use threadfold_core::{
 /// A wire field whose name begins so is kept with the mark twice.
 pub(super) const FORM: char = '~';
 
-/// What stands before a thread that begins with an answer.
+/// The user's words before a thread that begins with an answer.
 pub(super) const BEGIN: &str = "The conversation goes on from here.";
-/// What stands behind an answer that the model may not go on writing, and where nothing is left.
+/// The user's words after an answer that the model may not continue, and in an empty thread.
 pub(super) const CONTINUE: &str = "Please continue.";
 
 /// Returns the messages as some provider accepts them, each with its index in the request, and
@@ -44,7 +44,7 @@ pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes
     is_emptied
 }
 
-/// Returns the calls at the end that nobody has answered, each with the index of its message.
+/// Returns the calls at the end that have no result, each with the index of its message.
 pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
     let spoken = messages.iter().rposition(|(_, message)| message.role != Role::Assistant);
     let answers = messages.iter().skip(spoken.map_or(0, |last| last + 1));
@@ -52,7 +52,7 @@ pub(super) fn open_calls(messages: &[(usize, Message)]) -> Vec<(usize, Text)> {
     calls.map(|(at, id)| (at, id.clone())).collect()
 }
 
-/// Answers the calls at the end that nobody has answered: no provider goes on with a thread that
+/// Answers the calls at the end that have no result: no provider goes on with a thread that
 /// has any. The answer stands at this index.
 pub(super) fn answer_open_calls(
     messages: &mut Vec<(usize, Message)>,
@@ -95,11 +95,11 @@ pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> 
     Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
 }
 
-/// A block that is left out, which was noted.
+/// A block was left out, and a note says so.
 #[derive(Debug)]
 pub(super) struct Gone;
 
-/// What a rule makes of a block: nothing where the block stays as it is.
+/// What a rule makes of a block: another block, or `None` where the block stays as it is.
 pub(super) type Fitted = Result<Option<ContentBlock>, Gone>;
 
 /// The changes made so far, and the message at work.

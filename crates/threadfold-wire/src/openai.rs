@@ -1,12 +1,11 @@
 //! What both dialects of OpenAI share: data URIs, inputs and failures that are texts, parameters.
 
-use serde_json::Number;
-
 use super::{
     contract::{Change, EncodeOptions},
-    extras::{self, Field, own_object},
+    extras::{self, own_object},
     fields::{Fields, text},
     notes::{Notes, with_object},
+    params::{Param, number, write_float},
     raw::Raw,
     rules::BLANK,
     schemas::no_parameters,
@@ -129,10 +128,9 @@ pub(super) fn possible_choice<'r>(
 
 /// Reads a choice among the tools: a word, or an object of a type that names a tool.
 pub(super) fn choice(
-    raw: Option<Raw<'_>>,
+    raw: Raw<'_>,
     name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
 ) -> Option<ToolChoice> {
-    let raw = raw?;
     if let Some(word) = text(raw) {
         return match word.as_str() {
             "auto" => Some(ToolChoice::Auto),
@@ -146,49 +144,27 @@ pub(super) fn choice(
     name(&fields, &kind).map(ToolChoice::Tool)
 }
 
-/// Takes a field out that was understood, and keeps its text where it is written differently.
-pub(super) fn take(
-    fields: &mut Fields<'_>,
-    key: &str,
-    mark: &'static str,
-    written: Option<Tree>,
-    own: &mut Vec<Field>,
-) {
-    let Some(written) = written else { return };
-    let came = fields.take_json(key).filter(|came| *came != written.into_json());
-    own.extend(came.map(|came| (mark, came)));
+/// Writes a choice among the tools; one tool is named in this form.
+pub(super) fn write_choice(
+    choice: &ToolChoice,
+    named: impl FnOnce(Text) -> Object,
+) -> Option<Tree> {
+    Some(match choice {
+        ToolChoice::Auto => "auto".into(),
+        ToolChoice::Required => "required".into(),
+        ToolChoice::None => "none".into(),
+        ToolChoice::Tool(name) => named(name.clone()).into(),
+    })
 }
 
-/// Sets the temperature. `came` is the text that it had on the wire, which is written as long as
-/// it means the same.
-pub(super) fn write_temperature(
-    request: &Request,
-    came: Option<&Json>,
-    body: &mut Object,
-    notes: &mut Notes,
-) {
-    let Some(value) = request.temperature else { return };
-    let came = came.filter(|came| temperature(Some(Raw::of(came))) == Some(value));
-    match came.cloned().map(Tree::from).or_else(|| number(value)) {
-        Some(written) => body.set("temperature", written),
-        None => notes.note(Change::ParameterDropped { name: "temperature".into() }),
-    }
+/// Returns a limit in tokens under this key.
+pub(super) const fn limit(key: &'static str, kept_as: &'static str) -> Param<u64> {
+    Param { key, kept_as, read: number, write: |tokens| Some(Tree::from(*tokens)) }
 }
 
-/// Reads a temperature.
-pub(super) fn temperature(raw: Option<Raw<'_>>) -> Option<f64> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
-/// Reads a limit in tokens.
-pub(super) fn limit(raw: Option<Raw<'_>>) -> Option<u64> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
-/// Returns a number as it is written; `None` for one that JSON has not.
-pub(super) fn number(value: f64) -> Option<Tree> {
-    Number::from_f64(value).map(Tree::Number)
-}
+/// The temperature in both dialects.
+pub(super) const TEMPERATURE: Param<f64> =
+    Param { key: "temperature", kept_as: "~temperature", read: number, write: write_float };
 
 #[cfg(test)]
 mod tests {

@@ -69,8 +69,18 @@ pub(super) trait Rules {
         None
     }
 
-    /// Changes a document that is written as one, and had this source; returns whether it did.
-    fn document(&self, _: &mut Document, _: &MediaSource, _: &mut Notes) -> bool {
+    /// Whether less than this source is written: the text of a document becomes plain text.
+    fn is_flattened(&self, _source: &MediaSource) -> bool {
+        false
+    }
+
+    /// Whether the title of a document is written.
+    fn takes_title(&self, _document: &Document) -> bool {
+        true
+    }
+
+    /// Whether the context of a document is written.
+    fn takes_context(&self) -> bool {
         false
     }
 
@@ -117,6 +127,11 @@ pub(super) fn system(rules: &dyn Rules, system: &[Message], notes: &mut Notes) -
         }
     }
     fitted
+}
+
+/// Whether a model accepts a system message within the thread, after a message of this role.
+pub(super) fn accepts_system_after(before: Option<Role>, traits: ModelTraits) -> bool {
+    traits.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
 }
 
 /// Why reasoning that is signed would be refused, if it would. It must be of this provider, and on
@@ -307,10 +322,20 @@ fn fit_document(rules: &dyn Rules, role: Role, document: &Document, notes: &mut 
     }
     let source = rules.source(&document.source, Medium::Document, document.extra.codec());
     let source = source.map_err(|reason| notes.leave_out("document", reason))?;
+    if rules.is_flattened(&document.source) {
+        notes.note(Change::BlockAsText { kind: "document".into() });
+    }
     let mut changed = source.is_some();
     let mut fitted = document.clone();
     fitted.source = source.unwrap_or(fitted.source);
-    changed |= rules.document(&mut fitted, &document.source, notes);
+    if !rules.takes_title(document) && fitted.title.take().is_some() {
+        notes.drop_block("document title", "the dialect has no form for it");
+        changed = true;
+    }
+    if !rules.takes_context() && fitted.context.take().is_some() {
+        notes.drop_block("document context", "the dialect has no form for it");
+        changed = true;
+    }
     Ok(changed.then(|| fitted.into()))
 }
 

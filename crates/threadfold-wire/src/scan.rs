@@ -6,11 +6,11 @@
 
 use threadfold_core::message::run_of_text;
 
-/// A value, or a key, of a scanned text. Those within a value stand right behind it, in order; in
+/// A value, or a key, of a scanned text. Those within a value stand directly after it, in order; in
 /// an object each key stands before its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// The first byte, and the one behind the last.
+    /// The first byte, and the one after the last.
     pub(super) start: u32,
     pub(super) end: u32,
     /// How many nodes the value is made of, itself included.
@@ -60,7 +60,7 @@ impl Scan<'_> {
             if !self.value()? {
                 continue;
             }
-            // Behind a whole value.
+            // After a whole value.
             loop {
                 self.skip_blank();
                 let Some(open) = self.open.last() else {
@@ -100,7 +100,7 @@ impl Scan<'_> {
         Some(true)
     }
 
-    /// Passes the beginning of an array or object behind its bracket: an empty one to its end, an
+    /// Passes the beginning of an array or object after its bracket: an empty one to its end, an
     /// object to its first value.
     fn opened(&mut self, start: usize, is_object: bool) -> Option<bool> {
         let open = Open { node: self.nodes.len(), is_object, blanks: self.blanks };
@@ -118,7 +118,7 @@ impl Scan<'_> {
         Some(false)
     }
 
-    /// Ends the innermost array or object, behind its bracket.
+    /// Ends the innermost array or object, after its bracket.
     fn close(&mut self) -> Option<()> {
         let open = self.open.pop()?;
         let span = u32::try_from(self.nodes.len() - open.node).ok()?;
@@ -141,7 +141,7 @@ impl Scan<'_> {
         (self.next()? == b':').then_some(())
     }
 
-    /// Passes the rest of a string behind its quote, and returns whether it has no escapes.
+    /// Passes the rest of a string after its quote, and returns whether it has no escapes.
     fn string(&mut self) -> Option<bool> {
         let mut is_plain = true;
         loop {
@@ -168,7 +168,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Passes the rest of a number behind its first digit.
+    /// Passes the rest of a number after its first digit.
     fn number(&mut self, first: u8) -> Option<bool> {
         match first {
             b'0' => {}

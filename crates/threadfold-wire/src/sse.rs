@@ -146,10 +146,10 @@ impl SseParser {
         Ok(None)
     }
 
-    /// Returns what stands behind the last blank line as an event. The stream is over.
+    /// Returns what stands after the last blank line as an event. The stream is over.
     ///
     /// By the standard it is none, for it may be cut off. Some servers leave out the blank line
-    /// behind their last event; whoever takes it must see for himself that it is whole, as JSON
+    /// after their last event; whoever takes it must see for himself that it is whole, as JSON
     /// shows by itself.
     ///
     /// ```
@@ -241,7 +241,7 @@ impl SseParser {
             "retry" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
             }
-            // Comments, whose name is empty, and fields that nobody knows.
+            // Comments, whose name is empty, and fields that no codec knows.
             _ => {}
         }
     }

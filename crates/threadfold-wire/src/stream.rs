@@ -38,7 +38,7 @@ pub trait TurnBuilder: fmt::Debug + Send {
     /// # Errors
     ///
     /// [`ModelError`]: the provider broke the answer off, or sent what cannot be read. It carries
-    /// what was spent, as far as the stream said. Nothing can be handed over behind an error.
+    /// what was spent, as far as the stream said. Nothing can be handed over after an error.
     fn handle(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError>;
 
     /// Whether the stream said that the answer is complete. A host need not read on then.

@@ -1,4 +1,5 @@
-//! The rules as a Markdown list. No text of a rule can end the list or open a tag.
+//! The rules as a Markdown list. No text of a rule can end the list. Tags in it are escaped where a
+//! summary with the list is written.
 
 use std::fmt;
 

@@ -2,7 +2,7 @@
 //!
 //! One value often has several spellings on the wire: a content is a string or a list, a flag is
 //! absent or `false`. The vocabulary holds the value; the spelling is a note in the `extra` of the
-//! message, block, tool or request. The name of a note is that of the field behind a `~`:
+//! message, block, tool or request. The name of a note is that of the field after a `~`:
 //!
 //! | note | on | says |
 //! |---|---|---|

@@ -109,7 +109,7 @@ fn read_known(mut fields: Fields<'_>, medium: Medium) -> Option<MediaSource> {
         "text" => MediaSource::Text { media_type: take("media_type")?, text: take("data")? },
         _ => return None,
     };
-    (fields.rest().next().is_none() && is_exact(&source, medium)).then_some(source)
+    (fields.left() == 0 && is_exact(&source, medium)).then_some(source)
 }
 
 #[cfg(test)]

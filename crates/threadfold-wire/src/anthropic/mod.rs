@@ -105,7 +105,7 @@ use threadfold_core::message::{Request, Turn};
 /// | rule of the provider | what is done |
 /// |---|---|
 /// | a user speaks first | a short user message is put before the first answer, unless that begins with the provider's own `compaction` |
-/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put behind the last answer; one that the provider paused goes back as it is |
+/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer; one that the provider paused goes back as it is |
 /// | a beginning of an answer does not end in white space, holds no reasoning when thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as finished |
 /// | no call is unanswered | open calls get an error result; in a body without model, a thread at rest, they stay where a beginning of an answer may |
 /// | results stand first in a user turn | they are moved there |
@@ -118,9 +118,9 @@ use threadfold_core::message::{Request, Turn};
 /// | reasoning is signed, by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
 /// | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out if there is no reasoning in the loop as it is written |
 /// | a fixed thinking budget forces no tool | `tool_choice` becomes `auto` |
-/// | some models accept system messages behind a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
+/// | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
 /// | a tool that is to be chosen is there | `tool_choice` is left out, but for a body that came so |
-/// | marks that live longer come first | those that [`CacheMarks::Auto`] places live as long as the longest behind them |
+/// | marks that live longer come first | those that [`CacheMarks::Auto`] places live as long as the longest after them |
 /// | pictures and documents are fetched by `https` only, JPEG is called `image/jpeg`, schemas say `object`, the temperature is 1 at most | data URIs are written as Base64, other addresses and a higher temperature are left out, names and schemas are completed without a note; what came in a body stays |
 /// | `max_tokens` must be there | 4096 is set in a body that names a model |
 ///

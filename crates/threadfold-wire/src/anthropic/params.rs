@@ -1,48 +1,42 @@
-//! Request parameters that have a type of their own, both ways.
-//!
-//! A parameter is read from its JSON text and remembered as that text where ours would differ:
-//! `1` for a temperature of 1.0, or a tool choice with a field that the vocabulary does not know.
-//! The remembered text is written as long as it still says what the request says.
+//! Request parameters that have a type of their own, and what they decide.
 
 use super::forms::{self, Forms, NAME};
 use crate::{
     fields::Fields,
+    notes::Notes,
+    params::{Param, number, write_to_one},
+    raw::Raw,
     tree::{Object, Tree},
 };
 use threadfold_core::message::{Extra, Request, Text, ToolChoice, ToolSpec};
 
 /// Takes the typed parameters out of a body.
 pub(super) fn read(fields: &mut Fields<'_>, forms: &mut Forms, request: &mut Request) {
-    request.max_output = take(fields, forms, &MAX_OUTPUT);
-    request.temperature = take(fields, forms, &TEMPERATURE);
-    request.tool_choice = take(fields, forms, &TOOL_CHOICE);
+    request.max_output = MAX_OUTPUT.take(fields, &mut forms.notes);
+    request.temperature = TEMPERATURE.take(fields, &mut forms.notes);
+    request.tool_choice = TOOL_CHOICE.take(fields, &mut forms.notes);
 }
 
 /// Notes that a choice of tools came without the tools that it is about: then it goes back so.
 pub(super) fn note_lone_choice(request: &Request, forms: &mut Forms) {
     let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
     let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
-    if let Some(tree) = (TOOL_CHOICE.encode)(choice) {
+    if let Some(tree) = (TOOL_CHOICE.write)(choice) {
         forms.note(forms::TOOL_CHOICE, tree.into_json());
     }
 }
 
-/// Writes the most that may be answered.
-pub(super) fn write_limit(object: &mut Object, request: &Request) {
-    set(object, &request.extra, &MAX_OUTPUT, request.max_output.as_ref());
-}
-
-/// Sets the typed parameters of a body that has these tools. A choice among tools that are not
-/// there is refused, so it is left out.
-pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec]) {
-    set(object, &request.extra, &TEMPERATURE, request.temperature.as_ref());
-    let came_so = |choice: &ToolChoice| {
-        let note = request.extra.get(NAME, forms::TOOL_CHOICE);
-        note.and_then(|note| (TOOL_CHOICE.decode)(note.as_str())).as_ref() == Some(choice)
-    };
-    let stays = |choice: &ToolChoice| is_met(choice, tools) || came_so(choice);
+/// Sets the temperature and the choice among these tools. A choice among tools that are not there is
+/// refused, so it is left out.
+pub(super) fn write(object: &mut Object, request: &Request, tools: &[ToolSpec], notes: &mut Notes) {
+    TEMPERATURE.set(object, &request.extra, request.temperature.as_ref(), notes);
+    let lone = Param { kept_as: forms::TOOL_CHOICE, ..TOOL_CHOICE };
+    let stays =
+        |choice: &ToolChoice| is_met(choice, tools) || lone.came_so(NAME, &request.extra, choice);
     if request.tool_choice.as_ref().is_none_or(stays) {
-        set(object, &request.extra, &TOOL_CHOICE, request.tool_choice.as_ref());
+        TOOL_CHOICE.set(object, &request.extra, request.tool_choice.as_ref(), notes);
+    } else {
+        notes.drop_parameter(TOOL_CHOICE.key);
     }
 }
 
@@ -54,7 +48,7 @@ fn is_met(choice: &ToolChoice, tools: &[ToolSpec]) -> bool {
     }
 }
 
-/// Whether a key is written by [`write_limit`] or [`write`].
+/// Whether a key is that of a typed parameter.
 pub(super) fn is_typed(key: &str) -> bool {
     [MAX_OUTPUT.key, TEMPERATURE.key, TOOL_CHOICE.key].contains(&key)
 }
@@ -73,38 +67,21 @@ fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
 
-/// A parameter: its key, where its text is remembered, and both directions.
-struct Param<T> {
-    key: &'static str,
-    /// A note on the form, or the key itself where the text may say more than the value.
-    kept_as: &'static str,
-    decode: fn(&str) -> Option<T>,
-    encode: fn(&T) -> Option<Tree>,
-}
-
-const MAX_OUTPUT: Param<u64> = Param {
+pub(super) const MAX_OUTPUT: Param<u64> = Param {
     key: "max_tokens",
     kept_as: forms::MAX_TOKENS,
-    decode: whole_number,
-    encode: |tokens| Some(Tree::from(*tokens)),
+    read: whole_number,
+    write: |tokens| Some(Tree::from(*tokens)),
 };
 
-const TEMPERATURE: Param<f64> = Param {
-    key: "temperature",
-    kept_as: forms::TEMPERATURE,
-    decode: |text| serde_json::from_str(text).ok(),
-    // Other providers go further; what came in a body of this one is remembered and goes back.
-    encode: |value| {
-        let known = (0.0..=1.0).contains(value);
-        serde_json::Number::from_f64(*value).filter(|_| known).map(Tree::Number)
-    },
-};
+const TEMPERATURE: Param<f64> =
+    Param { key: "temperature", kept_as: forms::TEMPERATURE, read: number, write: write_to_one };
 
 const TOOL_CHOICE: Param<ToolChoice> = Param {
     key: "tool_choice",
     kept_as: "tool_choice",
-    decode: choice,
-    encode: |choice| {
+    read: choice,
+    write: |choice| {
         Some(Tree::from(match choice {
             ToolChoice::Auto => Object::typed("auto"),
             ToolChoice::Required => Object::typed("any"),
@@ -114,38 +91,18 @@ const TOOL_CHOICE: Param<ToolChoice> = Param {
     },
 };
 
-fn take<T>(fields: &mut Fields<'_>, forms: &mut Forms, param: &Param<T>) -> Option<T> {
-    let raw = fields.get(param.key)?;
-    let value = (param.decode)(raw.get())?;
-    fields.take(param.key);
-    let text = raw.json();
-    if (param.encode)(&value).is_none_or(|ours| ours.into_json() != text) {
-        forms.note(param.kept_as, text);
-    }
-    Some(value)
-}
-
-fn set<T: PartialEq>(object: &mut Object, extra: &Extra, param: &Param<T>, value: Option<&T>) {
-    // What did not read as a value stands under its own key.
-    let kept = extra.get(NAME, param.kept_as).or_else(|| extra.get(NAME, param.key));
-    match kept.filter(|text| (param.decode)(text.as_str()).as_ref() == value) {
-        Some(text) => object.set(param.key, text.clone()),
-        None => object.set_some(param.key, value.and_then(param.encode)),
-    }
-}
-
-fn whole_number(text: &str) -> Option<u64> {
+fn whole_number(raw: Raw<'_>) -> Option<u64> {
     // Up to here every whole number has a float of its own.
     const MAX: f64 = 9_007_199_254_740_992.0;
-    serde_json::from_str(text).ok().or_else(|| {
-        let float: f64 = serde_json::from_str(text).ok()?;
+    number(raw).or_else(|| {
+        let float: f64 = number(raw)?;
         let whole = (0.0..MAX).contains(&float) && float.fract() == 0.0;
         whole.then(|| format!("{float:.0}").parse().ok()).flatten()
     })
 }
 
-fn choice(text: &str) -> Option<ToolChoice> {
-    let mut fields = Fields::parse(text)?;
+fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
+    let mut fields = Fields::of(raw)?;
     match fields.take_text("type")?.as_str() {
         "auto" => Some(ToolChoice::Auto),
         "any" => Some(ToolChoice::Required),
@@ -158,6 +115,7 @@ fn choice(text: &str) -> Option<ToolChoice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notes;
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
@@ -167,8 +125,9 @@ mod tests {
         request.extra = forms.into_extra(&fields);
         change(&mut request);
         let mut object = Object::default();
-        write_limit(&mut object, &request);
-        write(&mut object, &request, &[]);
+        let (_, mut notes) = notes::prepare(&[], NAME);
+        MAX_OUTPUT.set(&mut object, &request.extra, request.max_output.as_ref(), &mut notes);
+        write(&mut object, &request, &[], &mut notes);
         Tree::from(object).into_json().to_string()
     }
 

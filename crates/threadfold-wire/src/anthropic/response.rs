@@ -7,10 +7,11 @@ use super::{
 use crate::{
     contract::{Recognise, WireError},
     fields::{self, Fields, Path},
-    raw::{Raw, Scanned},
+    raw::Scanned,
     texts::Speaker,
+    usage::Counts,
 };
-use threadfold_core::message::{MessageParts, Origin, Role, StopReason, Text, Turn, Usage};
+use threadfold_core::message::{MessageParts, Origin, Role, StopReason, Text, Turn};
 
 /// Reads a response body.
 pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
@@ -21,7 +22,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let raw = fields.take("content").ok_or_else(|| path.missing(CONTENT))?;
     let speaker = Speaker { codec: NAME, role: Role::Assistant, recognise: Recognise::default() };
     let content = blocks::read_all(raw, speaker).ok_or_else(|| path.mismatch(CONTENT, raw))?;
-    let usage = fields.get("usage").and_then(read_usage);
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let stop_reason = fields.take_text("stop_reason");
     let stop_reason = stop_reason.map_or_else(unknown, |reason| StopReason::from(reason.as_str()));
     let mut parts = MessageParts::new(Role::Assistant, content);
@@ -57,25 +58,19 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
     }
 }
 
-/// Reads what was spent. The provider counts the cached part of the prompt apart.
-pub(super) fn read_usage(raw: Raw<'_>) -> Option<Usage> {
-    let mut fields = Fields::of(raw)?;
-    let mut count = |key: &str| fields.take_as::<u64>(key).unwrap_or_default();
-    let fresh = count("input_tokens");
-    let (cache_write, cache_read) =
-        (count("cache_creation_input_tokens"), count("cache_read_input_tokens"));
-    let output = count("output_tokens");
-    let details = fields.get("output_tokens_details");
-    let reasoning =
-        details.and_then(|raw| Fields::of(raw)?.take_as("thinking_tokens")).unwrap_or_default();
-    let input = fresh.saturating_add(cache_write).saturating_add(cache_read);
-    Some(Usage { input, output, cache_read, cache_write, reasoning })
-}
+/// What was spent. The provider counts the cached part of the prompt apart.
+pub(super) const USAGE: Counts = Counts {
+    input: &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
+    output: &["output_tokens"],
+    cache_read: "cache_read_input_tokens",
+    cache_write: "cache_creation_input_tokens",
+    reasoning: "output_tokens_details.thinking_tokens",
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadfold_core::message::{ContentBlock, Json};
+    use threadfold_core::message::{ContentBlock, Json, Usage};
 
     #[test]
     fn an_answer_is_read_with_its_usage_and_origin() {

@@ -16,9 +16,8 @@ use std::collections::BTreeMap;
 
 use super::{response, stream_block::Block};
 use crate::{
-    assembly::{Assembly, Merged, said, unreadable},
+    assembly::{Assembly, Merged, read, said, unreadable},
     fields::{Fields, text},
-    raw::{Raw, Scanned},
     stream::StreamEvent,
     tree::{Object, Tree},
 };
@@ -36,23 +35,9 @@ pub(super) struct Response {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let scanned = Scanned::new(event.data.as_bytes());
-        let Ok(fields) = Fields::body(&scanned) else { return not_an_object(event) };
-        let kind = fields.get("type").and_then(text);
-        match kind.as_deref().unwrap_or(event.name) {
-            "message_start" => self.start(&fields)?,
-            "content_block_start" => return self.start_block(&fields),
-            "content_block_delta" => return self.block(&fields)?.add(object(&fields, "delta")?),
-            "content_block_stop" => return Ok(self.block(&fields)?.stop()),
-            "message_delta" => self.add(fields)?,
-            "message_stop" => {
-                self.begun()?;
-                self.stopped = true;
-            }
-            "error" => return Err(said(event.data)),
-            _ => {}
-        }
-        Ok(Vec::new())
+        read(event, &["message_", "content_block"], |fields, data| {
+            self.read(event.name, fields, data)
+        })
     }
 
     fn is_complete(&self) -> bool {
@@ -80,18 +65,40 @@ impl Assembly for Response {
     }
 
     fn usage(&self) -> Option<Usage> {
-        let usage = Tree::from(self.usage.object()?).into_json();
-        response::read_usage(Raw::of(&usage))
+        self.usage.usage(&response::USAGE)
     }
 }
 
 impl Response {
+    fn read(
+        &mut self,
+        name: &str,
+        fields: Fields<'_>,
+        data: &str,
+    ) -> Result<Vec<Delta>, ModelError> {
+        let kind = fields.get("type").and_then(text);
+        match kind.as_deref().unwrap_or(name) {
+            "message_start" => self.start(&fields)?,
+            "content_block_start" => return self.start_block(&fields),
+            "content_block_delta" => return self.block(&fields)?.add(object(&fields, "delta")?),
+            "content_block_stop" => return Ok(self.block(&fields)?.stop()),
+            "message_delta" => self.add(fields)?,
+            "message_stop" => {
+                self.begun()?;
+                self.stopped = true;
+            }
+            "error" => return Err(said(data)),
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+
     fn start(&mut self, fields: &Fields<'_>) -> Result<(), ModelError> {
         let message = object(fields, "message")?;
         if self.message.is_some() {
             return Err(unreadable("it begins twice"));
         }
-        self.count(message.get("usage"));
+        self.usage.count(message.get("usage"));
         self.message.insert(Merged::default()).merge(&message);
         Ok(())
     }
@@ -117,20 +124,13 @@ impl Response {
     /// Takes what is known at the end: the fields of `delta`, and those beside it.
     fn add(&mut self, mut fields: Fields<'_>) -> Result<(), ModelError> {
         let delta = object(&fields, "delta")?;
-        self.count(fields.take("usage"));
+        self.usage.count(fields.take("usage"));
         fields.take("delta");
         fields.take("type");
         let message = self.message.as_mut().ok_or_else(not_begun)?;
         message.merge(&delta);
         message.merge(&fields);
         Ok(())
-    }
-
-    /// Takes counts, each of which is that of the whole answer so far.
-    fn count(&mut self, usage: Option<Raw<'_>>) {
-        if let Some(usage) = usage.and_then(Fields::of) {
-            self.usage.merge(&usage);
-        }
     }
 
     fn begun(&self) -> Result<(), ModelError> {
@@ -141,23 +141,6 @@ impl Response {
     fn usage_tree(&self, begun: &Json) -> Tree {
         self.usage.object().map_or_else(|| begun.clone().into(), Tree::from)
     }
-}
-
-/// Data that is no object: nothing, for events that nobody knows.
-fn not_an_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-    const KNOWN: [&str; 3] = ["", "message", "content_block"];
-    let data = event.data.trim();
-    if event.name == "error" {
-        return Err(said(data));
-    }
-    // `message_start` and its like; without a name it may be any of them.
-    let known = KNOWN.contains(&event.name)
-        || event.name.starts_with("message_")
-        || event.name.starts_with("content_block_");
-    if known && !data.is_empty() && data != "[DONE]" {
-        return Err(unreadable("an event is no JSON object"));
-    }
-    Ok(Vec::new())
 }
 
 fn not_begun() -> ModelError {

@@ -151,8 +151,8 @@ impl Block {
 
     fn grow_input(&mut self, piece: Text) -> Option<Delta> {
         self.input.push_str(&piece);
-        let told = self.kind == "tool_use" && !piece.is_empty();
-        told.then(|| Delta::ToolInput { id: self.id.clone(), text: piece })
+        let is_ours = self.kind == "tool_use" && !piece.is_empty();
+        is_ours.then(|| Delta::ToolInput { id: self.id.clone(), text: piece })
     }
 
     /// A field of the beginning that is a text.

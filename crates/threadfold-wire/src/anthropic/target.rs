@@ -11,11 +11,11 @@ use crate::{
     contract::{Change, EncodeOptions, ModelTraits},
     normal::{Kinds, Thread, loop_has_no_reasoning},
     notes::Notes,
-    rules::{FittedSource, Medium, Rules, signed_fault},
+    rules::{FittedSource, Medium, Rules, accepts_system_after, signed_fault},
     tree::{Object, Tree},
 };
 use threadfold_core::message::{
-    ContentBlock, Document, Json, MediaSource, Message, Request, Role, Text, ToolChoice, ToolSpec,
+    ContentBlock, Json, MediaSource, Message, Request, Role, Text, ToolChoice, ToolSpec,
 };
 
 /// What the answer may have where the request does not say: the dialect demands a limit.
@@ -90,22 +90,21 @@ impl Rules for Target {
         signed_fault(NAME, (message, block), self.traits, true)
     }
 
-    /// The model accepts system messages after a user turn, or it is the one that accepted this one.
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = message.extra.get(NAME, forms::ROLE).is_some();
-        let after_user = matches!(before, Some(Role::User | Role::System));
-        (self.is_same && came_so) || (self.traits.accepts_inner_system && after_user)
+        let came_so = self.is_same && message.extra.get(NAME, forms::ROLE).is_some();
+        came_so || accepts_system_after(before, self.traits)
     }
 
     fn takes_server_call(&self, id: &Text) -> bool {
         !self.foreign_calls.contains(id)
     }
 
-    fn document(&self, _: &mut Document, came: &MediaSource, notes: &mut Notes) -> bool {
-        if media::is_flattened(came) {
-            notes.note(Change::BlockAsText { kind: "document".into() });
-        }
-        false
+    fn is_flattened(&self, source: &MediaSource) -> bool {
+        media::is_flattened(source)
+    }
+
+    fn takes_context(&self) -> bool {
+        true
     }
 }
 
@@ -127,20 +126,13 @@ pub(super) fn write_head(
     let mut fields = Object::default();
     notes.turn_to(None);
     fields.set_some("model", target.model.clone());
-    params::write_limit(&mut fields, request);
+    params::MAX_OUTPUT.set(&mut fields, &request.extra, request.max_output.as_ref(), notes);
     let is_null = |limit: &Tree| *limit == Tree::Raw(Json::default());
     if target.model.is_some() && fields.get("max_tokens").is_none_or(is_null) {
         fields.set("max_tokens", MAX_OUTPUT);
         notes.note(Change::MaxOutputSet { tokens: MAX_OUTPUT });
     }
-    params::write(&mut fields, request, tools);
-    let wanted = [
-        ("temperature", request.temperature.is_some()),
-        ("tool_choice", request.tool_choice.is_some()),
-    ];
-    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && fields.get(name).is_none()) {
-        notes.drop_parameter(name);
-    }
+    params::write(&mut fields, request, tools, notes);
     let left_out = write_thinking(request, thread, &mut fields, notes);
     Head { fields, left_out }
 }

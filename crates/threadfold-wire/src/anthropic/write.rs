@@ -91,8 +91,8 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         ContentBlock::ServerToolResult(result) => {
             let mut object = Object::default().with("type", result.kind.clone());
             object.set("tool_use_id", result.tool_use_id.clone());
-            let untold = result.extra.get(NAME, forms::CONTENT).is_some();
-            if result.content != Json::default() || !untold {
+            let had_none = result.extra.get(NAME, forms::CONTENT).is_some();
+            if result.content != Json::default() || !had_none {
                 object.set("content", result.content.clone());
             }
             (object, &result.extra)

@@ -37,7 +37,7 @@ const KEYS: [&str; 14] = [
     "toolRemoval",
 ];
 
-/// The mark that stands behind what is to be cached.
+/// The mark that stands after what is to be cached.
 pub(super) const CACHE_POINT: &str = "cachePoint";
 
 /// The kind of a server result that came without a `type`.
@@ -148,7 +148,7 @@ fn read_reasoning(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBloc
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
     // What else is said there stands under the name of the object itself.
-    if parts.rest().next().is_some() {
+    if parts.left() > 0 {
         forms.note("reasoningText", forms::raw_object(&parts));
     }
     Some(Thinking { text, signature, extra: forms.into_extra(&inner) }.into())

@@ -91,7 +91,7 @@ fn read_tools(
     params::read_choice(&mut config, forms, request);
     let tools = config.take("tools").ok_or_else(|| path.missing(TOOLS))?;
     let items = fields::items(tools).ok_or_else(|| path.mismatch(TOOLS, tools))?;
-    if config.rest().next().is_some() {
+    if config.left() > 0 {
         forms.note("toolConfig", forms::raw_object(&config));
     }
     let read = |(index, raw)| read_tool(raw, Path::Item(&path, index));
@@ -123,7 +123,7 @@ fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
     let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
     let schema = wrapped.take("json")?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
-    if wrapped.rest().next().is_some() {
+    if wrapped.left() > 0 {
         return None;
     }
     if !is_typed(schema) {

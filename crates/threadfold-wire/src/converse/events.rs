@@ -74,7 +74,7 @@ impl Response {
             "messageStop" => self.end = Some(beside(fields()?)),
             "metadata" => {
                 let fields = fields()?;
-                let usage = fields.get("usage").and_then(response::read_usage);
+                let usage = fields.get("usage").and_then(|raw| response::USAGE.read(raw));
                 self.usage = usage.unwrap_or(self.usage);
                 self.metadata = Some(beside(fields));
             }

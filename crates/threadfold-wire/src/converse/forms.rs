@@ -49,7 +49,7 @@ pub(super) const TYPE: &str = "~type";
 /// Begins the notes on a block with what stands beside its one key.
 pub(super) fn beside(outer: &Fields<'_>) -> Forms {
     let mut forms = Forms::of(NAME);
-    if outer.rest().next().is_some() {
+    if outer.left() > 0 {
         forms.note(BESIDE, raw_object(outer));
     }
     forms

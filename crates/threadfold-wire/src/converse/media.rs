@@ -85,7 +85,7 @@ fn read_known(
     let format = block.get("format").map(fields::text);
     let text = source.take_text("text").filter(|_| medium == Medium::Document);
     let data = source.take_text("bytes");
-    if source.rest().next().is_some() {
+    if source.left() > 0 {
         return None;
     }
     let known = match (text, data, format) {
@@ -149,9 +149,9 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
             of_format(format(media_type), "bytes", data.clone().into())
         }
         MediaSource::Text { media_type, text } => {
-            let untold = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
+            let had_none = extra.get(NAME, forms::FORMAT).is_some() && *media_type == PLAIN;
             let format = Medium::Document.format(media_type).unwrap_or("txt");
-            of_format((!untold).then_some(format), "text", text.clone().into())
+            of_format((!had_none).then_some(format), "text", text.clone().into())
         }
         MediaSource::Url { url } => {
             let mediums = [Medium::Image, Medium::Document].into_iter();

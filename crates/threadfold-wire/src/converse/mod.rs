@@ -102,12 +102,12 @@ use threadfold_core::message::{Request, Turn};
 /// |---|---|
 /// | user and assistant take turns | neighbours of one role are merged |
 /// | a user speaks first, but for Claude and Qwen | a short user message is put before the first answer |
-/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put behind the last answer |
+/// | a user speaks last, but for models that accept a beginning of their answer | "Please continue." is put after the last answer |
 /// | Claude's beginning of an answer does not end in white space, holds no reasoning when thinking is off, and is refused with a fixed thinking budget | it is trimmed, the reasoning is left out, or the answer counts as finished |
 /// | no call is unanswered | open calls get an error result |
 /// | results stand first in a user turn, for Llama and Mistral alone, for Claude without documents and videos | they are moved there; what may not stand beside them is put into the last one |
 /// | no text is blank | it is left out; a result of which nothing is left says "(no output)" |
-/// | a message with documents has a text | a short one is put behind them |
+/// | a message with documents has a text | a short one is put after them |
 /// | ids are up to 64 letters, digits, `_`, `.`, `:` and `-`, names of tools are without `.` and `:` | others are rewritten, in call, result and tool |
 /// | names of documents are up to 200 letters, digits, `-`, brackets and single spaces | others are rewritten; one that came in a body stays |
 /// | inputs are objects | others are wrapped: `{"input": ...}` |
@@ -116,12 +116,12 @@ use threadfold_core::message::{Request, Turn};
 /// | reasoning is signed (by Claude), by this provider, and on some models bound to what stands before it | unsigned and foreign reasoning is left out, and so is that of a message whose prefix was rewritten |
 /// | with a fixed thinking budget an open tool loop begins with reasoning | `thinking` is left out of the model's own fields if there is no reasoning in the loop as it is written |
 /// | a fixed thinking budget forces no tool | `toolChoice` is left out |
-/// | cache points come behind something, but not behind a document, a video, reasoning or each other; there are at most four | those are left out, of too many the earliest; those that [`CacheMarks::Auto`] places stay |
-/// | some models accept system messages behind a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
+/// | cache points come after something, but not after a document, a video, reasoning or each other; there are at most four | those are left out, of too many the earliest; those that [`CacheMarks::Auto`] places stay |
+/// | some models accept system messages after a user turn | elsewhere they become user messages in `<system-reminder>` tags; one that came in a body stays for the same model |
 /// | Writer takes no `status` | it is left out |
 /// | schemas say `object`, the temperature is 1 at most | schemas are completed without a note, a higher temperature is left out; what came in a body stays |
 ///
-/// [`CacheMarks::Auto`] places points behind the tools, the system prompt and the last message of
+/// [`CacheMarks::Auto`] places points after the tools, the system prompt and the last message of
 /// the user, as far as the family of the model has them. An id that comes again in a later turn,
 /// and calls of tools that are not among those declared, are left alone. Sizes and numbers of
 /// pictures and documents are not looked at.
@@ -139,7 +139,7 @@ use threadfold_core::message::{Request, Turn};
 ///
 /// The binary framing is the host's: an event is named as its member of the stream
 /// (`contentBlockDelta`, `throttlingException`, ...) and its data are the payload. An event without
-/// a name holds both, `{"contentBlockDelta": {...}}`, as SDKs give it. What was spent comes behind
+/// a name holds both, `{"contentBlockDelta": {...}}`, as SDKs give it. What was spent comes after
 /// the end of the answer, so an answer is complete when that came too.
 ///
 /// [`CacheMarks::Auto`]: threadfold_core::message::CacheMarks::Auto

@@ -14,12 +14,12 @@ use crate::{
     normal::{Kinds, Thread, extra_mut},
     notes::Notes,
     raw::Raw,
-    rules::{FittedSource, Medium, Rules, signed_fault},
+    rules::{FittedSource, Medium, Rules, accepts_system_after, signed_fault},
     texts::wire_text,
     tree::{Object, Tree},
 };
 use threadfold_core::message::{
-    ContentBlock, Document, Json, MediaSource, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
+    ContentBlock, Json, MediaSource, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
 };
 
 pub(super) const KINDS: Kinds = Kinds {
@@ -53,10 +53,10 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
 }
 
 /// The key under which something is marked for the cache. In a body a mark is a block of its own
-/// behind what it marks; here it belongs to that, so that both go the same ways.
+/// after what it marks; here it belongs to that, so that both go the same ways.
 pub(super) const MARK: &str = "~cachePoint";
 
-/// The cache marks that a model takes. None may stand behind documents, films and reasoning.
+/// The cache marks that a model takes. None may stand after documents, films and reasoning.
 pub(super) fn cache_rules(target: &Target) -> cache::Rules {
     let takes = |block: &ContentBlock| {
         !matches!(key(block), Some("document" | "video" | "reasoningContent"))
@@ -142,11 +142,9 @@ impl Rules for Target {
         signed_fault(NAME, (message, block), self.traits, self.signs_reasoning())
     }
 
-    /// The model accepts system messages after a user turn, or it is the one that accepted this one.
     fn keeps_system(&self, message: &Message, before: Option<Role>) -> bool {
-        let came_so = message.extra.get(NAME, forms::ROLE).is_some();
-        let after_user = matches!(before, Some(Role::User | Role::System));
-        (self.is_same && came_so) || (self.traits.accepts_inner_system && after_user)
+        let came_so = self.is_same && message.extra.get(NAME, forms::ROLE).is_some();
+        came_so || accepts_system_after(before, self.traits)
     }
 
     /// Pictures that a model of this provider made go back.
@@ -162,11 +160,12 @@ impl Rules for Target {
         unwrapped(role, block, notes)
     }
 
-    fn document(&self, _: &mut Document, came: &MediaSource, notes: &mut Notes) -> bool {
-        if media::is_flattened(came) {
-            notes.note(Change::BlockAsText { kind: "document".into() });
-        }
-        false
+    fn is_flattened(&self, source: &MediaSource) -> bool {
+        media::is_flattened(source)
+    }
+
+    fn takes_context(&self) -> bool {
+        true
     }
 
     /// Puts a text into a result of which nothing is left, and takes its status away where the model

@@ -1,18 +1,28 @@
 //! Request parameters that have a type of their own, both ways, and what they decide.
-//!
-//! A parameter is read from its JSON text and remembered as that text where ours would differ:
-//! `1` for a temperature of 1.0, or a tool choice with a field that the vocabulary does not know.
-//! The remembered text is written as long as it still says what the request says.
 
 use super::forms::{self, Forms, NAME};
 use crate::{
     contract::WireError,
     fields::{Fields, Path},
     notes::Notes,
+    params::{Param, number, write_to_one},
     raw::Raw,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
+use threadfold_core::message::{Extra, Request, Text, ToolChoice};
+
+const MAX_OUTPUT: Param<u64> = Param {
+    key: "maxTokens",
+    kept_as: "~maxTokens",
+    read: number,
+    write: |limit| Some(Tree::from(*limit)).filter(|_| *limit > 0),
+};
+
+const TEMPERATURE: Param<f64> =
+    Param { key: "temperature", kept_as: forms::TEMPERATURE, read: number, write: write_to_one };
+
+const TOOL_CHOICE: Param<ToolChoice> =
+    Param { key: "toolChoice", kept_as: forms::TOOL_CHOICE, read: choice, write: choice_form };
 
 /// Takes the parameters of inference out of a body.
 pub(super) fn read(
@@ -26,15 +36,9 @@ pub(super) fn read(
         return Ok(());
     }
     let mut config = Fields::read(raw, Path::Field(&Path::Body, "inferenceConfig"))?;
-    request.max_output = config.take_as("maxTokens");
-    let temperature = config.get("temperature");
-    request.temperature = config.take_as("temperature");
-    let ours = request.temperature.and_then(temperature_form).map(Tree::into_json);
-    let came = temperature.filter(|_| request.temperature.is_some()).map(Raw::json);
-    if let Some(came) = came.filter(|came| ours.as_ref() != Some(came)) {
-        forms.note(forms::TEMPERATURE, came);
-    }
-    if config.rest().next().is_some() {
+    request.max_output = MAX_OUTPUT.take(&mut config, &mut forms.notes);
+    request.temperature = TEMPERATURE.take(&mut config, &mut forms.notes);
+    if config.left() > 0 {
         forms.note("inferenceConfig", forms::raw_object(&config));
     }
     Ok(())
@@ -42,35 +46,15 @@ pub(super) fn read(
 
 /// Takes the choice of tools out. One that does not read as a choice stays.
 pub(super) fn read_choice(config: &mut Fields<'_>, forms: &mut Forms, request: &mut Request) {
-    let Some(raw) = config.get("toolChoice") else { return };
-    let Some(choice) = choice(raw.get()) else { return };
-    config.take("toolChoice");
-    let came = raw.json();
-    if choice_form(&choice).map(Tree::into_json).as_ref() != Some(&came) {
-        forms.note(forms::TOOL_CHOICE, came);
-    }
-    request.tool_choice = Some(choice);
+    request.tool_choice = TOOL_CHOICE.take(config, &mut forms.notes);
 }
 
 /// Sets the parameters of inference of a body.
 pub(super) fn write(body: &mut Object, request: &Request, notes: &mut Notes) {
     let extra = &request.extra;
     let mut config = Object::default();
-    let limit = request.max_output.filter(|limit| *limit > 0);
-    config.set_some("maxTokens", limit);
-    if let Some(value) = request.temperature {
-        let is_same = |text: &&Json| serde_json::from_str(text.as_str()).ok() == Some(value);
-        let kept = extra.get(NAME, forms::TEMPERATURE).filter(is_same);
-        let kept = kept.cloned().map(Tree::Raw);
-        config.set_some("temperature", kept.or_else(|| temperature_form(value)));
-    }
-    let wanted = [
-        ("maxTokens", request.max_output.is_some()),
-        ("temperature", request.temperature.is_some()),
-    ];
-    for (name, _) in wanted.into_iter().filter(|(name, is)| *is && config.get(name).is_none()) {
-        notes.drop_parameter(name);
-    }
+    MAX_OUTPUT.set(&mut config, extra, request.max_output.as_ref(), notes);
+    TEMPERATURE.set(&mut config, extra, request.temperature.as_ref(), notes);
     config.extend_unset(forms::reopen(extra.get(NAME, "inferenceConfig")));
     if config.len() > 0 {
         body.set("inferenceConfig", config);
@@ -88,17 +72,11 @@ pub(super) fn write_tools(
     notes: &mut Notes,
 ) {
     let extra = &request.extra;
-    let choice = request.tool_choice.as_ref().and_then(|choice| {
-        let came = extra.get(NAME, forms::TOOL_CHOICE);
-        let came = came.filter(|text| self::choice(text.as_str()).as_ref() == Some(choice));
-        let written = came.cloned().map(Tree::Raw).or_else(|| choice_form(choice));
-        let met = forced == Forced::May || !is_forced(choice);
-        let written = written.filter(|_| !tools.is_empty() && met);
-        if written.is_none() {
-            notes.drop_parameter("toolChoice");
-        }
-        written
-    });
+    let choice = request.tool_choice.as_ref();
+    let met = choice.filter(|it| !tools.is_empty() && (forced == Forced::May || !is_forced(it)));
+    if choice.is_some() && met.is_none() {
+        notes.drop_parameter(TOOL_CHOICE.key);
+    }
     if tools.is_empty() {
         if extra.get(NAME, "toolConfig").is_some() {
             notes.drop_parameter("toolConfig");
@@ -107,7 +85,7 @@ pub(super) fn write_tools(
         return;
     }
     let mut config = Object::default().with("tools", tools);
-    config.set_some("toolChoice", choice);
+    TOOL_CHOICE.set(&mut config, extra, met, notes);
     config.extend_unset(forms::reopen(extra.get(NAME, "toolConfig")));
     body.set("toolConfig", config);
 }
@@ -141,12 +119,6 @@ fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::of(thinking)?.take_text("type")
 }
 
-/// The temperature in its wire form; `None` if it goes further than this provider.
-fn temperature_form(value: f64) -> Option<Tree> {
-    let known = (0.0..=1.0).contains(&value);
-    serde_json::Number::from_f64(value).filter(|_| known).map(Tree::Number)
-}
-
 /// The choice in its wire form. There is none that forbids all tools.
 fn choice_form(choice: &ToolChoice) -> Option<Tree> {
     let (key, object) = match choice {
@@ -158,8 +130,8 @@ fn choice_form(choice: &ToolChoice) -> Option<Tree> {
     Some(Object::default().with(key, object).into())
 }
 
-fn choice(text: &str) -> Option<ToolChoice> {
-    let fields = Fields::parse(text)?;
+fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
+    let fields = Fields::of(raw)?;
     let mut kinds = fields.rest();
     let (kind, raw) = kinds.next()?;
     let mut inner = Fields::of(raw).filter(|_| kinds.next().is_none())?;

@@ -37,7 +37,7 @@ pub(super) enum Part {
         bytes: Option<String>,
         rest: Object,
     },
-    /// A block of a kind that nobody here knows.
+    /// A block of a kind that is not known here.
     Other {
         kind: String,
         start: Json,
@@ -113,7 +113,7 @@ impl Part {
             (Self::Text { text, .. }, "text") => {
                 let piece = text_of(raw)?;
                 text.push_str(&piece);
-                Ok(told(piece, |text| Delta::Text { text }))
+                Ok(reported(piece, |text| Delta::Text { text }))
             }
             (Self::Text { citations, .. }, "citation") => {
                 citations.push(raw.json().into());
@@ -123,7 +123,7 @@ impl Part {
                 let piece = inner(raw)?.get("input").map(text_of).transpose()?.unwrap_or_default();
                 input.push_str(&piece);
                 let id = Some(id.clone()).filter(|_| *is_own);
-                Ok(id.and_then(|id| told(piece, |text| Delta::ToolInput { id, text })))
+                Ok(id.and_then(|id| reported(piece, |text| Delta::ToolInput { id, text })))
             }
             (Self::ToolResult { items, .. }, "toolResult") => {
                 let pieces = fields::items(raw).ok_or(OTHER)?;
@@ -147,7 +147,7 @@ impl Part {
                 if let Some(signed) = signed {
                     signature.get_or_insert_default().push_str(&signed);
                 }
-                Ok(told(more, |text| Delta::Thinking { text }))
+                Ok(reported(more, |text| Delta::Thinking { text }))
             }
             (Self::Redacted { data }, hidden) => {
                 let added = blobs::append(data, &hidden.unwrap_or_default());
@@ -226,6 +226,6 @@ fn text_of(raw: Raw<'_>) -> Result<Text, Unreadable> {
 }
 
 /// What a piece adds to the answer, unless it is empty.
-fn told(piece: Text, tell: impl FnOnce(Text) -> Delta) -> Option<Delta> {
-    if piece.is_empty() { None } else { Some(tell(piece)) }
+fn reported(piece: Text, delta: impl FnOnce(Text) -> Delta) -> Option<Delta> {
+    if piece.is_empty() { None } else { Some(delta(piece)) }
 }

@@ -7,9 +7,10 @@ use super::{
 use crate::{
     contract::{Recognise, WireError},
     fields::{Fields, Path},
-    raw::{Raw, Scanned},
+    raw::Scanned,
+    usage::Counts,
 };
-use threadfold_core::message::{Extra, Json, Origin, Role, StopReason, Text, Turn, Usage};
+use threadfold_core::message::{Extra, Json, Origin, Role, StopReason, Text, Turn};
 
 /// Reads a response body.
 pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
@@ -30,7 +31,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     if message.role != Role::Assistant {
         return Err(Path::Field(&path, "role").mismatch("`assistant`", raw));
     }
-    let usage = fields.get("usage").and_then(read_usage);
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let stop_reason = stop_reason(fields.take_text("stopReason"));
     let parts = message.make_mut();
     parts.origin = Some(Origin::new(NAME, None));
@@ -53,21 +54,19 @@ fn stop_reason(reason: Option<Text>) -> StopReason {
     }
 }
 
-/// Reads what was spent. The provider counts the cached part of the prompt apart.
-pub(super) fn read_usage(raw: Raw<'_>) -> Option<Usage> {
-    let mut fields = Fields::of(raw)?;
-    let mut count = |key: &str| fields.take_as::<u64>(key).unwrap_or_default();
-    let fresh = count("inputTokens");
-    let (cache_read, cache_write) = (count("cacheReadInputTokens"), count("cacheWriteInputTokens"));
-    let output = count("outputTokens");
-    let input = fresh.saturating_add(cache_write).saturating_add(cache_read);
-    Some(Usage { input, output, cache_read, cache_write, reasoning: 0 })
-}
+/// What was spent. The provider counts the cached part of the prompt apart.
+pub(super) const USAGE: Counts = Counts {
+    input: &["inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"],
+    output: &["outputTokens"],
+    cache_read: "cacheReadInputTokens",
+    cache_write: "cacheWriteInputTokens",
+    reasoning: "",
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use threadfold_core::message::ContentBlock;
+    use threadfold_core::message::{ContentBlock, Usage};
 
     #[test]
     fn an_answer_is_read_with_its_usage_and_origin() {

@@ -77,8 +77,8 @@ impl Target {
         }
     }
 
-    /// Whether the host's wish for cache points is followed: behind the thread and the system
-    /// prompt, and behind the tools.
+    /// Whether the host's wish for cache points is followed: after the thread and the system
+    /// prompt, and after the tools.
     pub(super) fn caches(&self) -> (bool, bool) {
         match self.family {
             Family::Unknown | Family::Claude | Family::Other => (true, true),

@@ -40,7 +40,7 @@ pub(super) fn blocks(role: Role, content: &[ContentBlock]) -> Vec<Tree> {
     written
 }
 
-/// Returns a tool, and the cache point behind it if it is marked.
+/// Returns a tool, and the cache point after it if it is marked.
 pub(super) fn tool(tool: &ToolSpec) -> impl Iterator<Item = Tree> + use<> {
     let mark = tool.extra.get(NAME, MARK).cloned();
     std::iter::once(specification(tool)).chain(mark.map(Tree::Raw))
@@ -109,8 +109,8 @@ fn block(role: Role, block: &ContentBlock) -> Tree {
         ContentBlock::ServerToolResult(result) => {
             let inner = Object::default().with("toolUseId", result.tool_use_id.clone());
             let mut inner = inner.with("content", result.content.clone());
-            let told = result.kind != RESULT || result.extra.get(NAME, forms::TYPE).is_some();
-            inner.set_some("type", told.then(|| result.kind.clone()));
+            let is_typed = result.kind != RESULT || result.extra.get(NAME, forms::TYPE).is_some();
+            inner.set_some("type", is_typed.then(|| result.kind.clone()));
             finish("toolResult", inner, &result.extra)
         }
         ContentBlock::Opaque(opaque) => opaque.value.clone().into(),

@@ -12,113 +12,57 @@ pub(super) const TOOLS: Rules = Rules {
     ..names::TOOLS
 };
 
-/// The calls of the turn before, as far as they wait for their results.
-///
-/// Most results come in the order of their calls. Only for one that does not, the calls are sorted
-/// by what they may be known by.
+/// The calls of the turn before that wait for their results.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    calls: Vec<Call>,
-    /// Before this one all are answered.
-    first: usize,
-    index: Option<Index>,
+    /// Id and name of each call, until it is answered.
+    calls: Vec<Option<(Text, Text)>>,
+    /// By what a result may know its call, the earliest call first. Queues may hold calls that were
+    /// answered under another key.
+    waiting: HashMap<Key, VecDeque<usize>>,
 }
 
-#[derive(Debug)]
-struct Call {
-    id: Text,
-    name: Text,
-    /// Whether its id came with it.
-    came: bool,
-    answered: bool,
-}
-
-#[derive(Debug, Default)]
-struct Index {
-    by_id: HashMap<Text, VecDeque<usize>>,
-    /// Calls without an id of their own, and calls with one.
-    unnamed: HashMap<Text, VecDeque<usize>>,
-    named: HashMap<Text, VecDeque<usize>>,
+/// What a result may know its call by.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id(Text),
+    /// The name of a call whose id did not come with it.
+    Unnamed(Text),
+    /// The name of a call that came with its id.
+    Named(Text),
+    Any,
 }
 
 impl Calls {
     /// Adds a call; `came` says whether its id came with it.
     pub(super) fn add(&mut self, id: Text, name: Text, came: bool) {
-        let call = Call { id, name, came, answered: false };
-        if let Some(index) = &mut self.index {
-            index.add(self.calls.len(), &call);
+        let of_name = if came { Key::Named(name.clone()) } else { Key::Unnamed(name.clone()) };
+        for key in [Key::Id(id.clone()), of_name, Key::Any] {
+            self.waiting.entry(key).or_default().push_back(self.calls.len());
         }
-        self.calls.push(call);
+        self.calls.push(Some((id, name)));
     }
 
     /// Returns id and name of the call that a result answers: the one that it names, else the next
     /// one of its function, else, where it names none, the next one.
     pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
-        let first = self.next_of_all()?;
-        let place = if self.is_meant(first, id, name) { first } else { self.search(id, name)? };
-        let call = self.calls.get_mut(place)?;
-        call.answered = true;
-        Some((call.id.clone(), call.name.clone()))
+        let unnamed = Key::Unnamed(name.into());
+        let keys = match id {
+            Some(id) => vec![Key::Id(id.into()), unnamed],
+            None => vec![unnamed, Key::Named(name.into()), Key::Any],
+        };
+        keys.iter().find_map(|key| self.next(key))
     }
 
-    /// Whether a call that no other one waits before is the first that a search would find.
-    fn is_meant(&self, first: usize, id: Option<&str>, name: &str) -> bool {
-        self.calls.get(first).is_some_and(|call| match id {
-            Some(id) => call.id == *id,
-            None => !call.came && call.name == *name,
-        })
-    }
-
-    fn search(&mut self, id: Option<&str>, name: &str) -> Option<usize> {
-        if self.index.is_none() {
-            let mut index = Index::default();
-            self.calls.iter().enumerate().for_each(|(place, call)| index.add(place, call));
-            self.index = Some(index);
-        }
-        match id {
-            Some(id) => self.next(&Key::Id(id)).or_else(|| self.next(&Key::Unnamed(name))),
-            None => self
-                .next(&Key::Unnamed(name))
-                .or_else(|| self.next(&Key::Named(name)))
-                .or_else(|| self.next_of_all()),
-        }
-    }
-
-    fn next(&mut self, key: &Key<'_>) -> Option<usize> {
-        let index = self.index.as_mut()?;
-        let waiting = match key {
-            Key::Id(id) => index.by_id.get_mut(*id),
-            Key::Unnamed(name) => index.unnamed.get_mut(*name),
-            Key::Named(name) => index.named.get_mut(*name),
-        }?;
-        loop {
-            let index = waiting.pop_front()?;
-            if self.calls.get(index).is_some_and(|call| !call.answered) {
-                return Some(index);
+    fn next(&mut self, key: &Key) -> Option<(Text, Text)> {
+        let waiting = self.waiting.get_mut(key)?;
+        while let Some(place) = waiting.pop_front() {
+            if let Some(call) = self.calls.get_mut(place).and_then(Option::take) {
+                return Some(call);
             }
         }
+        None
     }
-
-    fn next_of_all(&mut self) -> Option<usize> {
-        while self.calls.get(self.first)?.answered {
-            self.first += 1;
-        }
-        Some(self.first)
-    }
-}
-
-impl Index {
-    fn add(&mut self, place: usize, call: &Call) {
-        let of_name = if call.came { &mut self.named } else { &mut self.unnamed };
-        of_name.entry(call.name.clone()).or_default().push_back(place);
-        self.by_id.entry(call.id.clone()).or_default().push_back(place);
-    }
-}
-
-enum Key<'k> {
-    Id(&'k str),
-    Unnamed(&'k str),
-    Named(&'k str),
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ impl Reader<'_> {
         blocks
     }
 
-    /// Whether results stand behind or beside other parts of the user's turn.
+    /// Whether results stand after or beside other parts of the user's turn.
     fn placed(&self, blocks: &[ContentBlock]) -> bool {
         let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
         let mut turn = self.before.iter().rev().take_while(|message| message.role == Role::User);

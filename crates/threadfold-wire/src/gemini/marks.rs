@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | `~snake` | all | which known fields came in snake_case |
 //! | `~role` | message | `absent` or `null` where there was none, `function` for the old role of results |
-//! | `~beside` | message | it came right behind another one of its role |
-//! | `~placed` | message | its results came behind or beside other parts |
+//! | `~beside` | message | it came directly after another one of its role |
+//! | `~placed` | message | its results came after or beside other parts |
 //! | `~form` | text | it reads as a tag of ours and came so, so it goes out as it is |
 //! | `~as` | thinking | `text`: a text that is empty but for its signature |
 //! | `~as` | result | `response`: the text is the whole `response`, which has other keys than `output` and `error` |
@@ -139,7 +139,7 @@ impl Spelling {
     }
 }
 
-/// Returns the fields that nobody took, behind these marks and that of the spelling.
+/// Returns the fields that were not taken, after these marks and that of the spelling.
 pub(super) fn keep(rest: &Fields<'_>, spelling: &Spelling, mut own: Vec<Field>) -> Extra {
     own.extend(spelling.mark());
     extras::keep(CODEC, rest, own)

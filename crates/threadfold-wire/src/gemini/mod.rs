@@ -16,7 +16,7 @@
 //! | its `parts` | pictures and documents of the result |
 //! | `inlineData`, `fileData` | [`Image`], or [`Document`] for `application/*` and `text/*`; the URL alphabet of Base64 becomes the usual one until it goes back |
 //! | `executableCode`, `toolCall` | [`ServerToolUse`], the data as its input |
-//! | `codeExecutionResult`, `toolResponse` behind its call | [`ServerToolResult`], the data as its content |
+//! | `codeExecutionResult`, `toolResponse` after its call | [`ServerToolResult`], the data as its content |
 //! | white space, sound, films, other parts, what does not read as above | [`Opaque`] |
 //! | `thoughtSignature` of other parts, `videoMetadata`, `partMetadata` and whatever else | `extra` of the block |
 //! | `tools[].functionDeclarations[]` | [`ToolSpec`], its schema from `parametersJsonSchema` or `parameters`, with types in small letters |
@@ -43,26 +43,26 @@
 //! |---|---|---|
 //! | checkpoint, reminder, context update, summary | text of their exact shape; an assistant's summary is its plain text | |
 //! | a thread that begins with an answer | a short user content before it | `UserInserted` |
-//! | a thread that ends with an answer | "Please continue." behind it, unless the model accepts the beginning of its answer | `UserInserted` |
+//! | a thread that ends with an answer | "Please continue." after it, unless the model accepts the beginning of its answer | `UserInserted` |
 //! | calls at the end without results | error results; they stay open in a thread at rest, which names no model and may end with an answer | `Repaired` |
 //! | answers side by side that did not come so | one content; the fields of the first stay | `Merged`, `FieldsDropped` |
-//! | results beside or behind other blocks that did not come so | results first, in a content of their own; the rest in another | `BlockMoved` where the order changes |
+//! | results beside or after other blocks that did not come so | results first, in a content of their own; the rest in another | `BlockMoved` where the order changes |
 //! | results without ids in another order than their calls | in the order of the calls | `BlockMoved` |
 //! | several texts in a result | one text, with blank lines between | |
-//! | pictures and documents of results that did not come within | user parts behind the results | `BlockMoved` |
+//! | pictures and documents of results that did not come within | user parts after the results | `BlockMoved` |
 //! | a system message within the thread | a reminder of the user | `SystemMoved` |
 //! | the first call of a step without signature: of another provider's model; of this one's, in the current turn and for Gemini 3 and later | the documented stand-in for a signature | `CallSigned` |
 //! | a name of a function that is not up to 64 letters, digits, `_`, `-`, `.` and `:`, or begins with none of the first and no `_` | another, in declaration, choice, call and result | `NameRewritten` |
 //! | an input that is no object | wrapped: `{"input": ...}` | `InputWrapped` |
 //! | encrypted or foreign reasoning | nothing | `ReasoningDropped` |
-//! | a picture or a document of others behind an address whose ending names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
+//! | a picture or a document of others after an address whose ending names no format | as `image/jpeg` and `application/pdf`: Vertex AI demands a type | |
 //! | documents of text | text; nothing of a blank one | `BlockAsText`, `BlockDropped` |
 //! | addresses that are not fetched by HTTP, files of other stores, titles of documents that came without | nothing | `BlockDropped` |
 //! | server tools and opaque blocks of others, tools that only another provider has | nothing | `BlockDropped` |
 //! | a choice among tools that are not there | nothing | `ParameterDropped` |
 //! | fields that another codec read | nothing | `FieldsDropped` |
 //!
-//! The current turn is what stands behind the last user content that holds more than results.
+//! The current turn is what stands after the last user content that holds more than results.
 //! Signatures are not bound to what stands before them, so a rewritten prefix changes nothing.
 //! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
 //! have no form here and need none.

@@ -7,7 +7,7 @@ use super::{
     media,
 };
 use crate::{
-    normal::{self, Thread, drop_context, take_media},
+    normal::{self, Thread, take_media},
     notes::Notes,
     rules::{FittedSource, Medium, Rules, foreign_server_calls, is_made_by},
 };
@@ -62,13 +62,8 @@ impl Rules for Gemini {
     }
 
     /// Not every server takes a title, so one is written only where it came.
-    fn document(&self, document: &mut Document, _: &MediaSource, notes: &mut Notes) -> bool {
-        let loses_title = document.title.is_some() && !has_mark(&document.extra, "~title");
-        if loses_title {
-            document.title = None;
-            notes.drop_block("document title", "the dialect has no form for it");
-        }
-        drop_context(document, notes) || loses_title
+    fn takes_title(&self, document: &Document) -> bool {
+        has_mark(&document.extra, "~title")
     }
 
     fn reasoning_fault(&self, message: &Message, block: &ContentBlock) -> Option<&'static str> {
@@ -88,7 +83,7 @@ pub(super) fn is_foreign(message: &Message, extra: &Extra) -> bool {
     !is_own(extra) && !is_made_by(message, CODEC)
 }
 
-/// Moves pictures and documents behind the results that hold them, but those that came within.
+/// Moves pictures and documents after the results that hold them, but those that came within.
 pub(super) fn spread_media(thread: &mut Thread, notes: &mut Notes) {
     let mut names: HashMap<Text, Text> = HashMap::new();
     for (at, message) in thread {

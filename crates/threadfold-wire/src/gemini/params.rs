@@ -165,7 +165,7 @@ fn hide(
     rest: &Fields<'_>,
     own: &mut Vec<Field>,
 ) {
-    if rest.rest().next().is_none()
+    if rest.left() == 0
         && let Some(raw) = spelling.take(fields, name)
     {
         own.push((mark_of(name), raw.json()));

@@ -50,7 +50,7 @@ impl<'a> Part<'a> {
         Fields::of(self.value)
     }
 
-    /// Returns what nobody took, with what is left of the data.
+    /// Returns what was not taken, with what is left of the data.
     pub(super) fn extra(&self, left: &Fields<'_>, mut own: Vec<Field>) -> Extra {
         own.extend(inner(self.data.camel, left));
         keep(&self.rest, &self.spelling, own)

@@ -26,7 +26,7 @@ const CONTINUES: [&str; 2] = ["willContinue", "will_continue"];
 /// A call in the making.
 #[derive(Debug)]
 pub(super) struct Partial {
-    /// The id under which it is told.
+    /// The id under which it is reported.
     pub(super) id: Text,
     call: Merged,
     beside: Merged,

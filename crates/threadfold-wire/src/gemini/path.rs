@@ -29,7 +29,7 @@ impl Step {
         Ok(steps)
     }
 
-    /// The first step, and what stands behind it.
+    /// The first step, and what stands after it.
     fn first(path: &str) -> Option<(Self, &str)> {
         if let Some(name) = path.strip_prefix('.') {
             let (name, behind) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));

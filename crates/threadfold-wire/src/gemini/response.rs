@@ -11,11 +11,9 @@ use crate::{
     fields::{Fields, Path, items, text},
     raw::{Raw, Scanned},
     tree::Tree,
+    usage::Counts,
 };
-use serde::Deserialize;
-use threadfold_core::message::{
-    ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage,
-};
+use threadfold_core::message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn};
 
 /// Reads a response body: its first candidate.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
@@ -34,7 +32,7 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
         None if refused => Fields::default(),
         None => return Err(path.missing("a candidate")),
     };
-    let usage = fields.get("usageMetadata").and_then(usage);
+    let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
     let model = fields.get("modelVersion").and_then(text);
     let reason = candidate.get("finishReason").and_then(text);
     let id = fields.get("responseId").and_then(text).unwrap_or_default();
@@ -69,31 +67,15 @@ pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
     reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
 }
 
-/// Reads what was spent. The provider counts thoughts apart from the answer, and what its own tools
-/// gave the model apart from the prompt.
-pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
-    let reported: Reported = serde_json::from_str(raw.get()).ok()?;
-    let count = |tokens: Option<u64>| tokens.unwrap_or(0);
-    let reasoning = count(reported.thoughts_token_count);
-    let prompt = count(reported.prompt_token_count);
-    Some(Usage {
-        input: prompt.saturating_add(count(reported.tool_use_prompt_token_count)),
-        output: count(reported.candidates_token_count).saturating_add(reasoning),
-        cache_read: count(reported.cached_content_token_count),
-        cache_write: 0,
-        reasoning,
-    })
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Reported {
-    prompt_token_count: Option<u64>,
-    cached_content_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
-    tool_use_prompt_token_count: Option<u64>,
-}
+/// What was spent. The provider counts thoughts apart from the answer, and what its own tools gave
+/// the model apart from the prompt.
+pub(super) const USAGE: Counts = Counts {
+    input: &["promptTokenCount", "toolUsePromptTokenCount"],
+    output: &["candidatesTokenCount", "thoughtsTokenCount"],
+    cache_read: "cachedContentTokenCount",
+    cache_write: "",
+    reasoning: "thoughtsTokenCount",
+};
 
 /// Reads the content of a candidate: its blocks, and its other fields. There may be none.
 fn content<'a>(

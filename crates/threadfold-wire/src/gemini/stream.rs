@@ -11,14 +11,13 @@ use super::{
     response,
 };
 use crate::{
-    assembly::{Assembly, Merged, said},
-    contract::WireError,
+    assembly::{Assembly, Merged, read, said, unreadable},
     fields::{Fields, items, text},
-    raw::{Raw, Scanned},
+    raw::Raw,
     stream::StreamEvent,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text, Usage};
+use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
 
 /// An answer in the making.
 #[derive(Debug, Default)]
@@ -49,23 +48,7 @@ enum Piece {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let data = event.data.trim();
-        if data.is_empty() || data == "[DONE]" {
-            return Ok(Vec::new());
-        }
-        let scanned = Scanned::new(data.as_bytes());
-        let fields = match Fields::body(&scanned) {
-            Ok(fields) => fields,
-            Err(WireError::Shape { .. } | WireError::EventTooLarge { .. }) => return Ok(Vec::new()),
-            Err(error @ WireError::NotJson { .. }) => return no_json(event, &error.to_string()),
-        };
-        if fields.get("error").is_some_and(|error| error.get() != "null") {
-            return Err(said(data));
-        }
-        if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
-            return Ok(Vec::new());
-        }
-        self.response(fields)
+        read(event, &[], |fields, data| self.read(fields, data))
     }
 
     fn is_complete(&self) -> bool {
@@ -94,9 +77,22 @@ const KNOWN: [&str; 5] =
     ["candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"];
 
 impl Response {
+    fn read(&mut self, fields: Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
+        if fields.get("error").is_some_and(|error| error.get() != "null") {
+            return Err(said(data));
+        }
+        if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
+            return Ok(Vec::new());
+        }
+        self.response(fields)
+    }
+
     fn response(&mut self, mut fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         let candidates = fields.take("candidates").filter(|raw| raw.get() != "null");
-        self.usage = fields.get("usageMetadata").and_then(response::usage).unwrap_or(self.usage);
+        self.usage = fields
+            .get("usageMetadata")
+            .and_then(|raw| response::USAGE.read(raw))
+            .unwrap_or(self.usage);
         self.is_complete |= response::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
         let id = fields.get("responseId").and_then(text);
@@ -107,14 +103,14 @@ impl Response {
         }
         self.body.merge(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
-        let all = items(raw).ok_or_else(|| broken("the candidates are no list"))?;
+        let all = items(raw).ok_or_else(|| unreadable("the candidates are no list"))?;
         let first = all.into_iter().find(|candidate| response::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
 
     fn candidate(&mut self, raw: Raw<'_>) -> Result<Vec<Delta>, ModelError> {
         let Some(mut fields) = Fields::of(raw) else {
-            return Err(broken("a candidate is no object"));
+            return Err(unreadable("a candidate is no object"));
         };
         let content = fields.take("content").and_then(Fields::of);
         let reason = fields.get("finishReason").and_then(text);
@@ -179,11 +175,11 @@ impl Response {
     fn more(&mut self, part: &Part<'_>) -> Result<Vec<Delta>, ModelError> {
         let open = self.open.and_then(|open| self.parts.get_mut(open));
         let Some(Piece::Call(call)) = open else { return Ok(Vec::new()) };
-        let continues = call.add(part).map_err(broken)?;
+        let continues = call.add(part).map_err(unreadable)?;
         Ok(if continues { Vec::new() } else { self.close().into_iter().collect() })
     }
 
-    /// Ends the open call, if there is one. Its input is told in one piece, because what comes in
+    /// Ends the open call, if there is one. Its input is reported in one piece, because what comes in
     /// pieces is no text of JSON.
     fn close(&mut self) -> Option<Delta> {
         let Some(Piece::Call(call)) = self.parts.get(self.open.take()?) else { return None };
@@ -227,15 +223,6 @@ impl Response {
     }
 }
 
-/// Takes what is no JSON. The provider names none of its events; servers in between name theirs.
-fn no_json(event: StreamEvent<'_>, reason: &str) -> Result<Vec<Delta>, ModelError> {
-    match event.name {
-        "" | "message" => Err(broken(reason)),
-        "error" => Err(said(event.data)),
-        _ => Ok(Vec::new()),
-    }
-}
-
 impl Piece {
     fn into_tree(self) -> Tree {
         match self {
@@ -248,8 +235,4 @@ impl Piece {
             Self::Whole(json) => json.into(),
         }
     }
-}
-
-fn broken(reason: &str) -> ModelError {
-    ModelError::new(ModelErrorKind::Retryable { after: None }, reason)
 }

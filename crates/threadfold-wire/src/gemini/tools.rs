@@ -33,7 +33,7 @@ pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
             spelling.take(&mut fields, DECLARATIONS);
         }
         tools.extend(declared.into_iter().flatten());
-        if !any || spelling.mark().is_some() || fields.rest().next().is_some() {
+        if !any || spelling.mark().is_some() || fields.left() > 0 {
             tools.push(native(&fields, &spelling, number));
         }
     }

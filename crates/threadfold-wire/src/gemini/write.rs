@@ -93,7 +93,7 @@ pub(super) fn part(role: Role, block: &ContentBlock) -> Option<Tree> {
     Some(with_rest(data, own_object(CODEC, extra)))
 }
 
-/// Returns a part of this data, with what stands beside it behind it.
+/// Returns a part of this data, with what stands beside it after it.
 fn with_rest(mut data: Object, rest: Object) -> Tree {
     data.extend_unset(rest);
     data.into()

@@ -88,7 +88,7 @@ fn read(raw: Raw<'_>) -> Option<ToolUse> {
     Some(ToolUse { id, name, input, extra: keep(&fields, own) })
 }
 
-/// Reads a call of a form that nobody here knows: no type or another one, no id, arguments that are
+/// Reads a call of a form that is not known here: no type or another one, no id, arguments that are
 /// JSON. It is kept whole, and its id, name and input are looked for as well as can be, so that its
 /// result finds it.
 fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {

@@ -144,7 +144,7 @@ impl Reader<'_> {
         next: Option<Raw<'_>>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
-        // A call without an id can only be paired with a `function` message right behind it.
+        // A call without an id can only be paired with a `function` message directly after it.
         let calls = fields
             .get("function_call")
             .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_of_nothing(raw));

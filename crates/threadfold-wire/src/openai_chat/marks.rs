@@ -39,7 +39,7 @@ pub(super) const CODEC: &str = "openai-chat";
 /// The fields of a message in which compatible servers put their reasoning.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// Returns the fields that nobody took, behind these of the codec's own.
+/// Returns the fields that were not taken, after these of the codec's own.
 pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
     extras::keep(CODEC, rest, own)
 }

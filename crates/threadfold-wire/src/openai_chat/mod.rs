@@ -7,7 +7,7 @@
 //! | `user` | a user message |
 //! | `assistant` | an assistant message: reasoning, content, refusal, audio, calls, in this order |
 //! | `tool`, any number in a row | one user message of [`ToolResult`]s |
-//! | `function` (deprecated) behind its `function_call` | a user message of one result; the call gets an id of its own |
+//! | `function` (deprecated) after its `function_call` | a user message of one result; the call gets an id of its own |
 //!
 //! | part or field | here |
 //! |---|---|
@@ -45,10 +45,10 @@
 //! | calls at the end without results, in a body that names a model | error results, as `tool` messages, or as a `function` message; in a thread at rest they stay open | `Repaired` |
 //! | a failed result | its text with `Error: ` before it, unless it begins with `Error:` in any case | |
 //! | an input of JSON | its text as arguments; wrapped if it is no object | `InputWrapped` |
-//! | results behind other blocks of the user's turn | results first | `BlockMoved` |
-//! | pictures and files of results | a user message behind the results | `BlockMoved` |
+//! | results after other blocks of the user's turn | results first | `BlockMoved` |
+//! | pictures and files of results | a user message after the results | `BlockMoved` |
 //! | a message that calls, followed by others of the assistant | one message; of fields that clash the first stays | `Merged`, `FieldsDropped` |
-//! | content behind calls in one message | content first | `BlockMoved` |
+//! | content after calls in one message | content first | `BlockMoved` |
 //! | a name of a tool that is not up to 64 letters, digits, `_` and `-` | another, in declaration, choice and call | `NameRewritten` |
 //! | call ids over 40 characters | their beginning and a hash | `IdRewritten` |
 //! | signed, encrypted or foreign reasoning | nothing | `ReasoningDropped` |
@@ -115,7 +115,7 @@ use threadfold_core::message::{Request, Turn};
 /// Answers are read to a [`Turn`]: of several choices the first. The usage counts cached tokens in
 /// the prompt, as this provider does; a `stop` with calls is a stop for their results. What the
 /// body says beside the answer stays with the message and is never sent back. An answer in pieces is
-/// complete with `[DONE]`; for servers that leave it out, behind its finish reason too.
+/// complete with `[DONE]`; for servers that leave it out, after its finish reason too.
 ///
 /// ```
 /// use threadfold::{Usage, message::StopReason, wire::{OpenAiChat, WireFormat}};

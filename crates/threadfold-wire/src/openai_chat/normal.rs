@@ -14,7 +14,7 @@ use crate::{
     rules::{FittedSource, Medium, Rules},
 };
 use threadfold_core::message::{
-    ContentBlock, Document, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
+    ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
 };
 
 /// The rules for the blocks of a thread.
@@ -41,10 +41,6 @@ impl Rules for Chat {
                 None
             }
         }
-    }
-
-    fn document(&self, document: &mut Document, _: &MediaSource, notes: &mut Notes) -> bool {
-        normal::drop_context(document, notes)
     }
 
     /// Reasoning goes back to the server that sent it, in the field that it came in.

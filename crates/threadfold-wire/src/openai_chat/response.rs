@@ -8,11 +8,11 @@ use crate::{
     contract::WireError,
     extras::object,
     fields::{Fields, Path, items, text},
-    raw::{Raw, Scanned},
+    raw::Scanned,
     tree::Tree,
+    usage::Counts,
 };
-use serde::Deserialize;
-use threadfold_core::message::{ContentBlock, Origin, StopReason, Text, Turn, Usage};
+use threadfold_core::message::{ContentBlock, Origin, StopReason, Text, Turn};
 
 /// Reads a `chat.completion` body: its first choice.
 pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
@@ -31,7 +31,7 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
 
     let field = |key: &str| fields.get(key).and_then(text);
     let id = format!("function_call_{}", field("id").unwrap_or_default());
-    let usage = fields.get("usage").and_then(usage);
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = field("model");
     let reason = choice.get("finish_reason").and_then(text);
     let mut message =
@@ -64,35 +64,11 @@ fn stop_reason(finish: Option<Text>, content: &[ContentBlock]) -> StopReason {
     }
 }
 
-/// Reads what was spent.
-pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
-    let reported: Reported = serde_json::from_str(raw.get()).ok()?;
-    let prompt = reported.prompt_tokens_details.unwrap_or_default();
-    let completion = reported.completion_tokens_details.unwrap_or_default();
-    Some(Usage {
-        input: reported.prompt_tokens.unwrap_or(0),
-        output: reported.completion_tokens.unwrap_or(0),
-        cache_read: prompt.cached_tokens.unwrap_or(0),
-        cache_write: prompt.cache_write_tokens.unwrap_or(0),
-        reasoning: completion.reasoning_tokens.unwrap_or(0),
-    })
-}
-
-#[derive(Deserialize)]
-struct Reported {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Default, Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
-}
+/// What was spent.
+pub(super) const USAGE: Counts = Counts {
+    input: &["prompt_tokens"],
+    output: &["completion_tokens"],
+    cache_read: "prompt_tokens_details.cached_tokens",
+    cache_write: "prompt_tokens_details.cache_write_tokens",
+    reasoning: "completion_tokens_details.reasoning_tokens",
+};

@@ -13,9 +13,9 @@
 
 use super::{response, stream_message::Message};
 use crate::{
-    assembly::{Assembly, Merged, said, unreadable},
+    assembly::{Assembly, Merged, read, said, unreadable},
     fields::{Fields, items, text},
-    raw::{Raw, Scanned},
+    raw::Raw,
     stream::StreamEvent,
     tree::{Object, Tree},
 };
@@ -35,30 +35,8 @@ pub(super) struct Response {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let data = event.data.trim();
-        if data == "[DONE]" {
-            self.done = true;
-            return Ok(Vec::new());
-        }
-        let scanned = Scanned::new(data.as_bytes());
-        let Ok(mut fields) = Fields::body(&scanned) else { return not_an_object(event) };
-        if event.name == "error" || is_error(&fields) {
-            return Err(said(data));
-        }
-        let choices = fields.take("choices").and_then(items);
-        let usage = fields.take("usage");
-        if choices.is_none() && usage.is_none() {
-            return Ok(Vec::new());
-        }
-        fields.take("obfuscation");
-        self.count(usage);
-        self.head(fields);
-        let choices = choices.into_iter().flatten().filter_map(Fields::of);
-        let mut deltas = Vec::new();
-        for choice in choices.filter(is_first) {
-            deltas.extend(self.choice(choice)?);
-        }
-        Ok(deltas)
+        self.done |= event.data.trim() == "[DONE]";
+        read(event, &[], |fields, data| self.read(event.name, fields, data))
     }
 
     fn is_complete(&self) -> bool {
@@ -83,25 +61,49 @@ impl Assembly for Response {
     }
 
     fn usage(&self) -> Option<Usage> {
-        let usage = Tree::from(self.usage.object()?).into_json();
-        response::usage(Raw::of(&usage))
+        self.usage.usage(&response::USAGE)
     }
 }
 
 impl Response {
+    fn read(
+        &mut self,
+        name: &str,
+        mut fields: Fields<'_>,
+        data: &str,
+    ) -> Result<Vec<Delta>, ModelError> {
+        if name == "error" || is_error(&fields) {
+            return Err(said(data));
+        }
+        let choices = fields.take("choices").and_then(items);
+        let usage = fields.take("usage");
+        if choices.is_none() && usage.is_none() {
+            return Ok(Vec::new());
+        }
+        fields.take("obfuscation");
+        self.usage.count(usage);
+        self.head(fields);
+        let choices = choices.into_iter().flatten().filter_map(Fields::of);
+        let mut deltas = Vec::new();
+        for choice in choices.filter(is_first) {
+            deltas.extend(self.choice(choice)?);
+        }
+        Ok(deltas)
+    }
+
     /// Takes what a chunk says beside its choices.
     fn head(&mut self, mut fields: Fields<'_>) {
         if let Some(groq) = fields.get("x_groq").and_then(Fields::of)
             && let Some(usage) = groq.get("usage")
         {
             fields.take("x_groq");
-            self.count(Some(usage));
+            self.usage.count(Some(usage));
         }
         self.head.merge(&fields);
     }
 
     fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
-        self.count(choice.take("usage"));
+        self.usage.count(choice.take("usage"));
         let logprobs = choice.get("logprobs").and_then(Fields::of);
         if let Some(logprobs) = logprobs {
             choice.take("logprobs");
@@ -139,24 +141,6 @@ impl Response {
             object.push(key.clone(), list(items));
         }
         object
-    }
-
-    /// Takes counts, each of which is that of the whole answer so far.
-    fn count(&mut self, usage: Option<Raw<'_>>) {
-        if let Some(usage) = usage.and_then(Fields::of) {
-            self.usage.merge(&usage);
-        }
-    }
-}
-
-/// Data that is no object: nothing, for events that nobody knows.
-fn not_an_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-    match event.name {
-        "error" => Err(said(event.data)),
-        "" | "message" if !event.data.trim().is_empty() => {
-            Err(unreadable("a chunk is no JSON object"))
-        }
-        _ => Ok(Vec::new()),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Call {
     /// The field that its name and input are in: `function` or `custom`.
     form: &'static str,
     input: String,
-    told: bool,
+    reported: bool,
     body: Merged,
     rest: Merged,
 }
@@ -90,16 +90,14 @@ impl Call {
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);
         self.body.merge(&fields);
-        self.tell(piece)
+        self.report(piece)
     }
 
     /// Name and input, as they stand within a call.
     pub(super) fn body(&self) -> Object {
         let mut object = Object::default().with("name", self.name.clone());
         object.push(self.input_key(), self.input.clone());
-        for (key, value) in self.body.fields() {
-            object.push(key.to_owned(), value.clone());
-        }
+        self.body.add_to(&mut object);
         object
     }
 
@@ -109,7 +107,7 @@ impl Call {
                 *own = word;
             }
         }
-        let mut deltas = self.tell(Text::default());
+        let mut deltas = self.report(Text::default());
         for form in ["function", "custom"] {
             if let Some(body) = item.get(form).and_then(Fields::of) {
                 item.take(form);
@@ -120,10 +118,10 @@ impl Call {
         deltas
     }
 
-    /// Tells of a call when its id and name are known, and of its input then.
-    fn tell(&mut self, piece: Text) -> Vec<Delta> {
+    /// Reports a call when its id and name are known, and of its input then.
+    fn report(&mut self, piece: Text) -> Vec<Delta> {
         let id = || self.id.clone();
-        if self.told {
+        if self.reported {
             let more = (!piece.is_empty()).then(|| Delta::ToolInput { id: id(), text: piece });
             return more.into_iter().collect();
         }
@@ -133,7 +131,7 @@ impl Call {
         let begun = Delta::ToolUse { id: id(), name: self.name.clone() };
         let input = self.input.as_str();
         let input = (!input.is_empty()).then(|| Delta::ToolInput { id: id(), text: input.into() });
-        self.told = true;
+        self.reported = true;
         [Some(begun), input].into_iter().flatten().collect()
     }
 
@@ -163,9 +161,7 @@ impl Call {
             }
             object.push(self.form, self.body());
         }
-        for (key, value) in self.rest.fields() {
-            object.push(key.to_owned(), value.clone());
-        }
+        self.rest.add_to(&mut object);
         object
     }
 

@@ -47,12 +47,12 @@ enum Piece {
     Part(Json),
 }
 
-/// A text of the answer. White space at its beginning is not told before there is more: a text of
+/// A text of the answer. White space at its beginning is not reported before there is more: a text of
 /// nothing else is none.
 #[derive(Debug, Default)]
 struct Said {
     text: String,
-    told: bool,
+    reported: bool,
 }
 
 #[derive(Debug, Default)]
@@ -130,19 +130,19 @@ impl Message {
         }
     }
 
-    /// Some servers send the same reasoning under two names: it is told once.
+    /// Some servers send the same reasoning under two names: it is reported once.
     fn reasoning(&mut self, fields: &mut Fields<'_>) -> Vec<Delta> {
-        let mut told: Vec<Delta> = Vec::new();
+        let mut reported: Vec<Delta> = Vec::new();
         for key in REASONING {
             if let Some(text) = take_piece(fields, key) {
                 grow(&mut self.reasoning, key, &text);
                 let delta = Delta::Thinking { text };
-                if told.last() != Some(&delta) {
-                    told.push(delta);
+                if reported.last() != Some(&delta) {
+                    reported.push(delta);
                 }
             }
         }
-        told
+        reported
     }
 
     fn content(&mut self, fields: &mut Fields<'_>, deltas: &mut Vec<Delta>) {
@@ -188,11 +188,11 @@ impl Message {
 impl Said {
     fn add(&mut self, piece: &Text) -> Option<Delta> {
         self.text.push_str(piece);
-        if self.told {
+        if self.reported {
             return Some(Delta::Text { text: piece.clone() });
         }
-        self.told = !piece.is_blank();
-        self.told.then(|| Delta::Text { text: self.text.as_str().into() })
+        self.reported = !piece.is_blank();
+        self.reported.then(|| Delta::Text { text: self.text.as_str().into() })
     }
 }
 
@@ -247,5 +247,5 @@ fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
-    (plain && fields.rest().next().is_none()).then_some(text)
+    (plain && fields.left() == 0).then_some(text)
 }

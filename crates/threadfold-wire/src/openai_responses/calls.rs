@@ -157,7 +157,7 @@ fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
 }
 
 /// Finds names for the calls whose id is empty, too long, or that of a call before: answers may stand
-/// anywhere behind their calls, so ids must differ in the whole input.
+/// anywhere after their calls, so ids must differ in the whole input.
 fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
     let calls = || {
         let places = messages.iter().enumerate();

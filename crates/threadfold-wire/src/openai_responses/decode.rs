@@ -117,7 +117,7 @@ impl Reader {
         }
     }
 
-    /// Begins a message behind the last one.
+    /// Begins a message after the last one.
     fn open(&mut self, message: MessageParts) {
         self.close();
         self.open = Some(message);

@@ -19,7 +19,7 @@
 //! | `~named` | result | `id`: the field that names the call |
 //! | `~blank` | text of a result | it came blank |
 //! | `~signed` | thinking | it had an encrypted form |
-//! | `~next` | thinking | by what the item behind it is known |
+//! | `~next` | thinking | by what the item after it is known |
 //! | `~led` | text, call | the reasoning that led to it: its id, or nothing where it had none |
 //! | `~detail` | picture | `absent` where it had no detail |
 //! | `~annotations` | text | it had none, and said so |
@@ -42,7 +42,7 @@ use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-responses";
 
-/// Returns the fields that nobody took, behind these of the codec's own.
+/// Returns the fields that were not taken, after these of the codec's own.
 pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
     extras::keep(CODEC, rest, own)
 }

@@ -35,7 +35,7 @@
 //! A valid body comes back equal as JSON: absent, `null`, `""` and `[]` stay apart, and so do
 //! strings and arrays, numbers and their texts. What may change is the order of keys, white space,
 //! escapes in strings, and which of two equal keys of one object stays (the last). The dialect lets
-//! answers to calls stand anywhere behind them; here each stands before the model goes on, and one
+//! answers to calls stand anywhere after them; here each stands before the model goes on, and one
 //! that came later is moved, which is noted.
 //!
 //! # Adjustments and losses

@@ -14,7 +14,7 @@ use crate::{
     rules::{FittedSource, Medium, Rules, foreign_server_calls},
 };
 use threadfold_core::message::{
-    ContentBlock, Document, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
+    ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
 };
 
 /// The rules for the blocks of a thread.
@@ -64,10 +64,6 @@ impl Rules for Responses {
 
     fn takes_server_call(&self, id: &Text) -> bool {
         !self.foreign_calls.contains(id)
-    }
-
-    fn document(&self, document: &mut Document, _: &MediaSource, notes: &mut Notes) -> bool {
-        normal::drop_context(document, notes)
     }
 
     /// Reasoning must be this provider's, and unchanged.

@@ -1,5 +1,5 @@
-//! What must stand with what: an id once, an answer behind its call, reasoning before what it led
-//! to, a trigger at the end.
+//! Rules on the order of items: an id occurs once, an answer follows its call, reasoning precedes
+//! what it led to, and a compaction trigger is last.
 
 use std::collections::HashSet;
 
@@ -152,17 +152,17 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
 
 /// Drops reasoning with an id that is not followed by what it led to.
 fn drop_lone_reasoning(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
-    let mut behind: Option<Text> = None;
+    let mut next_item: Option<Text> = None;
     let mut is_last = true;
     let mut stays = Vec::with_capacity(items.len());
     for item in items.iter().rev() {
         let kept = match &item.kind {
             Kind::Reasoning(None) => item.id.is_none() || (is_last && ending.at_rest),
-            Kind::Reasoning(next) => item.id.is_none() || *next == behind,
+            Kind::Reasoning(next) => item.id.is_none() || *next == next_item,
             Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output | Kind::Whole(_) => true,
         };
         if kept {
-            behind = item.identity();
+            next_item = item.identity();
             is_last = false;
         }
         stays.push(kept);

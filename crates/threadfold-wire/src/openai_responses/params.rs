@@ -1,27 +1,29 @@
-//! Request parameters, both ways.
-//!
-//! A parameter that has a field of its own in [`Request`] is taken out of the body. Where writing
-//! the field would give another text (`1` for a temperature, a choice among `allowed_tools`), the
-//! text is kept under a mark, and written for as long as it still means what the field says. A
-//! parameter that does not read stays an unknown field.
+//! Request parameters, both ways. A parameter that does not read stays an unknown field.
 
 use super::{
-    marks::{CODEC, Field, keep, wire_fields},
+    marks::{Field, keep, wire_fields},
     tools,
 };
 use crate::{
     contract::EncodeOptions,
     fields::{Fields, text},
     notes::Notes,
-    openai::{
-        self, limit, number, possible_choice, take, temperature, write_temperature, write_tools,
-    },
+    openai::{self, TEMPERATURE, limit, possible_choice, write_tools},
+    params::Param,
     raw::Raw,
     tree::{Object, Tree},
 };
-use threadfold_core::message::{Json, Message, Request, Text, ToolChoice, ToolSpec};
+use threadfold_core::message::{Message, Request, ToolChoice};
 
-const LIMIT: &str = "max_output_tokens";
+const LIMIT: Param<u64> = limit("max_output_tokens", "~max_output_tokens");
+const TOOL_CHOICE: Param<ToolChoice> = Param {
+    key: "tool_choice",
+    kept_as: "~tool_choice",
+    read: choice,
+    write: |choice| {
+        openai::write_choice(choice, |name| Object::typed("function").with("name", name))
+    },
+};
 
 /// The parameters that have the model go on from what the provider stored.
 pub(super) const CHAINS: [&str; 2] = ["previous_response_id", "conversation"];
@@ -42,19 +44,12 @@ pub(super) fn read(
     if tools.is_some() {
         fields.take("tools");
     }
-    let temperature = temperature(fields.get("temperature"));
-    take(&mut fields, "temperature", "~temperature", temperature.and_then(number), &mut own);
-    let tool_choice = choice(fields.get("tool_choice"));
-    let written = tool_choice.clone().map(|choice| write_choice(choice, "function"));
-    take(&mut fields, "tool_choice", "~tool_choice", written, &mut own);
-    let max_output = limit(fields.get(LIMIT));
-    take(&mut fields, LIMIT, "~max_output_tokens", max_output.map(Tree::from), &mut own);
     Request {
         system: system.into(),
         tools: tools.unwrap_or_default().into(),
-        tool_choice,
-        max_output,
-        temperature,
+        temperature: TEMPERATURE.take(&mut fields, &mut own),
+        tool_choice: TOOL_CHOICE.take(&mut fields, &mut own),
+        max_output: LIMIT.take(&mut fields, &mut own),
         extra: keep(&fields, own),
         ..Request::new(messages)
     }
@@ -65,45 +60,27 @@ pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Note
     notes.turn_to(None);
     let mut body = wire_fields(&request.extra, notes);
     body.set_some("model", options.model.clone());
-    if let Some(tokens) = request.max_output {
-        let came = own(request, "~max_output_tokens");
-        let came = came.filter(|came| limit(Some(Raw::of(came))) == Some(tokens));
-        body.set(LIMIT, came.cloned().map_or_else(|| tokens.into(), Tree::from));
-    }
-    write_temperature(request, own(request, "~temperature"), &mut body, notes);
+    LIMIT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
+    TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
     let dropped = write_tools(request, &mut body, |tool| tools::write(tool, notes));
-    write_tool_choice(request, &dropped, &mut body, notes);
+    let choice = possible_choice(request, &dropped, &body, notes);
+    if choice.is_some() || request.tool_choice.is_none() {
+        TOOL_CHOICE.set(&mut body, &request.extra, choice, notes);
+    }
+    let custom =
+        |name: &str| request.tools.iter().any(|it| it.name == name && tools::is_custom(it));
+    if let Some(ToolChoice::Tool(name)) = choice
+        && let Some(Tree::Object(object)) = body.get_mut(TOOL_CHOICE.key)
+        && custom(name)
+    {
+        object.set("type", "custom");
+    }
     body
 }
 
-fn write_tool_choice(request: &Request, dropped: &[Text], body: &mut Object, notes: &mut Notes) {
-    let Some(wanted) = possible_choice(request, dropped, body, notes) else { return };
-    let is_wanted =
-        |tool: &ToolSpec| matches!(wanted, ToolChoice::Tool(name) if tool.name == *name);
-    let custom = request.tools.iter().any(|tool| tools::is_custom(tool) && is_wanted(tool));
-    let kind = if custom { "custom" } else { "function" };
-    let came = own(request, "~tool_choice");
-    let came = came.filter(|came| choice(Some(Raw::of(came))).as_ref() == Some(wanted));
-    let written = || write_choice(wanted.clone(), kind);
-    body.set("tool_choice", came.cloned().map_or_else(written, Tree::from));
-}
-
-fn own<'r>(request: &'r Request, mark: &str) -> Option<&'r Json> {
-    request.extra.get(CODEC, mark)
-}
-
-fn choice(raw: Option<Raw<'_>>) -> Option<ToolChoice> {
+fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
     openai::choice(raw, |fields, kind| {
         let named = kind == "function" || kind == "custom";
         fields.get("name").and_then(text).filter(|_| named)
     })
-}
-
-fn write_choice(choice: ToolChoice, kind: &'static str) -> Tree {
-    match choice {
-        ToolChoice::Auto => "auto".into(),
-        ToolChoice::Required => "required".into(),
-        ToolChoice::None => "none".into(),
-        ToolChoice::Tool(name) => Object::typed(kind).with("name", name).into(),
-    }
 }

@@ -51,7 +51,7 @@ fn part(raw: Raw<'_>, mut own: Vec<Field>) -> Option<TextBlock> {
     Some(TextBlock { text, extra: keep(&fields, own) })
 }
 
-/// Reads a reasoning item, and by what the item behind it is known; `None` if it has no summary.
+/// Reads a reasoning item, and by what the item after it is known; `None` if it has no summary.
 pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<ContentBlock> {
     let text = thought(fields.get("summary"), fields.get("content"))?;
     let signature = fields.take_text("encrypted_content");

@@ -50,7 +50,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads an item; the one behind it says what a reasoning led to.
+    /// Reads an item; the one after it says what a reasoning led to.
     pub(super) fn read(&mut self, raw: Raw<'_>, next: Option<Raw<'_>>) -> Item {
         let Some(fields) = Fields::of(raw) else {
             return Item::Kept(opaque_item(raw, None));

@@ -10,11 +10,9 @@ use crate::{
     fields::{Fields, Path, items, text},
     raw::{Raw, Scanned},
     tree::{Object, Tree},
+    usage::Counts,
 };
-use serde::Deserialize;
-use threadfold_core::message::{
-    ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn, Usage,
-};
+use threadfold_core::message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn};
 
 /// What a response repeats of its request. It may be long, and the host has it.
 const ECHOES: [&str; 20] = [
@@ -50,7 +48,7 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
     let content = blocks(&output, path)?;
     let field = |key: &str| fields.get(key).and_then(text);
     let stop_reason = stop_reason(&field("status").unwrap_or_default(), &fields, &content);
-    let usage = fields.get("usage").and_then(usage);
+    let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let extra = keep(&Fields::default(), vec![beside(&fields)]);
     let origin = Some(Origin::new(CODEC, field("model")));
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
@@ -114,35 +112,11 @@ fn incomplete(body: &Fields<'_>) -> StopReason {
     }
 }
 
-/// Reads what a response cost.
-pub(super) fn usage(raw: Raw<'_>) -> Option<Usage> {
-    let reported: Reported = serde_json::from_str(raw.get()).ok()?;
-    let input = reported.input_tokens_details.unwrap_or_default();
-    let output = reported.output_tokens_details.unwrap_or_default();
-    Some(Usage {
-        input: reported.input_tokens.unwrap_or(0),
-        output: reported.output_tokens.unwrap_or(0),
-        cache_read: input.cached_tokens.unwrap_or(0),
-        cache_write: input.cache_write_tokens.unwrap_or(0),
-        reasoning: output.reasoning_tokens.unwrap_or(0),
-    })
-}
-
-#[derive(Deserialize)]
-struct Reported {
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    input_tokens_details: Option<InputDetails>,
-    output_tokens_details: Option<OutputDetails>,
-}
-
-#[derive(Default, Deserialize)]
-struct InputDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct OutputDetails {
-    reasoning_tokens: Option<u64>,
-}
+/// What a response cost.
+pub(super) const USAGE: Counts = Counts {
+    input: &["input_tokens"],
+    output: &["output_tokens"],
+    cache_read: "input_tokens_details.cached_tokens",
+    cache_write: "input_tokens_details.cache_write_tokens",
+    reasoning: "output_tokens_details.reasoning_tokens",
+};

@@ -13,9 +13,9 @@ use super::{
     response,
 };
 use crate::{
-    assembly::{Assembly, said, unreadable},
+    assembly::{Assembly, read, said},
     fields::{Fields, items, text},
-    raw::{Raw, Scanned},
+    raw::Raw,
     stream::StreamEvent,
     tree::{Object, Tree},
 };
@@ -43,14 +43,7 @@ struct Shown {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        let data = event.data.trim();
-        if data.is_empty() || data == "[DONE]" {
-            return Ok(Vec::new());
-        }
-        let scanned = Scanned::new(data.as_bytes());
-        let Ok(fields) = Fields::body(&scanned) else { return no_object(event) };
-        let kind = fields.get("type").and_then(text).unwrap_or_else(|| event.name.into());
-        self.event(&kind, &fields, data)
+        read(event, &["response."], |fields, data| self.read(event.name, fields, data))
     }
 
     fn is_complete(&self) -> bool {
@@ -67,7 +60,17 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn event(
+    fn read(
+        &mut self,
+        name: &str,
+        fields: Fields<'_>,
+        data: &str,
+    ) -> Result<Vec<Delta>, ModelError> {
+        let kind = fields.get("type").and_then(text).unwrap_or_else(|| name.into());
+        self.known(&kind, &fields, data)
+    }
+
+    fn known(
         &mut self,
         kind: &str,
         fields: &Fields<'_>,
@@ -192,20 +195,9 @@ impl Response {
 
     fn note_usage(&mut self, response: &Object) {
         if let Some(Tree::Raw(json)) = response.get("usage") {
-            self.usage = response::usage(Raw::of(json)).unwrap_or(self.usage);
+            self.usage = response::USAGE.read(Raw::of(json)).unwrap_or(self.usage);
         }
     }
-}
-
-/// Takes what is no object. Servers in between send events of their own, under other names.
-fn no_object(event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-    if event.name == "error" {
-        return Err(said(event.data));
-    }
-    if !["", "message"].contains(&event.name) && !event.name.starts_with("response.") {
-        return Ok(Vec::new());
-    }
-    Err(unreadable("an event is no JSON object"))
 }
 
 /// Shows a whole item of which no piece came.

@@ -252,10 +252,11 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
 }
 
 fn picture(image: &Image) -> Object {
-    let mut object = own_object(CODEC, &image.extra).with("type", "input_image");
+    let mut object = own_object(CODEC, &image.extra);
     if object.get("detail").is_none() && marked(&image.extra, "~detail").is_none() {
         object.set("detail", "auto");
     }
+    object.set("type", "input_image");
     set_source(&mut object, &image.source, "image_url");
     object
 }

@@ -1,0 +1,43 @@
+//! Reading what an answer cost.
+
+use super::{fields::Fields, raw::Raw};
+use threadfold_core::message::Usage;
+
+/// The fields in which a dialect counts tokens: paths of one or two keys, whose counts are added.
+#[derive(Debug)]
+pub(super) struct Counts {
+    /// The whole prompt, its cached part included.
+    pub(super) input: &'static [&'static str],
+    /// The whole answer, its reasoning included.
+    pub(super) output: &'static [&'static str],
+    pub(super) cache_read: &'static str,
+    pub(super) cache_write: &'static str,
+    pub(super) reasoning: &'static str,
+}
+
+impl Counts {
+    /// Reads the counts, where a missing one is zero; `None` if this is no object.
+    pub(super) fn read(&self, raw: Raw<'_>) -> Option<Usage> {
+        let fields = Fields::of(raw)?;
+        let sum = |paths: &[&str]| {
+            paths.iter().fold(0, |sum: u64, path| sum.saturating_add(count(&fields, path)))
+        };
+        Some(Usage {
+            input: sum(self.input),
+            output: sum(self.output),
+            cache_read: count(&fields, self.cache_read),
+            cache_write: count(&fields, self.cache_write),
+            reasoning: count(&fields, self.reasoning),
+        })
+    }
+}
+
+fn count(fields: &Fields<'_>, path: &str) -> u64 {
+    let found = match path.split_once('.') {
+        Some((key, inner)) => {
+            fields.get(key).and_then(Fields::of).and_then(|details| details.get(inner))
+        }
+        None => fields.get(path),
+    };
+    found.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
