@@ -1,8 +1,8 @@
-//! The agent loop as a machine: model, tools, model, until the turn is over.
+//! The agent loop as a state machine: model, tools, model, until the turn is over.
 //!
-//! [`TurnMachine`] knows neither models nor tools. It is told what the model answered and what each
-//! call gave, in whatever order, and says what is next. Every call gets exactly one result, in the
-//! order of the calls, in one user message; so no turn ever ends with a call that nobody answered.
+//! [`TurnMachine`] calls neither models nor tools. It takes the answers of the model and the results of
+//! the calls, in any order, and returns the next step. Every call gets exactly one result, in the order
+//! of the calls, in one user message, so no turn ends with an open call.
 //!
 //! ```
 //! use threadfold::{Message, Role, message::{Json, StopReason, ToolResult, ToolUse, Turn}};
@@ -11,8 +11,8 @@
 //! let mut turn = TurnMachine::new(8);
 //! assert_eq!(turn.step(), TurnStep::CallModel);
 //! let call = ToolUse::new("t1", "read", Json::parse("{}")?);
-//! let asks = Message::new(Role::Assistant, vec![call.into()]);
-//! turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+//! let answer = Message::new(Role::Assistant, vec![call.into()]);
+//! turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
 //! assert!(matches!(turn.step(), TurnStep::CallTools(calls) if calls.len() == 1));
 //! let results = turn.handle_result(0, ToolResult::text("t1", "hello"))?;
 //! assert!(results.is_some());
@@ -20,29 +20,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::message::UnexpectedInput;
-use crate::message::{ContentBlock, Message, Role, StopReason, ToolResult, ToolUse, Turn};
+use crate::message::{
+    ContentBlock, Message, Role, StopReason, ToolResult, ToolUse, Turn, UnexpectedInput,
+};
 
-/// What a call gets that was not carried out because the turn had its rounds.
+/// The result of a call that is refused because the turn has had its last round.
 const NO_ROUND: &str = "Not carried out: this turn has had as many rounds as it may have.";
 
-/// After so many rounds in a row with the same calls and the same errors the turn ends.
+/// The number of consecutive rounds with equal calls and equal errors after which the turn ends.
 const MAX_REPEATS: u32 = 3;
 
-/// What a call gets whose answer was broken off or declined by the model itself.
+/// The result of a call in an answer that was cut off or declined.
 const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not complete.";
 
-/// One turn of an agent: from what the user says to the answer that asks for nothing more.
+/// One turn of an agent: from a message of the user to the first answer without tool calls.
 ///
 /// ```
 /// use threadfold::{Message, Role, message::{StopReason, ToolUse, Turn}};
 /// use threadfold::turn::{TurnMachine, TurnStep};
 ///
-/// // A model that calls and calls is stopped, and its last call is answered all the same.
+/// // A model that never stops calling tools is stopped, and its last call still gets a result.
 /// let call = ToolUse::new("t1", "read", serde_json::json!({}));
-/// let asks = Message::new(Role::Assistant, vec![call.into()]);
+/// let answer = Message::new(Role::Assistant, vec![call.into()]);
 /// let mut turn = TurnMachine::new(1);
-/// let refused = turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+/// let refused = turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
 /// assert!(refused.is_some_and(|message| message.tool_results().all(|result| result.is_error)));
 /// assert!(matches!(turn.step(), TurnStep::Finished(finished) if finished.capped));
 /// # Ok::<(), threadfold::message::UnexpectedInput>(())
@@ -51,9 +52,17 @@ const NOT_MEANT: &str = "Not carried out: the answer that asked for it was not c
 pub struct TurnMachine {
     rounds: u32,
     max_rounds: u32,
-    /// The last round, if all of its calls failed, and how often it came in a row.
-    failed: Option<(Vec<ToolUse>, Vec<ToolResult>, u32)>,
+    /// The last round, if all of its calls failed.
+    failed: Option<FailedRound>,
     state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FailedRound {
+    calls: Vec<ToolUse>,
+    results: Vec<ToolResult>,
+    /// The number of consecutive rounds with these calls and errors.
+    repeats: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,13 +72,13 @@ enum State {
     Finished(Finished),
 }
 
-/// What is next.
+/// What the caller must do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TurnStep<'a> {
-    /// Ask the model.
+    /// Send a request to the model.
     CallModel,
-    /// Carry these calls out, at once or one after the other.
+    /// Run these calls, concurrently or one by one.
     CallTools(&'a [ToolUse]),
     /// The turn is over.
     Finished(&'a Finished),
@@ -81,29 +90,29 @@ pub enum TurnStep<'a> {
 pub struct Finished {
     /// Why the model stopped.
     pub stop_reason: StopReason,
-    /// How many answers the turn had.
+    /// The number of answers.
     pub rounds: u32,
-    /// Whether it ended because it had as many as it may have, or because the same calls gave the same
-    /// errors three times in a row.
+    /// Whether the turn was ended early: at the most rounds, or after three consecutive rounds with
+    /// equal calls and equal errors.
     pub capped: bool,
 }
 
 impl TurnMachine {
-    /// Returns a turn that begins with a question to the model and has at most so many answers of
-    /// it. Zero counts as one.
+    /// Returns a turn that begins with a request to the model and has at most `max_rounds` answers. Zero
+    /// counts as one.
     #[must_use]
     pub fn new(max_rounds: u32) -> Self {
         Self { rounds: 0, max_rounds: max_rounds.max(1), failed: None, state: State::Model }
     }
 
-    /// Returns what is next. Asking twice gives the same.
+    /// Returns the next step. It does not change the machine.
     ///
     /// ```
     /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
     ///
     /// let mut turn = TurnMachine::new(8);
     /// assert_eq!(turn.step(), TurnStep::CallModel);
-    /// // Behind a pause the model is asked again, with nothing in between.
+    /// // After a paused answer the model is called again, with no message in between.
     /// turn.handle_turn(&Turn::new(Message::assistant("One moment."), StopReason::PauseTurn, None))?;
     /// assert_eq!((turn.step(), turn.rounds()), (TurnStep::CallModel, 1));
     /// # Ok::<(), threadfold::message::UnexpectedInput>(())
@@ -117,17 +126,17 @@ impl TurnMachine {
         }
     }
 
-    /// How many answers there were.
+    /// Returns the number of answers so far.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// Takes the answer of the model. The caller appends it to the thread, and behind it the user
-    /// message that this returns, if any: results for calls that are not to be carried out.
+    /// Takes the answer of the model. The caller appends the answer to the thread, and then the message
+    /// that this returns, if any: the results of calls that must not run.
     ///
-    /// A paused answer goes on. Calls are carried out only if the model stopped for them, or ended
-    /// as if it had; calls of an answer that was cut off, declined or aborted are not.
+    /// After a paused answer the model is called again. Calls of an answer that was cut off, declined
+    /// or aborted do not run.
     ///
     /// ```
     /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
@@ -165,17 +174,17 @@ impl TurnMachine {
         Ok(refused(&calls, word))
     }
 
-    /// Takes the result of one call, by its place among the calls of the step, in whatever order.
-    /// Returns the user message with all results, in the order of the calls, once the last is in.
+    /// Takes the result of one call, by its index in the step; results may come in any order. With the
+    /// last result it returns the user message with all results, in the order of the calls.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::{StopReason, ToolResult, ToolUse, Turn}};
     /// use threadfold::turn::TurnMachine;
     ///
     /// let calls = ["t1", "t2"].map(|id| ToolUse::new(id, "read", serde_json::json!({})).into());
-    /// let asks = Message::new(Role::Assistant, calls.into());
+    /// let answer = Message::new(Role::Assistant, calls.into());
     /// let mut turn = TurnMachine::new(8);
-    /// turn.handle_turn(&Turn::new(asks, StopReason::ToolUse, None))?;
+    /// turn.handle_turn(&Turn::new(answer, StopReason::ToolUse, None))?;
     /// assert_eq!(turn.handle_result(1, ToolResult::text("t2", "second"))?, None);
     /// let results = turn.handle_result(0, ToolResult::text("t1", "first"))?.unwrap();
     /// assert_eq!(results.tool_results().next().unwrap().tool_use_id, *"t1");
@@ -196,7 +205,7 @@ impl TurnMachine {
         };
         let fits = calls.get(call).is_some_and(|call| call.id == id);
         match results.get_mut(call) {
-            Some(place @ None) if fits => *place = Some(result),
+            Some(slot @ None) if fits => *slot = Some(result),
             Some(_) | None => return Err(no_such_call(call, &id)),
         }
         if results.iter().any(Option::is_none) {
@@ -215,26 +224,28 @@ impl TurnMachine {
         Ok(Some(Message::new(Role::User, content)))
     }
 
-    /// Whether this round brought nothing new for the third time: the same calls, and the same errors.
+    /// Whether this is the third consecutive round with equal calls and equal errors.
     fn repeats(&mut self, calls: Vec<ToolUse>, results: &[ToolResult]) -> bool {
         if !results.iter().all(|result| result.is_error) {
             self.failed = None;
             return false;
         }
-        let same = self.failed.take().filter(|(before, errors, _)| {
-            let asks = |call: &ToolUse| (call.name.clone(), call.input.clone());
-            let says = |result: &ToolResult| result.content.clone();
-            before.iter().map(asks).eq(calls.iter().map(asks))
-                && errors.iter().map(says).eq(results.iter().map(says))
+        // Compare without the ids of the calls, which are new in every round.
+        let same = self.failed.take().filter(|failed| {
+            let calls = failed.calls.iter().zip(&calls);
+            let errors = failed.results.iter().zip(results);
+            failed.results.len() == results.len()
+                && calls.into_iter().all(|(a, b)| (&a.name, &a.input) == (&b.name, &b.input))
+                && errors.into_iter().all(|(a, b)| a.content == b.content)
         });
-        let times = same.map_or(1, |(_, _, times)| times.saturating_add(1));
-        self.failed = Some((calls, results.to_vec(), times));
-        times >= MAX_REPEATS
+        let repeats = same.map_or(1, |failed| failed.repeats.saturating_add(1));
+        self.failed = Some(FailedRound { calls, results: results.to_vec(), repeats });
+        repeats >= MAX_REPEATS
     }
 }
 
-/// Whether calls in an answer that ended so are to be carried out. Some servers report the end of
-/// the turn although they call.
+/// Whether the calls of an answer with this stop reason run. Some servers report `EndTurn` for an
+/// answer with calls.
 fn is_meant(stop_reason: &StopReason) -> bool {
     match stop_reason {
         StopReason::ToolUse
@@ -249,7 +260,8 @@ fn is_meant(stop_reason: &StopReason) -> bool {
     }
 }
 
-/// Returns the message that answers these calls with an error in these words; `None` for no calls.
+/// Returns a user message with an error result for each call, with `words` as text; `None` if there are
+/// no calls.
 ///
 /// ```
 /// use threadfold::{message::{Json, ToolUse}, turn};
@@ -288,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn results_stand_in_the_order_of_the_calls_whatever_comes_first() {
+    fn results_are_in_the_order_of_the_calls_whichever_comes_first() {
         let mut turn = TurnMachine::new(3);
         turn.handle_turn(&answer(&["a", "b", "a"], StopReason::ToolUse)).unwrap();
         assert_eq!(turn.handle_result(2, result("a")), Ok(None));

@@ -128,9 +128,9 @@ impl From<KnownEvent> for Event {
 fn unread(data: Json) -> Event {
     // JSON that serde cannot walk, such as a string with half a surrogate pair, has no kind.
     let Kind(kind) = serde_json::from_str(data.as_str()).unwrap_or_default();
-    let known = KINDS.contains(&kind.as_str());
+    let is_known = KINDS.contains(&kind.as_str());
     let unread = UnreadEvent { kind: kind.into(), data };
-    if known { Event::Malformed(unread) } else { Event::Unknown(unread) }
+    if is_known { Event::Malformed(unread) } else { Event::Unknown(unread) }
 }
 
 /// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it is
@@ -223,8 +223,8 @@ fn variant<S: Serializer>(
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let data = Json::deserialize(deserializer)?;
-        let known: Result<KnownEvent, _> = serde_json::from_str(data.as_str());
-        Ok(known.map_or_else(|_| unread(data), Self::from))
+        let event: Result<KnownEvent, _> = serde_json::from_str(data.as_str());
+        Ok(event.map_or_else(|_| unread(data), Self::from))
     }
 }
 

@@ -26,8 +26,8 @@ impl LoggedFacts {
         options: &AuditOptions,
         redactor: Option<&dyn Redactor>,
     ) -> Arc<Facts> {
-        let said = log.said();
-        let from = match read_prefix(&self.read, &said) {
+        let originals = log.original_numbers();
+        let from = match read_prefix(&self.read, &originals) {
             Some(from) if self.facts.messages() > 0 && self.options == *options => from,
             Some(_) | None => {
                 self.facts = Arc::new(Facts::new(options.clone()));
@@ -36,23 +36,23 @@ impl LoggedFacts {
             }
         };
         let facts = Arc::make_mut(&mut self.facts);
-        for number in said.iter().flat_map(Clone::clone).skip(from) {
+        for number in originals.iter().flat_map(Clone::clone).skip(from) {
             match (log.arrival(number), redactor) {
                 (Some(message), Some(redactor)) => facts.read(&message.redacted(redactor)),
                 (Some(message), None) => facts.read(message),
                 (None, _) => {}
             }
         }
-        self.read = said;
+        self.read = originals;
         Arc::clone(&self.facts)
     }
 }
 
-/// Returns how many messages were read, if `said` begins with exactly these.
-fn read_prefix(read: &[Range<usize>], said: &[Range<usize>]) -> Option<usize> {
+/// Returns how many messages were read, if `originals` begins with exactly these.
+fn read_prefix(read: &[Range<usize>], originals: &[Range<usize>]) -> Option<usize> {
     let (last, before) = read.split_last()?;
-    let same = said.get(..before.len()) == Some(before);
-    let longer = said.get(before.len())?;
+    let same = originals.get(..before.len()) == Some(before);
+    let longer = originals.get(before.len())?;
     let begins = same && longer.start == last.start && last.end <= longer.end;
     begins.then(|| read.iter().map(Range::len).sum())
 }

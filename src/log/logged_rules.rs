@@ -61,14 +61,14 @@ impl LoggedRules {
     pub(crate) fn read(&mut self, log: &EventLog, redactor: Option<&dyn Redactor>) {
         let new = log.since(self.next);
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
-        let mut said = None;
+        let mut originals = None;
         if self.next > log.len() || truncated {
             // Rules that truncated messages took back are active again, so read the log from the start.
             *self = Self::default();
-            said = Some(log.said());
+            originals = Some(log.original_numbers());
         }
         for logged in log.since(self.next) {
-            self.read_event(&logged.event, said.as_deref(), redactor);
+            self.read_event(&logged.event, originals.as_deref(), redactor);
         }
         self.next = log.len();
     }
@@ -76,14 +76,14 @@ impl LoggedRules {
     fn read_event(
         &mut self,
         event: &Event,
-        said: Option<&[Range<usize>]>,
+        originals: Option<&[Range<usize>]>,
         redactor: Option<&dyn Redactor>,
     ) {
         match event {
             Event::MessageAppended(message) => {
                 let number = self.messages;
                 self.messages += 1;
-                let truncated = said.is_some_and(|said| !contains(said, number));
+                let truncated = originals.is_some_and(|originals| !contains(originals, number));
                 // Skip untyped messages here, because redacting them would cost time.
                 if truncated || !message.is_typed() {
                     return;

@@ -29,12 +29,12 @@ impl EventLog {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn originals(&self) -> impl Iterator<Item = (usize, &Message)> {
-        let numbers = self.said().into_iter().flatten();
+        let numbers = self.original_numbers().into_iter().flatten();
         numbers.filter_map(|number| Some((number, self.arrival(number)?)))
     }
 
     /// Returns the numbers of these messages as ascending ranges with gaps between them.
-    pub(crate) fn said(&self) -> Vec<Range<usize>> {
+    pub(crate) fn original_numbers(&self) -> Vec<Range<usize>> {
         let live = self.state().thread.iter().filter_map(Entry::arrival);
         to_ranges(live.chain(self.removed_numbers()).collect())
     }

@@ -46,7 +46,7 @@ pub(crate) struct Next {
 
 /// Returns the tokens of each message. The counter is the host's and may panic, so call this before
 /// any change.
-pub(super) fn counted(messages: &[Message], counter: &dyn TokenCounter) -> Vec<u64> {
+pub(super) fn count_each(messages: &[Message], counter: &dyn TokenCounter) -> Vec<u64> {
     messages.iter().map(|message| counter.message(message)).collect()
 }
 
@@ -79,11 +79,11 @@ impl Next {
         counter: &dyn TokenCounter,
     ) -> Result<Self, CompactError> {
         plan.check(messages)?;
-        Ok(Self::made(plan, messages, counter))
+        Ok(Self::unchecked(plan, messages, counter))
     }
 
     /// Applies a plan that was just made for these messages to a copy.
-    pub(super) fn made(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
+    pub(super) fn unchecked(plan: &Plan, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         let from = (!plan.is_empty()).then(|| plan.first_touched());
         let next = plan.after_unchecked(messages);
         let changed = next.iter().skip(from.unwrap_or(next.len()));

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{
     event::LoggedEvent,
-    rewrite::{Next, Rewrite, counted},
+    rewrite::{Next, Rewrite, count_each},
     usage::{self, ContextCount, ContextUsage},
 };
 use crate::{
@@ -105,7 +105,7 @@ impl Thread {
         let messages = messages.into();
         let mut thread = Self::new(counter);
         thread.context = usage::context_usage(events, &messages, thread.counter.as_ref());
-        let tokens = counted(&messages, thread.counter.as_ref());
+        let tokens = count_each(&messages, thread.counter.as_ref());
         thread.messages = messages;
         thread.index(0, &tokens);
         thread
@@ -322,7 +322,7 @@ impl Thread {
         options: &CompactOptions,
     ) -> Result<(Plan, Next), CompactError> {
         let plan = self.plan(replacements, options)?;
-        let next = Next::made(&plan, &self.messages, self.counter.as_ref());
+        let next = Next::unchecked(&plan, &self.messages, self.counter.as_ref());
         Ok((plan, next))
     }
 
@@ -406,7 +406,7 @@ impl Extend<Message> for Thread {
     fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
         // The iterator and the counter are the host's and may panic, so both run before any change.
         let messages: Vec<Message> = messages.into_iter().collect();
-        let tokens = counted(&messages, self.counter.as_ref());
+        let tokens = count_each(&messages, self.counter.as_ref());
         for ((message, index), tokens) in messages.iter().zip(self.messages.len()..).zip(tokens) {
             self.index_appended(index, message, tokens);
         }

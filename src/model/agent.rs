@@ -12,10 +12,10 @@ use crate::{
     message::{ContextWindow, Delta, Message, Messages, ModelError, Request, Turn},
 };
 
-/// A conversation as an adapter keeps it.
+/// The conversation of an adapter.
 ///
-/// The thread is a [`Thread`], so messages and index cannot come apart, and the provided methods
-/// tell the adapter of every rewrite. Change the thread through them, not through
+/// The thread is a [`Thread`], which keeps messages and index consistent, and the provided methods
+/// notify the adapter of every rewrite. Change the thread through them, not through
 /// [`thread_mut`](Self::thread_mut).
 ///
 /// ```
@@ -51,17 +51,17 @@ use crate::{
 /// assert_eq!(adapter.previous_response, None);
 /// ```
 pub trait ProviderThread: fmt::Debug + Send + Sync {
-    /// The thread.
+    /// Returns the thread.
     fn thread(&self) -> &Thread;
 
-    /// The thread, to be changed. For the provided methods.
+    /// Returns the thread for the provided methods, which change it.
     fn thread_mut(&mut self) -> &mut Thread;
 
-    /// Called after anything but an append. An adapter drops what it holds of the old thread: a
-    /// previous-response id, a cached prefix, native messages kept beside the neutral ones.
+    /// Called after every change except an append. The adapter must drop the state that depends on the
+    /// old thread: a previous-response id, a cached prefix, native copies of messages.
     fn rewritten(&mut self);
 
-    /// The messages.
+    /// Returns the messages.
     fn messages(&self) -> &Messages {
         self.thread().messages()
     }
@@ -71,7 +71,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
         self.thread_mut().push(message);
     }
 
-    /// Drops all messages from this one on.
+    /// Drops the messages from index `len` on.
     fn truncate(&mut self, len: usize) {
         let epoch = self.thread().epoch();
         self.thread_mut().truncate(len);
@@ -84,7 +84,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`]. The thread is untouched then.
+    /// As [`Plan::new`]. The thread is then unchanged.
     fn compact(&mut self, replacements: &[Replacement]) -> Result<CompactReport, CompactError> {
         let (plan, next) = self.thread().planned(replacements, &CompactOptions::default())?;
         let before = self.thread().size();
@@ -93,7 +93,7 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
         Ok(CompactReport::new(before, thread.messages(), &plan, thread.counter().as_ref()))
     }
 
-    /// Carries a plan out and hands back what went.
+    /// Applies a plan and returns the messages that it removed.
     ///
     /// # Errors
     ///
@@ -105,8 +105,8 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     }
 }
 
-/// Returns the conversation as the plan would leave it, as [`Thread::rewrite`] does for a thread.
-/// Applying it tells the adapter ([`ProviderThread::rewritten`]) and cannot fail.
+/// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread. Applying
+/// it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -137,7 +137,7 @@ pub fn rewrite<'t>(
 }
 
 impl<'t> Rewrite<'_, dyn ProviderThread + 't> {
-    /// Rewrites the conversation, tells the adapter, and returns the messages that the plan removed.
+    /// Applies the plan, notifies the adapter, and returns the messages that the plan removed.
     pub fn apply(self) -> Removed {
         let (thread, next) = self.into_parts();
         take_on(thread, next)
@@ -153,21 +153,21 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
     removed
 }
 
-/// A conversation that can be continued.
+/// A conversation that a provider can continue.
 ///
-/// For providers that keep state on their side. Everyone else implements [`Model`], and
-/// [`ModelAgent`] makes an agent of it.
+/// Implement it for a provider that keeps state on its side. For any other, implement [`Model`], and
+/// [`ModelAgent`] turns it into an agent.
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
 /// use threadfold::message::{Delta, ModelError, StopReason};
 /// use threadfold::{Agent, ContextWindow, Message, ProviderThread, Request, Thread, Turn, model};
 ///
-/// /// Says how many messages it had to send.
+/// /// Answers with the number of messages that it had to send.
 /// #[derive(Clone, Debug, Default)]
 /// struct Stateful {
 ///     thread: Thread,
-///     /// How many of them its server holds.
+///     /// The number of messages that its server already has.
 ///     held: usize,
 /// }
 ///
@@ -209,25 +209,25 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
 /// # Ok::<(), ModelError>(())
 /// ```
 pub trait Agent: ProviderThread {
-    /// Returns the model's answer to a request, piece by piece. The last item is [`Delta::Turn`],
-    /// or an error. Never appends by itself; dropped, it cancels.
+    /// Streams the model's answer to a request. The last item is [`Delta::Turn`] or an error. The answer
+    /// is not appended to the thread. Dropping the stream cancels the request.
     ///
-    /// In the turns of the conversation the request holds the thread's own messages
-    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and state on
-    /// the provider's side may stand for them. A question beside the conversation, such as the
-    /// one for a summary, holds others, and must not touch that state.
+    /// In a turn of the conversation the request holds the thread's own messages
+    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter may
+    /// use the provider's state instead of sending them. A separate request, such as one for a summary,
+    /// holds other messages and must not change that state.
     ///
     /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
 
-    /// The window of the model, where it is known.
+    /// Returns the window of the model, in tokens, if it is known.
     fn context_window(&self) -> Option<ContextWindow>;
 
-    /// Returns an agent with the same thread that goes its own way from here.
+    /// Returns an independent agent with a copy of the thread.
     fn fork(&self) -> Box<dyn Agent>;
 }
 
-/// An [`Agent`] over any [`Model`]: the whole conversation goes out with every request.
+/// An [`Agent`] over any [`Model`], which sends the whole conversation with every request.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -284,7 +284,7 @@ impl ModelAgent {
         Self { window: Some(window), ..self }
     }
 
-    /// The model.
+    /// Returns the model.
     #[must_use]
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.model
@@ -300,7 +300,7 @@ impl ProviderThread for ModelAgent {
         &mut self.thread
     }
 
-    // Nothing is held beside the thread.
+    // The agent has no state that depends on the thread.
     fn rewritten(&mut self) {}
 }
 
@@ -318,8 +318,8 @@ impl Agent for ModelAgent {
     }
 }
 
-/// The model behind an agent, for questions beside the conversation. This is how the
-/// conversation's own model writes a summary.
+/// The model of an agent, for requests outside the conversation. With it the conversation's own model
+/// writes a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentModel<'a>(pub &'a dyn Agent);
 
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_is_told_when_a_rewrite_is_applied_and_not_before() {
+    fn an_adapter_is_notified_when_a_rewrite_is_applied_and_not_before() {
         let mut adapter = Counting::default();
         adapter.push(Message::user("one"));
         adapter.push(Message::user("two"));

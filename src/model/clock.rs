@@ -1,14 +1,14 @@
-//! `Clock`: what time it is, as the host has it.
+//! `Clock`: the time of events.
 
 use std::{fmt, time::SystemTime};
 
 use crate::message::Timestamp;
 
-/// What says the time of events. With tokio, smol or any other runtime [`StdClock`] does; a test
-/// brings its own, so that the same run gives the same log.
+/// Gives the time of events. [`StdClock`] fits every runtime; a test uses a clock of its own, so that
+/// equal runs give equal logs.
 ///
-/// Tests that pause the time of tokio want a clock that stands still with it. With
-/// `tokio::time::Instant` as `started` and the [`Timestamp`] of that moment as `at`:
+/// Tests that pause the time of tokio need a clock that pauses with it. With `tokio::time::Instant` as
+/// `started` and the [`Timestamp`] of that moment as `at`:
 ///
 /// ```text
 /// impl Clock for TokioClock {
@@ -18,8 +18,7 @@ use crate::message::Timestamp;
 /// }
 /// ```
 ///
-/// With smol, which pauses nothing, `started` is a `std::time::Instant` and the body the same: a
-/// clock that never goes back.
+/// With smol, `started` is a `std::time::Instant` and the body is the same. The clock never goes back.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};
@@ -35,16 +34,16 @@ use crate::message::Timestamp;
 /// assert_eq!(Still.now().to_string(), "1970-01-01T00:00:00.007Z");
 /// ```
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Returns the time. It may stand still or go back; nothing depends on its order.
+    /// Returns the current time. It may stand still or go back.
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the system.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StdClock;
 
 impl Clock for StdClock {
-    /// The time of the system; zero if it is set before 1970.
+    /// Returns the system time; zero if it is before 1970.
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

@@ -1,4 +1,4 @@
-//! From the bytes of a response to the pieces of an answer.
+//! Decoding the bytes of a streamed response into the deltas of an answer.
 
 use std::{collections::VecDeque, error::Error, sync::Arc};
 
@@ -16,14 +16,13 @@ use crate::{
     wire::{SseParser, StreamEvent, TurnBuilder, WireFormat},
 };
 
-/// Returns the answer in a response body of `text/event-stream`, piece by piece, as
-/// [`Model::stream`](super::Model::stream) gives it: the last item is [`Delta::Turn`], or an error.
+/// Decodes a response body of `text/event-stream` into a stream like that of
+/// [`Model::stream`](super::Model::stream): the last item is [`Delta::Turn`] or an error.
 ///
-/// The bytes are those of an answer of status 200, as they come from the HTTP client, divided
-/// anywhere. When the answer is complete they are not asked for more, and dropped. Dropping the
-/// stream cancels. Tools have the names of the body that was sent; where the host may have others,
-/// [`wire::as_declared`](crate::wire::as_declared) gives them back. So an adapter is its HTTP client
-/// and nothing else:
+/// Pass the bytes of a response with status 200, in chunks of any size. The input is dropped as soon as
+/// the answer is complete; dropping the output cancels. Tool names are those of the request body;
+/// [`wire::as_declared`](crate::wire::as_declared) restores the host's names where they differ. The rest
+/// of an adapter is its HTTP client:
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};
@@ -38,11 +37,11 @@ use crate::{
 /// assert!(matches!(&deltas[1], Ok(Delta::Turn { turn }) if turn.text() == "hi"));
 /// ```
 ///
-/// No more is read than the default [`AnswerLimits`] allow in bytes. Nobody watches the time: whoever
-/// talks to a server uses [`deltas_within`].
+/// The size is limited by the default [`AnswerLimits`], and the time is not. For a real server use
+/// [`deltas_within`].
 ///
-/// An error of the transport is retryable, with that error as its source and what was spent so far;
-/// so is an answer that ends before it is complete.
+/// A transport error is retryable. It has that error as its source, and the tokens used so far. An
+/// answer that ends before it is complete is retryable too.
 pub fn deltas_of<'s, S, B, E>(
     bytes: S,
     codec: &dyn WireFormat,
@@ -55,9 +54,9 @@ where
     watched(bytes, codec, AnswerLimits::default(), None)
 }
 
-/// As [`deltas_of`], within these limits, of which the time is told by a sleeper of the host's. An
-/// endless answer, one that is all comments, and one that falls silent end with an error that has
-/// an [`AnswerLimitError`](super::AnswerLimitError) as its source.
+/// Like [`deltas_of`], within these limits. The sleeper measures the time. An answer that is endless,
+/// consists of comments only, or goes silent ends with an error whose source is an
+/// [`AnswerLimitError`](super::AnswerLimitError).
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -99,23 +98,23 @@ where
     E: Into<Box<dyn Error + Send + Sync>>,
 {
     let bytes = bytes.map(|chunk| chunk.map_err(Into::into)).boxed();
-    let answer = Answer {
+    let decoder = AnswerDecoder {
         bytes: Some(bytes),
         parser: SseParser::with_max_bytes(limits.event_bytes),
         watch: Watch::new(limits, sleeper),
         builder: codec.turn_builder(),
         ready: VecDeque::new(),
     };
-    stream::unfold(answer, |mut answer| async move {
-        let item = answer.next().await?;
-        Some((item, answer))
+    stream::unfold(decoder, |mut decoder| async move {
+        let item = decoder.next().await?;
+        Some((item, decoder))
     })
     .boxed()
 }
 
-/// An answer that arrives.
-struct Answer<'s, B> {
-    /// `None` when the last item is ready: nothing more is read then.
+/// Decodes one answer.
+struct AnswerDecoder<'s, B> {
+    /// The input. `None` once the last item is in `ready`.
     bytes: Option<Bytes<'s, B>>,
     parser: SseParser,
     watch: Watch,
@@ -125,7 +124,7 @@ struct Answer<'s, B> {
 
 type Bytes<'s, B> = BoxStream<'s, Result<B, Box<dyn Error + Send + Sync>>>;
 
-impl<B: AsRef<[u8]>> Answer<'_, B> {
+impl<B: AsRef<[u8]>> AnswerDecoder<'_, B> {
     async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
@@ -143,7 +142,7 @@ impl<B: AsRef<[u8]>> Answer<'_, B> {
                 }
                 Ok(None) => match self.watch.within(bytes.next()).await {
                     Err(limit) => self.fail(limit.into()),
-                    Ok(Some(Ok(chunk))) => self.take(chunk.as_ref()),
+                    Ok(Some(Ok(chunk))) => self.parse(chunk.as_ref()),
                     Ok(Some(Err(error))) => {
                         let kind = ModelErrorKind::Retryable { after: None };
                         let failure = ModelError::new(kind, error.to_string());
@@ -155,7 +154,7 @@ impl<B: AsRef<[u8]>> Answer<'_, B> {
         }
     }
 
-    fn take(&mut self, chunk: &[u8]) {
+    fn parse(&mut self, chunk: &[u8]) {
         match self.watch.read(chunk.len()) {
             Ok(()) => self.parser.push(chunk),
             Err(limit) => self.fail(limit.into()),
@@ -172,7 +171,7 @@ impl<B: AsRef<[u8]>> Answer<'_, B> {
         }
     }
 
-    /// The bytes are over. Some servers leave out the blank line behind the last event.
+    /// Handles the end of the input. Some servers omit the blank line after the last event.
     fn end(&mut self) {
         if let Some(event) = self.parser.rest() {
             self.handle(event.as_event());
@@ -187,7 +186,7 @@ impl<B: AsRef<[u8]>> Answer<'_, B> {
         self.close(turn.map(|turn| Delta::Turn { turn }));
     }
 
-    /// Ends with an error of the transport, and what the answer had cost until then.
+    /// Ends the stream with a transport error, and the usage reported before it.
     fn fail(&mut self, error: ModelError) {
         let usage = match self.builder.finish() {
             Ok(turn) => turn.usage.unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! How much of an answer is read, and for how long.
+//! Limits on the size and the time of an answer.
 
 use std::{
     future::poll_fn,
@@ -12,11 +12,11 @@ use futures::{FutureExt, future::BoxFuture};
 use super::sleep::Sleeper;
 use crate::message::{ModelError, ModelErrorKind};
 
-/// Into how many parts the idle time is divided: silence is noticed at the latest one part late.
+/// The number of ticks in the idle time. Silence is noticed at most one tick late.
 const TICKS: u32 = 4;
 
-/// How much of an answer is read at most, and for how long. A server that sends more, or keeps the
-/// answer open longer, is cut off with an [`AnswerLimitError`].
+/// The most bytes and the longest time of an answer. An answer that exceeds them ends with an
+/// [`AnswerLimitError`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,20 +27,20 @@ const TICKS: u32 = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// The most bytes of the whole answer as they come, with comments and everything else.
+    /// The most bytes of the whole response body, including comments.
     pub bytes: u64,
     /// The most bytes of one event.
     pub event_bytes: usize,
-    /// The longest time without an event, in which comments do not count; `None` for no limit.
-    /// What breaks it is noticed at most a quarter later.
+    /// The longest time without an event; `None` for no limit. Comments are no events. Silence is
+    /// noticed at most a quarter of this time late.
     pub idle: Option<Duration>,
     /// The longest time from the first poll to the end of the answer; `None` for no limit.
     pub total: Option<Duration>,
 }
 
 impl Default for AnswerLimits {
-    /// 128 MiB for the answer, which is 1 KiB for each of 128,000 tokens; 16 MiB for an event; 5
-    /// minutes without an event; one hour for all of it.
+    /// Returns 128 MiB for the answer, which is 1 KiB for each of 128,000 tokens; 16 MiB for an event; 5
+    /// minutes without an event; one hour in total.
     fn default() -> Self {
         Self {
             bytes: 128 << 20,
@@ -51,29 +51,29 @@ impl Default for AnswerLimits {
     }
 }
 
-/// Which limit an answer broke. It is the source of the [`ModelError`].
+/// The limit that an answer exceeded, as the source of the [`ModelError`].
 ///
-/// Silence may be over the next time, so its error is retryable; an answer that is too long or takes
-/// too long is one that nobody asks for again.
+/// [`Idle`](Self::Idle) is retryable, because silence may be over the next time. The others are not,
+/// because the next answer would be as long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerLimitError {
     /// The whole answer is too large.
     #[error("the answer has more than {limit} bytes")]
     Bytes {
-        /// What is allowed, in bytes.
+        /// The limit in bytes.
         limit: u64,
     },
     /// No event came for too long.
     #[error("no event of the answer came for {} s", .limit.as_secs_f64())]
     Idle {
-        /// What is allowed.
+        /// The limit.
         limit: Duration,
     },
     /// The answer takes too long.
     #[error("the answer was not complete after {} s", .limit.as_secs_f64())]
     Total {
-        /// What is allowed.
+        /// The limit.
         limit: Duration,
     },
 }
@@ -90,19 +90,20 @@ impl From<AnswerLimitError> for ModelError {
     }
 }
 
-/// What of the limits is used up.
+/// Counts the bytes and the time of an answer against its limits.
 pub(super) struct Watch {
     limits: AnswerLimits,
     sleeper: Option<Arc<dyn Sleeper>>,
     bytes: u64,
     total: Option<BoxFuture<'static, ()>>,
-    /// The part of the idle time that runs, and how many ran out since the last event.
+    /// The running tick of the idle time.
     tick: Option<BoxFuture<'static, ()>>,
+    /// The number of ticks that ended since the last event.
     ticks: u32,
 }
 
 impl Watch {
-    /// Watches the bytes, and with a sleeper the time too.
+    /// Returns a watch of the bytes, and of the time if there is a sleeper.
     pub(super) fn new(limits: AnswerLimits, sleeper: Option<Arc<dyn Sleeper>>) -> Self {
         Self { limits, sleeper, bytes: 0, total: None, tick: None, ticks: 0 }
     }
@@ -113,17 +114,17 @@ impl Watch {
         if self.bytes > limit { Err(AnswerLimitError::Bytes { limit }) } else { Ok(()) }
     }
 
-    /// An event came.
+    /// Restarts the idle time, because an event arrived.
     pub(super) fn event(&mut self) {
         self.ticks = 0;
     }
 
-    /// Waits for something of the answer, no longer than is allowed.
+    /// Waits for the next chunk of the answer, within the limits.
     pub(super) async fn within<T>(
         &mut self,
         mut answer: impl Future<Output = T> + Unpin,
     ) -> Result<T, AnswerLimitError> {
-        // The time first: an answer that never lets anybody wait runs out of it, too.
+        // Poll the time first, because an answer that is always ready must run out of time too.
         poll_fn(|context| match self.poll_time(context) {
             Poll::Ready(error) => Poll::Ready(Err(error)),
             Poll::Pending => answer.poll_unpin(context).map(Ok),
@@ -134,19 +135,19 @@ impl Watch {
     fn poll_time(&mut self, context: &mut Context<'_>) -> Poll<AnswerLimitError> {
         let Some(sleeper) = &self.sleeper else { return Poll::Pending };
         if let Some(limit) = self.limits.total {
-            let total = self.total.get_or_insert_with(|| slept(sleeper, limit));
+            let total = self.total.get_or_insert_with(|| sleep(sleeper, limit));
             if total.poll_unpin(context).is_ready() {
                 return Poll::Ready(AnswerLimitError::Total { limit });
             }
         }
         let Some(limit) = self.limits.idle else { return Poll::Pending };
         loop {
-            let tick = self.tick.get_or_insert_with(|| slept(sleeper, limit / TICKS));
+            let tick = self.tick.get_or_insert_with(|| sleep(sleeper, limit / TICKS));
             if tick.poll_unpin(context).is_pending() {
                 return Poll::Pending;
             }
             (self.tick, self.ticks) = (None, self.ticks + 1);
-            // The first one had begun when the last event came.
+            // The first tick began before the last event.
             if self.ticks > TICKS {
                 return Poll::Ready(AnswerLimitError::Idle { limit });
             }
@@ -154,7 +155,7 @@ impl Watch {
     }
 }
 
-fn slept(sleeper: &Arc<dyn Sleeper>, time: Duration) -> BoxFuture<'static, ()> {
+fn sleep(sleeper: &Arc<dyn Sleeper>, time: Duration) -> BoxFuture<'static, ()> {
     let sleeper = Arc::clone(sleeper);
     async move { sleeper.sleep(time).await }.boxed()
 }

@@ -1,14 +1,14 @@
 //! The traits that hosts implement.
 //!
-//! | whose provider | implements |
+//! | for | implement |
 //! |---|---|
-//! | answers requests and keeps nothing | [`Model`]: one required method |
-//! | keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
-//! | has a runtime with a timer of its own | [`Sleeper`]: how to wait between tries |
+//! | a provider without state | [`Model`]: one required method |
+//! | a provider that keeps the conversation on its side | [`ProviderThread`] and [`Agent`] |
+//! | a runtime with a timer of its own | [`Sleeper`]: waiting between attempts |
 //!
-//! [`deltas_of`] reads the answer of a provider from the bytes of its HTTP response, and
-//! [`deltas_within`] bounds its time too ([`AnswerLimits`]).
-//! [`ModelAgent`] makes an agent of any model, and [`AgentModel`] a model of any agent.
+//! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
+//! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and [`AgentModel`]
+//! an agent into a model.
 
 mod agent;
 mod clock;

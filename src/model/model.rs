@@ -1,4 +1,4 @@
-//! `Model`: the one trait that most adapters implement.
+//! `Model`: the trait that most adapters implement.
 
 use std::{fmt, sync::Arc};
 
@@ -10,15 +10,14 @@ use futures::{
 
 use crate::message::{ContentBlock, ContextWindow, Delta, ModelError, Request, Turn};
 
-/// Something that answers requests: a provider behind an HTTP client, a local server, a script.
+/// Answers requests: a provider over HTTP, a local server, a script.
 ///
-/// One method is required. Implementations keep no conversation; whoever asks sends all of it.
-/// Futures and streams may be dropped at any point: that cancels the call.
+/// One method is required. An implementation keeps no conversation; every request contains all of it.
+/// Dropping a future or stream cancels the request.
 ///
-/// A request shares the vector of messages with the thread. Whoever keeps it until the answer is
-/// appended (in a record, in a task that outlives the stream) has that vector copied once for each
-/// call, a few bytes a message; held no longer than the stream it costs nothing, however long the
-/// thread is.
+/// A request shares the vector of message handles with the thread. Keeping the request until the answer
+/// is appended, as in a log of requests, costs one copy of that vector; dropping it with the stream
+/// costs nothing.
 ///
 /// ```
 /// use threadfold::{Message, Request, Turn, async_trait, message::StopReason};
@@ -46,29 +45,29 @@ pub trait Model: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ModelError`], which says whether the prompt was too long, whether asking again may help,
-    /// and what was spent all the same.
+    /// [`ModelError`], which says whether the prompt was too long, whether a retry may help, and which
+    /// tokens were used.
     async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
 
-    /// Returns the answer to a request piece by piece. The last item is [`Delta::Turn`] with all of
-    /// it, or an error; nothing follows either.
+    /// Streams the answer to a request. The last item is [`Delta::Turn`] with the whole answer, or an
+    /// error.
     ///
-    /// The provided one waits for the whole answer and then gives its texts and the turn.
+    /// The default waits for the whole answer and then yields its texts and the turn.
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
     }
 
-    /// The window of the model on this route, in tokens, where the implementation knows it: from
-    /// its server, its configuration, or [`ContextWindow::for_model`]. What a host gives with
-    /// [`ModelAgent::with_window`](super::ModelAgent::with_window) wins over it.
+    /// Returns the window of the model on this route, in tokens, if it is known: from the server, the
+    /// configuration, or [`ContextWindow::for_model`].
+    /// [`ModelAgent::with_window`](super::ModelAgent::with_window) overrides it.
     ///
-    /// The provided one knows none.
+    /// The default returns `None`.
     fn context_window(&self) -> Option<ContextWindow> {
         None
     }
 }
 
-/// Returns the turn at the end of a stream. What comes behind it is not waited for.
+/// Returns the turn of a stream, and drops the stream.
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};
@@ -81,7 +80,7 @@ pub trait Model: fmt::Debug + Send + Sync {
 ///
 /// # Errors
 ///
-/// The first error of the stream; a retryable one if the stream ends without a turn.
+/// The first error of the stream; a retryable error if the stream ends without a turn.
 pub async fn turn_of(
     mut deltas: BoxStream<'_, Result<Delta, ModelError>>,
 ) -> Result<Turn, ModelError> {
@@ -93,7 +92,7 @@ pub async fn turn_of(
     Err(cut_short())
 }
 
-/// The error of a stream that ended without a turn.
+/// Returns the error of a stream that ended without a turn.
 pub(crate) fn cut_short() -> ModelError {
     ModelError::cut_short()
 }

@@ -1,4 +1,4 @@
-//! `Sleeper`: how to wait, on whatever runtime the host has.
+//! `Sleeper`: waiting, on any runtime.
 
 use std::{
     fmt,
@@ -9,9 +9,9 @@ use std::{
 
 use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 
-/// What waits between a call that failed and the next try.
+/// Waits, for example between a failed request and its retry.
 ///
-/// A host with a runtime has a timer already. With tokio, and `futures::future::BoxFuture` and
+/// Use the timer of your runtime. With tokio, and `futures::future::BoxFuture` and
 /// `std::time::Duration` in scope:
 ///
 /// ```text
@@ -25,18 +25,18 @@ use futures::{FutureExt, channel::oneshot, future::BoxFuture};
 /// }
 /// ```
 ///
-/// With smol the body is
+/// With smol the body is:
 ///
 /// ```text
 ///         Box::pin(async move { _ = smol::Timer::after(time).await })
 /// ```
 pub trait Sleeper: fmt::Debug + Send + Sync {
-    /// Returns a future that is ready after this time. It may be dropped before.
+    /// Returns a future that is ready after this time. Dropping it earlier is fine.
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// Waits on a thread of its own: for hosts without a runtime. The thread ends with the wait, or
-/// with the future, whichever comes first.
+/// Waits on a thread of its own, for hosts without a runtime. The thread ends with the wait or when the
+/// future is dropped.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ impl Sleeper for StdSleeper {
             return futures::future::ready(()).boxed();
         }
         let (done, wait) = oneshot::channel();
-        // Held by the future: when that is dropped, the thread hears of it and ends.
+        // The future holds the sender. Dropping it disconnects the channel, which ends the thread.
         let (held, dropped) = mpsc::channel::<()>();
         let sleeping =
             thread::Builder::new().name("threadfold-sleep".to_owned()).spawn(move || {
@@ -66,7 +66,7 @@ impl Sleeper for StdSleeper {
             });
         async move {
             let _held = held;
-            // Without a thread there is no wait: the next try comes early, and may fail again.
+            // If no thread could be spawned, do not wait. The retry comes early and may fail again.
             if sleeping.is_ok() {
                 let _ = wait.await;
             }

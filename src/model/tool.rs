@@ -1,4 +1,4 @@
-//! `Tool`: what an agent can do.
+//! `Tool`: a function that an agent can call.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -6,13 +6,13 @@ use async_trait::async_trait;
 
 use crate::message::{ContentBlock, Messages, Text, ThreadId, ToolSpec, ToolUse, Usage};
 
-/// Why a tool failed. The model is told in its words.
+/// Why a tool failed. Its text becomes the tool result for the model.
 pub type ToolFailure = Box<dyn Error + Send + Sync>;
 
-/// Something that an agent can do: a function with a name, a description and a JSON schema.
+/// A function that an agent can call, with a name, a description and a JSON schema.
 ///
-/// The future may be dropped at any point, when the turn is cancelled. Calls of one answer are
-/// carried out at the same time.
+/// When the turn is cancelled, the future of a call is dropped at any point. The calls of one answer
+/// run concurrently.
 ///
 /// ```
 /// use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
@@ -34,15 +34,15 @@ pub type ToolFailure = Box<dyn Error + Send + Sync>;
 /// ```
 #[async_trait]
 pub trait Tool: fmt::Debug + Send + Sync {
-    /// What the model is told about it.
+    /// Returns name, description and schema, which are sent to the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Carries a call out. The input was read: [`ToolInput::json`](crate::message::ToolInput::json)
-    /// gives an object.
+    /// Runs a call. Its input has been parsed: [`ToolInput::json`](crate::message::ToolInput::json)
+    /// returns an object.
     ///
     /// # Errors
     ///
-    /// [`ToolFailure`], in words for the model.
+    /// [`ToolFailure`], whose text is written for the model.
     async fn call(
         &self,
         call: &ToolUse,
@@ -50,26 +50,26 @@ pub trait Tool: fmt::Debug + Send + Sync {
     ) -> Result<ToolOutput, ToolFailure>;
 }
 
-/// What a tool knows beside its call.
+/// The context of a tool call.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ToolContext<'a> {
-    /// The thread that the call is part of.
+    /// The thread of the call.
     pub thread: &'a ThreadId,
-    /// Its messages, the answer with the call among them. A clone costs nothing while the call goes
-    /// on; one that is kept has the vector of handles copied with the next append.
+    /// The messages of the thread, including the answer with the call. A clone is free during the call;
+    /// one that is kept longer makes the next append copy the vector of handles.
     pub messages: &'a Messages,
 }
 
-/// What a tool gives.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolOutput {
-    /// Texts, pictures, documents.
+    /// Texts, images and documents.
     pub content: Vec<ContentBlock>,
-    /// Whether it is the account of a failure.
+    /// Whether the content describes a failure.
     pub is_error: bool,
-    /// Tokens that the tool itself spent, if it asked models.
+    /// The tokens that the tool used, if it called models itself.
     pub usage: Option<Usage>,
 }
 
@@ -82,7 +82,7 @@ impl<'a> ToolContext<'a> {
 }
 
 impl ToolOutput {
-    /// Returns the account of a failure, in words for the model.
+    /// Returns the output of a failed call, with a text for the model.
     ///
     /// ```
     /// use threadfold::model::ToolOutput;

@@ -1,4 +1,4 @@
-//! Finding in a log what is asked for, within a bound.
+//! Answering requests from a log, in a bounded number of bytes.
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ use crate::{
     render::{self, RenderOptions},
 };
 
-/// How many bytes an answer has at most, by default: some 4,000 tokens.
+/// The default for the most bytes of an answer, which are about 4,000 tokens.
 pub const MAX_BYTES: usize = 16_000;
 
-/// The least bound. A smaller one would leave no room for a text beside the headings.
+/// The least value for the most bytes of an answer. A smaller one would leave no room for texts.
 pub const MIN_BYTES: usize = 1_500;
 
-/// What was compacted away in a log, for whoever asks.
+/// Answers requests for the messages that compactions removed, from a log.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Recall<'a> {
@@ -28,7 +28,7 @@ pub struct Recall<'a> {
 }
 
 impl<'a> Recall<'a> {
-    /// Returns what was compacted away in this log, told in answers of [`MAX_BYTES`].
+    /// Returns a recall over this log, with answers of at most [`MAX_BYTES`].
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -49,7 +49,7 @@ impl<'a> Recall<'a> {
         Self { log, redactor: None, max_bytes: MAX_BYTES }
     }
 
-    /// Returns it without what the redactor takes out: it is neither told nor found.
+    /// Sets a redactor. Text that it removes is neither shown nor found.
     ///
     /// ```
     /// use std::borrow::Cow;
@@ -80,7 +80,7 @@ impl<'a> Recall<'a> {
         Self { redactor: Some(redactor), ..self }
     }
 
-    /// Returns it with answers of at most so many bytes, of [`MIN_BYTES`] at least.
+    /// Sets the most bytes of an answer, which are at least [`MIN_BYTES`].
     ///
     /// ```
     /// use threadfold::{log::EventLog, recall::{Recall, RecallRequest}};
@@ -94,7 +94,7 @@ impl<'a> Recall<'a> {
         Self { max_bytes: max_bytes.max(MIN_BYTES), ..self }
     }
 
-    /// Carries out a call of the tool: reads its input and returns the text for the model.
+    /// Runs the tool: reads its input and returns the text for the model.
     ///
     /// ```
     /// use serde_json::json;
@@ -109,12 +109,12 @@ impl<'a> Recall<'a> {
     ///
     /// # Errors
     ///
-    /// [`RecallError`], in words for the model.
+    /// [`RecallError`], whose text is written for the model.
     pub fn call(&self, input: &Value) -> Result<String, RecallError> {
         Ok(self.answer(&RecallRequest::parse(input)?)?.to_string())
     }
 
-    /// Returns what is asked for, as much of it as there is room for.
+    /// Returns the requested passages, as many as fit.
     ///
     /// ```
     /// use threadfold::{EventLog, recall::{Recall, RecallError, RecallRequest}};
@@ -128,8 +128,8 @@ impl<'a> Recall<'a> {
     ///
     /// # Errors
     ///
-    /// [`RecallError`]: what is asked for is not there, a query that has no word, is too long or
-    /// cannot be answered without the feature `recall`, a log that cannot be read.
+    /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too long
+    /// or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
         let taken = self.log.taken()?;
         let recalled = match request {
@@ -142,7 +142,7 @@ impl<'a> Recall<'a> {
         Ok(Recalled { request: request.clone(), ..recalled })
     }
 
-    /// How many bytes all passages may have, headings included.
+    /// Returns the most bytes of all passages, headings included.
     fn room(&self) -> usize {
         self.max_bytes.saturating_sub(HEAD)
     }
@@ -153,8 +153,8 @@ impl<'a> Recall<'a> {
         (from, to): (Option<CheckpointId>, Option<CheckpointId>),
         offset: u64,
     ) -> Result<Recalled, RecallError> {
-        let begin = from.map_or(Ok(0), |id| self.place(taken, id).map(|place| place.after))?;
-        let end = to.map_or(Ok(u64::MAX), |id| self.place(taken, id).map(|place| place.end))?;
+        let begin = from.map_or(Ok(0), |id| self.bounds(taken, id).map(|bounds| bounds.begin))?;
+        let end = to.map_or(Ok(u64::MAX), |id| self.bounds(taken, id).map(|bounds| bounds.end))?;
         if let (Some(from), Some(to)) = (from, to)
             && end <= begin
         {
@@ -179,8 +179,8 @@ impl<'a> Recall<'a> {
     }
 
     fn message(&self, taken: &[Taken], number: u64, offset: u64) -> Result<Recalled, RecallError> {
-        let place = taken.binary_search_by_key(&number, |taken| taken.number).ok();
-        let taken = place.and_then(|place| taken.get(place));
+        let index = taken.binary_search_by_key(&number, |taken| taken.number).ok();
+        let taken = index.and_then(|index| taken.get(index));
         let taken = taken.ok_or(RecallError::NotTaken { number })?;
         let text = self.text(taken);
         let start = usize::try_from(offset).ok().filter(|start| *start < text.len());
@@ -227,7 +227,7 @@ impl<'a> Recall<'a> {
         Ok(recalled)
     }
 
-    /// The text of a message, without the heading of its role.
+    /// Returns the rendered text of a message, without the heading of its role.
     fn text(&self, taken: &Taken) -> String {
         let redacted = self.redactor.map(|redactor| taken.message.redacted(redactor));
         let message = redacted.as_ref().unwrap_or(&taken.message);
@@ -245,41 +245,43 @@ impl<'a> Recall<'a> {
         if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
     }
 
-    /// Where a checkpoint is, in what went or in what stands.
-    fn place(&self, taken: &[Taken], id: CheckpointId) -> Result<Place, RecallError> {
-        let went = taken.iter().filter_map(|taken| Place::of(taken.number, &taken.message, id));
+    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If it is
+    /// there more than once, they are the widest.
+    fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds, RecallError> {
+        let removed =
+            taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
         let projection = self.log.projection()?;
-        let stands = projection.messages.iter().zip(&projection.sources);
-        let stands = stands.filter_map(|(message, source)| {
+        let kept = projection.messages.iter().zip(&projection.sources);
+        let kept = kept.filter_map(|(message, source)| {
             let number = self.log.arrival_number(source.seq())?;
-            Place::of(number, message, id)
+            CheckpointBounds::of(number, message, id)
         });
-        let widest = |one: Place, other: Place| Place {
-            after: one.after.min(other.after),
+        let widest = |one: CheckpointBounds, other: CheckpointBounds| CheckpointBounds {
+            begin: one.begin.min(other.begin),
             end: one.end.max(other.end),
         };
-        went.chain(stands).reduce(widest).ok_or(RecallError::UnknownCheckpoint { id })
+        removed.chain(kept).reduce(widest).ok_or(RecallError::UnknownCheckpoint { id })
     }
 }
 
-/// Where a checkpoint is.
+/// The numbers of messages at which ranges begin and end that name a checkpoint.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The first message that a range has which begins with it.
-    after: u64,
-    /// The first message that a range has not which ends with it.
+struct CheckpointBounds {
+    /// The first message of a range that begins after the checkpoint.
+    begin: u64,
+    /// The first message after a range that ends with the checkpoint.
     end: u64,
 }
 
-impl Place {
+impl CheckpointBounds {
     fn of(number: u64, message: &Message, id: CheckpointId) -> Option<Self> {
         let is_it =
             |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id);
         let at = message.content.iter().position(is_it)?;
-        // What stands behind it in the same message belongs to what begins with it.
-        let mut behind = message.content.iter().skip(at + 1);
-        let goes_on = behind.any(|block| !matches!(block, ContentBlock::Checkpoint(_)));
-        Some(Self { after: number + u64::from(!goes_on), end: number + 1 })
+        // Content after the checkpoint, in the same message, belongs to a range that begins with it.
+        let mut after = message.content.iter().skip(at + 1);
+        let has_content = after.any(|block| !matches!(block, ContentBlock::Checkpoint(_)));
+        Some(Self { begin: number + u64::from(!has_content), end: number + 1 })
     }
 }
 

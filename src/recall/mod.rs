@@ -1,10 +1,10 @@
-//! Reading what was compacted away.
+//! Reading the messages that compactions removed.
 //!
-//! Nothing is deleted from a log, so an agent can have the words back that a summary stands for.
-//! [`Recall`] finds them in a log: by a range of checkpoints, by the number of a message, or, with
-//! the feature `recall`, by words, ranked with BM25. What comes is bounded in size and says how to
-//! go on. [`tool`] offers it to a model;
-//! [`SessionBuilder::recall_tool`](crate::session::SessionBuilder::recall_tool) in a session.
+//! Nothing is deleted from a log, so an agent can read the messages that a summary replaces. [`Recall`]
+//! finds them by a range of checkpoints, by the number of a message, or, with the feature `recall`, by
+//! words, ranked with BM25. An answer is bounded in bytes and says how to get the rest. [`tool`]
+//! describes it to a model;
+//! [`SessionBuilder::recall_tool`](crate::session::SessionBuilder::recall_tool) adds it to a session.
 //!
 //! ```
 //! use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -25,21 +25,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is told
+//! # What an answer contains
 //!
-//! - The messages as they came, through any number of summaries of summaries. What stands in the
-//!   thread is not told, nor what was undone or dropped from its end: see [`EventLog::taken`].
-//! - Messages are [rendered](crate::render), so their texts cannot pass for headings: pictures and
-//!   documents are placeholders, reasoning and reminders are left out.
-//! - What a [`Redactor`](crate::message::Redactor) takes out is neither told nor searched.
-//! - Nothing is kept between two calls. A search looks through all that was compacted away, in a time
-//!   that grows with its length.
+//! - The messages as appended, through any number of summaries of summaries. Messages in the thread
+//!   and truncated ones are not included: see [`EventLog::taken`].
+//! - Messages are [rendered](crate::render), so their texts cannot pass for headings. Images and
+//!   documents become placeholders; reasoning and reminders are left out.
+//! - Text that a [`Redactor`](crate::message::Redactor) removes is neither shown nor searched.
+//! - Nothing is cached between two calls. The time of a search is linear in the removed messages.
 //!
 //! # How words match
 //!
-//! Words are runs of letters, digits and `_`, in any case. Those that stand together in a path, a
-//! version or a name of code (`src/parse.rs`, `std::fs`) also count as one, and so do the parts of
-//! `parse_error` and `ParseError`. Nothing is stemmed and no word is left out.
+//! Words are runs of letters, digits and `_`, in any case. The words of a path, a version or a name in
+//! code (`src/parse.rs`, `std::fs`) also count together as one word, and the parts of `parse_error`
+//! and `ParseError` also count alone. There is no stemming and no list of stop words.
 //!
 //! [`EventLog::taken`]: crate::log::EventLog::taken
 

@@ -1,4 +1,4 @@
-//! What can be asked for, and what can be wrong with it.
+//! Requests of recall, and their errors.
 
 use serde_json::Value;
 
@@ -7,39 +7,38 @@ use crate::{
     message::{CheckpointId, InvalidValue, Text},
 };
 
-/// The longest query, in bytes.
+/// The most bytes of a query.
 pub const MAX_QUERY_BYTES: usize = 1_000;
 
-/// The fields of an input.
+/// The fields of the tool's input.
 const FIELDS: [&str; 5] = ["from", "to", "message", "query", "offset"];
 
-/// What is asked for of what was compacted away. By default all of it, from its beginning.
+/// A request for messages that compactions removed. The default requests all of them, from the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecallRequest {
-    /// The messages of a range, in the order in which they came. As in the tool `compact` it begins
-    /// right after `from` and ends with `to`. A checkpoint that came more than once stands for the
-    /// widest range.
+    /// The messages of a range, in the order of the log. As in the tool `compact`, the range begins
+    /// after `from` and ends with `to`. A checkpoint that occurs more than once gives the widest range.
     Range {
-        /// The checkpoint that the range opens after; its beginning where absent.
+        /// The checkpoint after which the range begins; `None` for the start of the thread.
         from: Option<CheckpointId>,
-        /// The checkpoint that the range closes with; its end where absent.
+        /// The checkpoint with which the range ends; `None` for the end of the thread.
         to: Option<CheckpointId>,
-        /// The number of the message to begin with: [`Recalled::next`](super::Recalled::next).
+        /// The number of the first message to return, from [`Recalled::next`](super::Recalled::next).
         offset: u64,
     },
     /// One message.
     Message {
-        /// Its number among all that came, from 0.
+        /// Its number among all messages ever appended, from 0.
         number: u64,
-        /// The byte of its text to begin with.
+        /// The offset in its text to begin at, in bytes.
         offset: u64,
     },
-    /// The messages that hold words, best first. It takes the feature `recall`.
+    /// The messages that contain words of a query, best first. It needs the feature `recall`.
     Search {
-        /// The words.
+        /// The query.
         query: Text,
-        /// How many of the messages to pass over.
+        /// The number of matches to skip.
         offset: u64,
     },
 }
@@ -48,78 +47,78 @@ pub enum RecallRequest {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecallError {
-    /// A field of another type.
+    /// A field has the wrong type.
     #[error("{field} must be {expected}, found {found}")]
     Type {
         /// The field.
         field: &'static str,
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
-        /// What is there, abridged.
+        /// The value, abridged.
         found: String,
     },
-    /// A field that does not exist.
+    /// The input has an unknown field.
     #[error("{field:?} is not a field of recall; from, to, message, query and offset are")]
     Unknown {
         /// The field, abridged.
         field: String,
     },
-    /// A text that is not a checkpoint id.
+    /// A text is no checkpoint id.
     #[error("{field}: {error}")]
     Checkpoint {
         /// The field.
         field: &'static str,
-        /// What is wrong with the id.
+        /// The error of parsing the id.
         error: InvalidValue,
     },
-    /// Two fields that ask for different things.
+    /// Two fields belong to different requests.
     #[error("{one} and {other} do not go together: name a range, a message or a query")]
     Mixed {
-        /// The one.
+        /// The first field.
         one: &'static str,
-        /// The other.
+        /// The second field.
         other: &'static str,
     },
-    /// A checkpoint that neither the thread has nor what was compacted away.
+    /// A checkpoint is neither in the thread nor in the removed messages.
     #[error("checkpoint {id} is neither in the thread nor in what was compacted away")]
     UnknownCheckpoint {
         /// The checkpoint.
         id: CheckpointId,
     },
-    /// A range that ends where it begins, or before.
+    /// A range is empty or inverted.
     #[error("the range is empty: {to} does not come after {from}")]
     Inverted {
-        /// Where it begins.
+        /// The checkpoint after which it begins.
         from: CheckpointId,
-        /// Where it ends.
+        /// The checkpoint with which it ends.
         to: CheckpointId,
     },
-    /// A message that is not among those that were compacted away.
+    /// A message was not removed by a compaction, or does not exist.
     #[error("message {number} is not among those that were compacted away")]
     NotTaken {
-        /// The number.
+        /// The number of the message.
         number: u64,
     },
-    /// A place behind the end of a message.
+    /// An offset is at or after the end of a message.
     #[error("message {number} has {len} bytes, so it cannot be told from byte {offset} on")]
     Beyond {
-        /// The number.
+        /// The number of the message.
         number: u64,
-        /// The place.
+        /// The offset in bytes.
         offset: u64,
-        /// How many bytes it has.
+        /// The length of the message in bytes.
         len: usize,
     },
-    /// A query without a word.
+    /// The query contains no word.
     #[error("the query has no word to look for: letters and digits are")]
     NoWords,
-    /// A query that is too long.
+    /// The query is too long.
     #[error("the query has {found} bytes, {MAX_QUERY_BYTES} are the most: name a few words")]
     QueryLength {
-        /// How many bytes it has.
+        /// The length of the query in bytes.
         found: usize,
     },
-    /// A query to a build without the feature `recall`.
+    /// The request is a query, and this build lacks the feature `recall`.
     #[error("recall by query is not available here: name a range or a message")]
     NoSearch,
     /// The log cannot be read.
@@ -134,9 +133,9 @@ impl Default for RecallRequest {
 }
 
 impl RecallRequest {
-    /// Reads the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
-    /// `{"query", "offset"?}`. A `null` counts as absent, and a marker may be given whole, as
-    /// `<checkpoint:a1b2c3>`.
+    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
+    /// `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written as its
+    /// marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use serde_json::json;
@@ -151,21 +150,21 @@ impl RecallRequest {
     ///
     /// # Errors
     ///
-    /// [`RecallError`], which names the field. Whether what is asked for is there is asked later.
+    /// [`RecallError`], which names the field. Whether message and checkpoints exist is not checked here.
     pub fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
             return Err(RecallError::Unknown { field: abridged(key) });
         }
         let field = |name: &str| object.get(name).filter(|value| !value.is_null());
-        let there = |name: &&&'static str| field(name).is_some();
-        let mixed = |one: &'static str, others: &[&'static str]| match others.iter().find(there) {
-            Some(other) => Err(RecallError::Mixed { one, other }),
-            None => Ok(()),
+        let is_present = |name: &&&'static str| field(name).is_some();
+        let alone = |one: &'static str, others: &[&'static str]| {
+            let other = others.iter().find(is_present);
+            other.map_or(Ok(()), |other| Err(RecallError::Mixed { one, other }))
         };
         let offset = number("offset", field("offset"))?.unwrap_or_default();
         if let Some(query) = field("query") {
-            mixed("query", &["from", "to", "message"])?;
+            alone("query", &["from", "to", "message"])?;
             let query = query.as_str().ok_or_else(|| mismatch("query", "a string", query))?;
             let found = query.len();
             return match found > MAX_QUERY_BYTES {
@@ -174,7 +173,7 @@ impl RecallRequest {
             };
         }
         if let Some(number) = number("message", field("message"))? {
-            mixed("message", &["from", "to"])?;
+            alone("message", &["from", "to"])?;
             return Ok(Self::Message { number, offset });
         }
         let (from, to) = (checkpoint("from", field("from"))?, checkpoint("to", field("to"))?);
@@ -204,7 +203,7 @@ fn mismatch(field: &'static str, expected: &'static str, found: &Value) -> Recal
     RecallError::Type { field, expected, found: abridged(&found.to_string()) }
 }
 
-/// What was found, where it is long only its beginning.
+/// Returns the first 40 characters of a text.
 fn abridged(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",

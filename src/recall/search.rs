@@ -1,8 +1,8 @@
-//! Ranking messages by words, with BM25.
+//! Ranking messages by the words of a query, with BM25.
 //!
-//! A long message is searched in pieces, so that what holds words once in a long output is not
-//! ranked behind what is short. All texts are looked through once, and only the words that are looked
-//! for are counted: an index of all words would cost many times the time and the memory of a search.
+//! A long message is searched in pieces, so that a match in long output does not rank below a short
+//! message. Each text is read once, and only the words of the query are counted: an index of all words
+//! would cost many times the time and memory of a search.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,23 +22,23 @@ use crate::{
     message::{ContentBlock, Text},
 };
 
-/// How many matches one answer tells.
+/// The most matches in one answer.
 pub(super) const SHOWN: usize = 10;
 
-/// How many different words of a query count, so that a search ends soon.
+/// The most different words of a query that count, so that a search ends soon.
 const TERMS: usize = 64;
 
-/// How many bytes are searched as one.
+/// The most bytes of a piece.
 const PIECE: usize = 4_000;
 
-/// How many bytes around the words are told.
+/// The most bytes of an excerpt around the words.
 const EXCERPT: usize = 600;
 
-/// The words that are looked for, with their places in the query.
+/// The words of a query, each with its number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terms(HashMap<String, usize>);
 
-/// A message that holds words, and the piece of it that holds them best.
+/// A message that matches a query, and its best piece.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Matched {
     pub(super) index: usize,
@@ -62,7 +62,7 @@ impl Terms {
         if terms.is_empty() { Err(RecallError::NoWords) } else { Ok(Self(terms)) }
     }
 
-    /// The bytes around where most of the words stand together, within a piece of a text.
+    /// Returns the bytes around the most words that are close together in a piece of a text.
     pub(super) fn excerpt(&self, text: &str, piece: Range<usize>) -> Range<usize> {
         let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
         words::each(text.get(piece.clone()).unwrap_or_default(), |word, range| {
@@ -75,7 +75,7 @@ impl Terms {
         start..piece_end(text, start, EXCERPT).max(border(text, end.min(start + EXCERPT)))
     }
 
-    /// How many words a text has, and how often it has each that is looked for.
+    /// Returns how many words a text has, and how often each word of the query occurs.
     fn count(&self, text: &str) -> (usize, HashMap<usize, usize>) {
         let (mut words, mut counts) = (0, HashMap::new());
         words::each(text, |word, _| {
@@ -88,15 +88,15 @@ impl Terms {
     }
 }
 
-/// The messages that only call for what was said before, or hold nothing but what came of it: by
-/// their own words they would be found before what they quote.
+/// Returns the numbers of messages that contain only calls of the recall tool or their results. Such a
+/// message would rank above the message that it quotes.
 pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     let mut calls: HashSet<&Text> = HashSet::new();
     let mut quoting = HashSet::new();
     for taken in taken {
         let uses = taken.message.tool_uses().filter(|call| call.name == *RECALL);
         calls.extend(uses.map(|call| &call.id));
-        let says = |block: &&ContentBlock| {
+        let has_content = |block: &&ContentBlock| {
             !matches!(block, ContentBlock::Checkpoint(_) | ContentBlock::SystemReminder(_))
                 && !block.is_reasoning()
         };
@@ -116,16 +116,16 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
             | ContentBlock::Summary(_)
             | ContentBlock::Opaque(_) => false,
         };
-        let mut said = taken.message.content.iter().filter(says).peekable();
-        if said.peek().is_some() && said.all(quotes) {
+        let mut blocks = taken.message.content.iter().filter(has_content).peekable();
+        if blocks.peek().is_some() && blocks.all(quotes) {
             quoting.insert(taken.number);
         }
     }
     quoting
 }
 
-/// Returns the messages that hold any of the words, best first, of so many whose texts are given by
-/// number; those without a text are passed over. Of equals the latest comes first.
+/// Returns the messages that contain any of the words, best first and of equal ones the latest first.
+/// `text` returns the text of each index below `count`, or `None` to skip it.
 pub(super) fn ranked(
     terms: &Terms,
     count: usize,
@@ -147,26 +147,27 @@ pub(super) fn ranked(
     for (id, hit) in hits.iter().enumerate() {
         scorer.upsert(&id, hit.weighed(average));
     }
-    // How rare a word is depends on how many pieces there are in all.
+    // Add the pieces without a match, because the rarity of a word depends on the number of pieces.
     (hits.len()..all).for_each(|other| scorer.upsert(&other, Embedding(Vec::new())));
     let query = (0..terms.0.len()).map(|index| TokenEmbedding { index, value: 1.0 });
     best(&scorer, &Embedding(query.collect()), &hits)
 }
 
-/// A piece of a message that holds words.
+/// A piece of a message that contains words of the query.
 struct Hit {
     index: usize,
     bytes: Range<usize>,
+    /// The number of all words in the piece.
     words: usize,
-    /// How often it holds each.
+    /// How often each word of the query occurs.
     counts: HashMap<usize, usize>,
 }
 
 impl Hit {
-    /// The weights of its words, before it is known how rare each is: what comes often counts more,
-    /// but ever less so, and less in a long piece.
+    /// Returns the BM25 weights of its words, without their rarity. Repeated words count ever less, and
+    /// words in a longer piece count less.
     fn weighed(&self, average: f32) -> Embedding<usize> {
-        // The values that are usual for BM25.
+        // The usual values for BM25.
         let (k1, b) = (1.2, 0.75);
         let long = 1.0 - b + b * real(self.words) / average.max(1.0);
         let weight = |(index, count): (&usize, &usize)| {
@@ -182,7 +183,7 @@ fn real(count: usize) -> f32 {
     count as f32
 }
 
-/// The best piece of each message, best first.
+/// Returns the best piece of each message, best first.
 fn best(scorer: &Scorer<usize, usize>, query: &Embedding<usize>, hits: &[Hit]) -> Vec<Matched> {
     let mut best: HashMap<usize, Matched> = HashMap::new();
     for scored in scorer.matches(query) {
@@ -211,7 +212,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The stretch, of what an excerpt holds, with most different words in it.
+/// Returns the byte range with the most different words that fits into an excerpt.
 fn closest(hits: &[(Range<usize>, usize)]) -> (usize, usize) {
     let (mut first, mut best, mut most) = (0, (0, 0), 0);
     let mut counts: HashMap<usize, usize> = HashMap::new();

@@ -1,22 +1,22 @@
-//! Recalling as a tool of an agent.
+//! Recall as a tool of an agent.
 //!
-//! A tool is plain data and [`Recall::call`](super::Recall::call); how it is offered to a model is
-//! for the caller.
+//! [`spec`] describes the tool, and [`Recall::call`](super::Recall::call) runs it; the caller offers it
+//! to the model.
 
 use serde_json::json;
 
 use crate::message::ToolSpec;
 
-/// The name by which a model calls the tool.
+/// The name of the tool.
 pub const RECALL: &str = "recall";
 
-/// What the tool is for and how to use it, written for a model.
+/// The description of the tool for a model.
 const ABOUT: &str = include_str!("tool_recall.md");
 
-/// The same of what it can do with the feature `recall`.
+/// The description of queries, which need the feature `recall`.
 const ABOUT_QUERY: &str = include_str!("tool_recall_query.md");
 
-/// Returns the tool as a model is told about it. Of queries it is told only with the feature
+/// Returns the description and schema of the tool for a model. The field `query` needs the feature
 /// `recall`.
 ///
 /// ```

@@ -4,46 +4,46 @@ use std::ops::Range;
 
 use crate::message::steps;
 
-/// How many bytes of a word count. What is longer is no word that anybody types.
+/// The most bytes of a word that count. Nobody types a longer word.
 const WORD: usize = 64;
 
-/// How many bytes count of words that stand together.
+/// The most bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text and where it is: words, the parts of those that have
-/// some, and what stands together as a path or a name of code. All are in small letters.
+/// Calls a function with each word of a text, in lower case, and its byte range: the words, the parts of
+/// words such as `parse_error`, and compounds such as paths and names in code.
 pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
-    let mut small = String::new();
-    let mut tell = |range: Range<usize>, most: usize| {
-        small.clear();
+    let mut lower = String::new();
+    let mut emit = |range: Range<usize>, most: usize| {
+        lower.clear();
         let found = steps::through(text.get(range.clone()).unwrap_or_default());
         if found.is_ascii() {
-            small.push_str(found.get(..most).unwrap_or(found));
-            small.make_ascii_lowercase();
+            lower.push_str(found.get(..most).unwrap_or(found));
+            lower.make_ascii_lowercase();
         } else {
             for letter in found.chars().flat_map(char::to_lowercase) {
-                if small.len() >= most {
+                if lower.len() >= most {
                     break;
                 }
-                small.push(letter);
+                lower.push(letter);
             }
         }
-        word(&small, range);
+        word(&lower, range);
     };
     let mut at = 0;
     while let Some(start) = next_word(text, at) {
         let mut end = word_end(text, start);
-        tell(start..end, WORD);
-        parts(text, start..end, |part| tell(part, WORD));
+        emit(start..end, WORD);
+        parts(text, start..end, |part| emit(part, WORD));
         let mut count = 1;
-        while let Some(next) = joined(text, end) {
+        while let Some(next) = linked_word(text, end) {
             end = word_end(text, next);
-            tell(next..end, WORD);
-            parts(text, next..end, |part| tell(part, WORD));
+            emit(next..end, WORD);
+            parts(text, next..end, |part| emit(part, WORD));
             count += 1;
         }
         if count > 1 {
-            tell(start..end, COMPOUND);
+            emit(start..end, COMPOUND);
         }
         at = end;
     }
@@ -58,7 +58,7 @@ fn is_letter(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Whether it is a word by itself: these scripts put no spaces between words.
+/// Whether a character counts as a word, because its script puts no spaces between words.
 fn is_ideograph(letter: char) -> bool {
     matches!(letter, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
@@ -74,15 +74,16 @@ fn word_end(text: &str, start: usize) -> usize {
     }
 }
 
-/// The next word, if it stands together with what ends here.
-fn joined(text: &str, end: usize) -> Option<usize> {
+/// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending here.
+fn linked_word(text: &str, end: usize) -> Option<usize> {
     let rest = text.get(end..)?;
     let link = ["::", "->", "/", "\\", ".", "-"].into_iter().find(|link| rest.starts_with(link))?;
     let next = end + link.len();
     text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
-/// The parts of a word, if it has several: between `_`, and where a capital follows a small letter.
+/// Calls a function with the parts of a word, if it has several. Parts end at `_` and before a capital
+/// that follows a lower-case letter.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
     let (mut start, mut last) = (word.start, '_');

@@ -1,27 +1,28 @@
-//! `Archive`: where the batches of summaries are kept, to be listed and searched.
+//! `Archive`: storage for the batches of summaries, to be listed and searched.
 
-use super::thread_store::StoreError;
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::visible::{Hit, Visible};
+use super::{
+    thread_store::StoreError,
+    visible::{Hit, Visible},
+};
 use crate::{
     message::{BatchId, CompactionId, ThreadId},
     strategy::ArchiveEntry,
 };
 
-/// Somewhere to keep what compactions archive: memory, files, a database.
+/// Stores what compactions archive: in memory, files or a database.
 ///
-/// Entries are written before their compaction is committed to the log, and are seen only while
-/// the log holds that compaction: [`Visible`] says so. A compaction that never came to be, or was
-/// undone, leaves entries that nobody sees.
+/// Entries are written before their compaction is in the log, and are visible only while that compaction
+/// is standing ([`Visible`]). A compaction that failed or was undone leaves invisible entries.
 ///
-/// Write for every compaction, without entries too: after a crash a number may be given again, and
-/// what the first one left under it must go.
+/// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may be
+/// used again, and the entries of the first compaction with that id must be removed.
 ///
-/// Futures may be dropped at any point. Whether what was asked is done is not known then, and
-/// harmless: what is written under a number that is not in the log is not seen.
+/// Futures may be dropped at any point. Their effect is then unknown but harmless, because entries of a
+/// compaction that is not in the log are invisible.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -43,14 +44,14 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// Puts these entries in the place of all that is there for this compaction of this thread.
-    /// [`check_entries`] is the check that comes first.
+    /// Replaces all entries of this compaction of this thread. Implementations call [`check_entries`]
+    /// first.
     ///
     /// # Errors
     ///
-    /// - [`StoreError::OtherCompaction`] if an entry is named for another compaction.
-    /// - [`StoreError::Repeated`] if two entries have one name.
-    /// - [`StoreError::Medium`] if they could not be kept.
+    /// - [`StoreError::OtherCompaction`] if the id of an entry names another compaction.
+    /// - [`StoreError::Repeated`] if two entries have the same id.
+    /// - [`StoreError::Medium`] if they could not be stored.
     async fn write(
         &self,
         thread: &ThreadId,
@@ -58,9 +59,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
         entries: &[ArchiveEntry],
     ) -> Result<(), StoreError>;
 
-    /// Returns the entries of a thread that are visible, without those that a visible one stands
-    /// for, by the time of their start and then by name. What [`Visible::list`] makes of all
-    /// entries of the thread.
+    /// Returns the visible entries of a thread without those that a visible one replaces, ordered by
+    /// start time and then by id: the result of [`Visible::list`] for all entries of the thread.
     ///
     /// # Errors
     ///
@@ -71,10 +71,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
         visible: &Visible,
     ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
-    /// Returns at most so many visible entries of a thread in which words of the query are found,
-    /// the best first. Those that another stands for are among them, and marked. What
-    /// [`Visible::search`] makes of all entries of the thread; an archive with a search of its own
-    /// may rank otherwise.
+    /// Returns at most `limit` visible entries of a thread that contain words of the query, best first.
+    /// Replaced entries are included, and marked. It is the result of [`Visible::search`] for all
+    /// entries of the thread; an archive with a search of its own may rank differently.
     ///
     /// # Errors
     ///
@@ -87,14 +86,14 @@ pub trait Archive: fmt::Debug + Send + Sync {
         visible: &Visible,
     ) -> Result<Vec<Hit>, StoreError>;
 
-    /// Removes what is there for this compaction of this thread, if anything is.
+    /// Removes all entries of this compaction of this thread.
     ///
     /// # Errors
     ///
     /// [`StoreError::Medium`] if it could not be removed.
     async fn delete(&self, thread: &ThreadId, compaction: CompactionId) -> Result<(), StoreError>;
 
-    /// Removes all that is there of this thread, if anything is.
+    /// Removes all entries of this thread.
     ///
     /// # Errors
     ///
@@ -102,8 +101,7 @@ pub trait Archive: fmt::Debug + Send + Sync {
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
-/// Checks what is to be written before anything is: every entry is named for this compaction, and
-/// no two have one name.
+/// Checks entries before they are written: each id names this compaction, and no two are equal.
 ///
 /// ```
 /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -118,12 +116,12 @@ pub trait Archive: fmt::Debug + Send + Sync {
 ///
 /// [`StoreError::OtherCompaction`] and [`StoreError::Repeated`].
 pub fn check_entries(compaction: CompactionId, entries: &[ArchiveEntry]) -> Result<(), StoreError> {
-    let mut names: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
-    if let Some(batch) = names.iter().copied().find(|name| name.compaction != compaction) {
+    let mut ids: Vec<BatchId> = entries.iter().map(|entry| entry.batch.id).collect();
+    if let Some(batch) = ids.iter().copied().find(|id| id.compaction != compaction) {
         return Err(StoreError::OtherCompaction { batch, compaction });
     }
-    names.sort_unstable();
-    let mut neighbours = names.iter().zip(names.iter().skip(1));
+    ids.sort_unstable();
+    let mut neighbours = ids.iter().zip(ids.iter().skip(1));
     match neighbours.find(|(one, next)| one == next) {
         Some((&batch, _)) => Err(StoreError::Repeated { batch }),
         None => Ok(()),

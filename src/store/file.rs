@@ -1,9 +1,8 @@
 //! One log in one file: reading it, and appending to it so that a crash at any byte leaves the
 //! beginning of a log.
 //!
-//! Whoever reads or writes holds a lock on the file, shared or alone, so a half-written line is
-//! seen only if its writer died. It is cut off before the next write, and so is what a failed write
-//! left.
+//! Readers hold a shared lock on the file and writers an exclusive one, so a half-written line is
+//! visible only if its writer died. The next write cuts off such a line, and the rest of a failed write.
 
 use std::{
     fs::File,
@@ -25,32 +24,31 @@ use crate::{
     message::ThreadId,
 };
 
-/// How many bytes in front of its end a log is known by.
+/// The number of bytes before the end of a prefix that are compared to recognise it.
 const END_BYTES: usize = 40;
 
-/// Where the id of a log stands in its first line, and as many bytes of another line: what a log is
-/// known by at its beginning.
+/// The bytes near the start of a file that are compared to recognise a log. They contain its id.
 const ID: Range<usize> = 20..44;
 
 /// The most bytes of a first line that [`LogFile::owner`] reads.
 const MAX_HEADER_BYTES: u64 = 4_096;
 
-/// How much of a file is known to be a log.
+/// The part of a file that was read or written before, and need not be read again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
-    /// How many events.
+pub(super) struct LogPrefix {
+    /// The number of its events.
     pub(super) events: u64,
-    /// How many bytes; 0 if there is no header yet.
+    /// Its length in bytes; 0 if there is no header yet.
     bytes: u64,
-    /// Which log it is, if it says so.
+    /// The id in the header.
     pub(super) id: Option<LogId>,
-    /// The bytes at [`ID`], and the last ones. If they are others now, somebody has written another
-    /// log.
+    /// The bytes at [`ID`]. Other bytes mean that the file holds another log now.
     head: Vec<u8>,
+    /// The last [`END_BYTES`] bytes. Other bytes mean that the file holds another log now.
     end: Vec<u8>,
 }
 
-/// The open and locked file of a thread. Closing it gives the lock back.
+/// The open and locked file of a thread. Dropping it releases the lock.
 pub(super) struct LogFile<'a> {
     thread: &'a ThreadId,
     path: &'a Path,
@@ -59,7 +57,7 @@ pub(super) struct LogFile<'a> {
 }
 
 impl<'a> LogFile<'a> {
-    /// Opens and locks a file to read it; `None` if there is none.
+    /// Opens and locks a file to read it; `None` if there is no file.
     pub(super) fn to_read(
         thread: &'a ThreadId,
         path: &'a Path,
@@ -69,7 +67,7 @@ impl<'a> LogFile<'a> {
         Self::locked(thread, path, bytes_read, file, File::lock_shared)
     }
 
-    /// Opens and locks a file to write it; `None` if there is none and none is to be made.
+    /// Opens and locks a file to write it; `None` if there is no file and `create` is false.
     pub(super) fn to_write(
         thread: &'a ThreadId,
         path: &'a Path,
@@ -94,7 +92,7 @@ impl<'a> LogFile<'a> {
         let file = match file {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(None),
-            Err(OpenError::Link) => return Err(StoreError::Link { place: place(path) }),
+            Err(OpenError::Link) => return Err(StoreError::Link { place: path_text(path) }),
             Err(OpenError::Io(error)) => return Err(failed(path, error)),
         };
         let locked = loop {
@@ -108,11 +106,11 @@ impl<'a> LogFile<'a> {
     }
 
     /// Reads the whole log.
-    pub(super) fn load(&self) -> Result<(Loaded, Known), StoreError> {
+    pub(super) fn load(&self) -> Result<(Loaded, LogPrefix), StoreError> {
         let read = self.reader(0).map_err(LogError::from).and_then(EventLog::read);
         let (loaded, bytes) = match read {
             Ok(read) => (Loaded { log: read.log, id: read.id, torn: read.torn }, read.end),
-            // Nothing was stored yet, or its writer died within the first line.
+            // The file is empty, or its writer died within the header.
             Err(LogError::NoHeader { bytes }) => {
                 let torn = (bytes > 0).then_some(TornTail { offset: 0, bytes });
                 (Loaded { torn, ..Loaded::new(EventLog::new(self.thread.clone())) }, 0)
@@ -122,23 +120,23 @@ impl<'a> LogFile<'a> {
         self.check_owner(loaded.log.thread_id())?;
         let ends = self.head(bytes).and_then(|head| Ok((head, self.end(bytes)?)));
         let (head, end) = ends.map_err(|error| failed(self.path, error))?;
-        let known = Known { events: loaded.log.len(), bytes, id: loaded.id, head, end };
-        Ok((loaded, known))
+        let prefix = LogPrefix { events: loaded.log.len(), bytes, id: loaded.id, head, end };
+        Ok((loaded, prefix))
     }
 
-    /// Returns how much of the file is a log, reading no more than what came since it was known.
-    pub(super) fn known(&self, before: Option<Known>) -> Result<Known, StoreError> {
-        let on = before.map_or(Ok(None), |before| self.read_on(before));
-        match on.map_err(|error| failed(self.path, error))? {
-            Some(known) => Ok(known),
-            // What is odd about the file, the whole of it tells.
+    /// Returns the part of the file that is a log. It reads only what follows an earlier prefix.
+    pub(super) fn prefix(&self, before: Option<LogPrefix>) -> Result<LogPrefix, StoreError> {
+        let extended = before.map_or(Ok(None), |before| self.read_on(before));
+        match extended.map_err(|error| failed(self.path, error))? {
+            Some(prefix) => Ok(prefix),
+            // Reading the whole file gives the exact error, if it is not another log.
             None => Ok(self.load()?.1),
         }
     }
 
-    /// Reads on from where the file is known, up to a last line that is not complete; `None` if the
-    /// file is not as it was, or what came since is not all in order.
-    fn read_on(&self, before: Known) -> io::Result<Option<Known>> {
+    /// Reads on after an earlier prefix, up to an incomplete last line; `None` if the file does not
+    /// begin with that prefix, or the lines after it are not the next events.
+    fn read_on(&self, before: LogPrefix) -> io::Result<Option<LogPrefix>> {
         let size = self.file.metadata()?.len();
         if size < before.bytes
             || self.head(before.bytes)? != before.head
@@ -167,14 +165,14 @@ impl<'a> LogFile<'a> {
             (events, bytes) = (events + 1, bytes + read);
         }
         let end = self.end(bytes)?;
-        Ok(Some(Known { events, bytes, end, ..before }))
+        Ok(Some(LogPrefix { events, bytes, end, ..before }))
     }
 
-    /// Writes events after what is known, in one write; a new log gets this id. If it fails, the file is as long as before
-    /// or has a tail that will be seen, and no more is known than before.
+    /// Writes events after the prefix, in one write, and extends the prefix; a new log gets this id. On
+    /// failure the prefix is unchanged, and the next write cuts off a partial one.
     pub(super) fn append(
         &mut self,
-        known: &mut Known,
+        prefix: &mut LogPrefix,
         id: Option<LogId>,
         events: &[LoggedEvent],
         sync: bool,
@@ -182,30 +180,30 @@ impl<'a> LogFile<'a> {
         if events.is_empty() {
             return Ok(());
         }
-        let lines = self.lines(known, id, events)?;
-        if let Err(error) = self.write(known, &lines, sync) {
-            // Whether this fails too makes no difference: the first error is the one to tell of.
-            let _ = self.file.set_len(known.bytes);
+        let lines = self.lines(prefix, id, events)?;
+        if let Err(error) = self.write(prefix, &lines, sync) {
+            // Ignore a failure of this too. The next write cuts off the rest, and the first error counts.
+            let _ = self.file.set_len(prefix.bytes);
             return Err(failed(self.path, error));
         }
-        if known.bytes == 0 {
-            (known.id, known.head) = (id, lines.get(ID).unwrap_or_default().to_vec());
+        if prefix.bytes == 0 {
+            (prefix.id, prefix.head) = (id, lines.get(ID).unwrap_or_default().to_vec());
         }
-        known.events += events.len() as u64;
-        known.bytes += lines.len() as u64;
-        known.end.extend_from_slice(last(&lines));
-        known.end = last(&known.end).to_vec();
+        prefix.events += events.len() as u64;
+        prefix.bytes += lines.len() as u64;
+        prefix.end.extend_from_slice(last(&lines));
+        prefix.end = last(&prefix.end).to_vec();
         Ok(())
     }
 
     fn lines(
         &self,
-        known: &Known,
+        prefix: &LogPrefix,
         id: Option<LogId>,
         events: &[LoggedEvent],
     ) -> Result<Vec<u8>, StoreError> {
         let mut lines = Vec::new();
-        if known.bytes == 0 {
+        if prefix.bytes == 0 {
             let written = write_named_header(&mut lines, id, self.thread);
             written.map_err(|error| failed(self.path, error))?;
         }
@@ -220,22 +218,22 @@ impl<'a> LogFile<'a> {
         Ok(lines)
     }
 
-    fn write(&mut self, known: &Known, lines: &[u8], sync: bool) -> io::Result<()> {
-        if self.file.metadata()?.len() > known.bytes {
-            self.file.set_len(known.bytes)?;
+    fn write(&mut self, prefix: &LogPrefix, lines: &[u8], sync: bool) -> io::Result<()> {
+        if self.file.metadata()?.len() > prefix.bytes {
+            self.file.set_len(prefix.bytes)?;
         }
-        self.file.seek(SeekFrom::Start(known.bytes))?;
+        self.file.seek(SeekFrom::Start(prefix.bytes))?;
         self.file.write_all(lines)?;
         if !sync {
             return Ok(());
         }
         self.file.sync_data()?;
-        // The name of a new file is kept by its folder.
-        if known.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
+        // The name of a new file is stored in its folder.
+        if prefix.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
     }
 
-    /// Empties the file. It stays, because a writer may wait for its lock, and what that one writes
-    /// into a file without a name would be lost.
+    /// Empties the file. It is not removed, because a writer that waits for its lock would then write
+    /// into a file without a name.
     pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
         if let Some(owner) = self.owner().map_err(|error| failed(self.path, error))? {
             self.check_owner(&owner)?;
@@ -245,7 +243,7 @@ impl<'a> LogFile<'a> {
         cleared.map_err(|error| failed(self.path, error))
     }
 
-    /// The thread that the first line names, if it is the first line of a log.
+    /// Returns the thread in the header, if the first line is a header.
     pub(super) fn owner(&self) -> io::Result<Option<ThreadId>> {
         let mut line = Vec::new();
         self.reader(0)?.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
@@ -257,16 +255,16 @@ impl<'a> LogFile<'a> {
             return Ok(());
         }
         let (expected, found) = (self.thread.clone(), found.clone());
-        Err(StoreError::OtherThread { place: place(self.path), expected, found })
+        Err(StoreError::OtherThread { place: path_text(self.path), expected, found })
     }
 
-    /// The bytes by which a log of this length is known at its beginning.
+    /// Returns the bytes at [`ID`], or none if the log is shorter.
     fn head(&self, bytes: u64) -> io::Result<Vec<u8>> {
         let (from, to) = (ID.start as u64, ID.end as u64);
         if bytes < to { Ok(Vec::new()) } else { self.bytes(from..to) }
     }
 
-    /// The bytes in front of this place by which a log is known.
+    /// Returns the last [`END_BYTES`] bytes of a log of this length.
     fn end(&self, bytes: u64) -> io::Result<Vec<u8>> {
         self.bytes(bytes.saturating_sub(END_BYTES as u64)..bytes)
     }
@@ -286,11 +284,11 @@ impl<'a> LogFile<'a> {
     }
 
     fn unreadable(&self, error: LogError) -> StoreError {
-        StoreError::Unreadable { place: place(self.path), source: error }
+        StoreError::Unreadable { place: path_text(self.path), source: error }
     }
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes read from it.
 struct Counted<'a> {
     file: &'a File,
     bytes_read: &'a AtomicU64,
@@ -304,7 +302,7 @@ impl Read for Counted<'_> {
     }
 }
 
-/// The most bytes of a line that are read again.
+/// The most bytes of a line that reading accepts.
 fn line_limit() -> u64 {
     LogReadOptions::default().max_line_bytes
 }
@@ -318,7 +316,7 @@ pub(super) fn failed(path: &Path, error: io::Error) -> StoreError {
     StoreError::medium(path.display().to_string(), error)
 }
 
-fn place(path: &Path) -> crate::message::Text {
+fn path_text(path: &Path) -> crate::message::Text {
     path.display().to_string().into()
 }
 
@@ -328,7 +326,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Elsewhere a folder is no file that could be synced.
+/// On other systems a folder cannot be synced.
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
@@ -345,10 +343,10 @@ mod tests {
         message::Timestamp,
     };
 
-    /// Renaming the folder under an open file makes the last step of a first append fail: the sync
-    /// of the folder.
+    /// Renaming the folder of an open file makes the last step of a first append fail: the sync of the
+    /// folder.
     #[test]
-    fn a_write_that_fails_late_is_taken_back() {
+    fn a_write_that_fails_late_is_rolled_back() {
         let home = std::env::temp_dir().join(format!("threadfold-file-{}", std::process::id()));
         let (folder, moved) = (home.join("before"), home.join("after"));
         fs::create_dir_all(&folder).unwrap();
@@ -356,19 +354,19 @@ mod tests {
             ("t".parse().unwrap(), folder.join("t.jsonl"), AtomicU64::default());
         let mut file = LogFile::to_write(&thread, &path, &count, true).unwrap().unwrap();
         file.file.write_all(b"{\"log\":\"thr").unwrap();
-        let mut known = file.known(None).unwrap();
+        let mut prefix = file.prefix(None).unwrap();
         fs::rename(&folder, &moved).unwrap();
 
         let event = Event::LocalNotice(LocalNotice { text: "hi".into() });
         let events = [LoggedEvent { seq: 0, at: Timestamp(0), event }];
-        let error = file.append(&mut known, None, &events, true).unwrap_err();
+        let error = file.append(&mut prefix, None, &events, true).unwrap_err();
         assert!(matches!(error, StoreError::Medium { .. }), "{error:?}");
         assert_eq!(fs::read(moved.join("t.jsonl")).unwrap(), b"");
-        assert_eq!(known, Known::default());
+        assert_eq!(prefix, LogPrefix::default());
 
         fs::rename(&moved, &folder).unwrap();
-        file.append(&mut known, None, &events, true).unwrap();
-        assert_eq!(known, file.load().unwrap().1);
+        file.append(&mut prefix, None, &events, true).unwrap();
+        assert_eq!(prefix, file.load().unwrap().1);
         fs::remove_dir_all(home).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! A log and the store that keeps it.
+//! A log together with its store.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::{
     retention::{AuditOptions, Facts},
 };
 
-/// A log, the store that keeps it, and how much of it the store has.
+/// A log, its store, and the number of stored events.
 ///
-/// The store is always a prefix of the log: events go to the log at once and to the store with the
-/// next [`flush`](Self::flush), in order. Without a store the log is all there is.
+/// The store always holds a prefix of the log: events go to the log immediately, and to the store with
+/// the next [`flush`](Self::flush), in order. The store is optional.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -34,25 +34,27 @@ use crate::{
 pub struct Journal {
     log: EventLog,
     store: Option<Arc<dyn ThreadStore>>,
+    /// The number of stored events.
     stored: u64,
-    /// The stored log, where the store tells logs from each other.
+    /// The id of the stored log, if the store keeps ids.
     id: Option<LogId>,
-    /// Whether a write was begun of which nobody knows how much came to the store.
+    /// Whether an unfinished write may have stored some of its events.
     in_doubt: bool,
-    /// What compactions had to know of the log so far.
+    /// The standing rules, updated when they are needed.
     rules: LoggedRules,
+    /// The facts of the thread, updated when they are needed.
     facts: LoggedFacts,
 }
 
 impl Journal {
-    /// Returns the journal of a log that no store keeps.
+    /// Returns a journal without a store.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
     ///
     /// let mut journal = Journal::new(EventLog::new("main".parse()?));
     /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
-    /// assert_eq!(journal.unstored(), [], "nobody keeps it");
+    /// assert_eq!(journal.unstored(), [], "there is no store");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -61,8 +63,8 @@ impl Journal {
         Self { log, store: None, stored: 0, id: None, in_doubt: false, rules, facts }
     }
 
-    /// Returns the journal with a store that knows nothing of its thread yet. The next
-    /// [`flush`](Self::flush) writes all of it there.
+    /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the whole
+    /// log.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -81,8 +83,8 @@ impl Journal {
         Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
     }
 
-    /// Loads the log of a thread from a store that keeps it from now on. A thread that the store
-    /// does not know has an empty log.
+    /// Loads the log of a thread from a store, which also stores later events. The log of an unknown thread
+    /// is empty.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -91,7 +93,7 @@ impl Journal {
     ///
     /// let store = Arc::new(MemoryStore::default());
     /// let mut journal = block_on(Journal::open(store.clone(), "main".parse()?))?;
-    /// assert!(journal.log().is_empty(), "the store does not know it");
+    /// assert!(journal.log().is_empty(), "the thread is new");
     /// journal.append(Timestamp(1), Event::MessageAppended(Message::user("hi")))?;
     /// block_on(journal.flush())?;
     /// let again = block_on(Journal::open(store, "main".parse()?))?;
@@ -109,8 +111,8 @@ impl Journal {
         Ok(Self { store: Some(store), stored, id, ..Self::new(log) })
     }
 
-    /// Returns the journal with this id for its log, in place of one by chance: for hosts whose runs
-    /// must be the same every time. A log that the store has already keeps its own.
+    /// Sets the id of a new log, instead of a random one, for hosts whose runs must be reproducible. A log
+    /// that is already stored keeps its id.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -131,30 +133,30 @@ impl Journal {
         if self.stored > 0 { self } else { Self { id: Some(id), ..self } }
     }
 
-    /// The log.
+    /// Returns the log.
     #[must_use]
     pub fn log(&self) -> &EventLog {
         &self.log
     }
 
-    /// The standing rules, read from what came into the log since they were asked for last.
+    /// Returns the standing rules, updated with the events since the last call.
     pub(crate) fn rules(&mut self) -> &Ledger {
         self.rules.read(&self.log, None);
         self.rules.ledger()
     }
 
-    /// The facts of everything that was said, read as the rules are.
+    /// Returns the facts of the thread, updated with the events since the last call.
     pub(crate) fn facts(&mut self, options: &AuditOptions) -> Arc<Facts> {
         self.facts.of(&self.log, options, None)
     }
 
-    /// The events that the store does not have yet; none where there is no store.
+    /// Returns the events that are not stored yet; none if there is no store.
     #[must_use]
     pub fn unstored(&self) -> &[LoggedEvent] {
         if self.store.is_some() { self.log.since(self.stored) } else { &[] }
     }
 
-    /// Appends an event to the log. [`flush`](Self::flush) brings it to the store.
+    /// Appends an event to the log. [`flush`](Self::flush) stores it.
     ///
     /// ```
     /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::Journal};
@@ -168,12 +170,12 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// As [`EventLog::append`]. The log is as it was then.
+    /// As [`EventLog::append`]. The log is then unchanged.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.log.append(at, event)
     }
 
-    /// Takes a compaction back in the log, and returns the plan that takes it back in the thread.
+    /// Records the undo of a compaction, and returns the plan that undoes it in the thread.
     ///
     /// ```
     /// use threadfold::log::{CompactionRecord, Event};
@@ -199,17 +201,17 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// As [`EventLog::undo`]. The log is as it was then.
+    /// As [`EventLog::undo`]. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         self.log.undo(at, id)
     }
 
-    /// Writes to the store what it does not have yet.
+    /// Stores the events that are not stored yet.
     ///
-    /// The future may be dropped, and the store may fail midway: the next flush finds out how much
-    /// was written, and goes on from there. That needs no trust: what the store has is compared with
-    /// the log, event by event. Where no write of this journal is in doubt, what stands in its place
-    /// is another writer's, even if it is the same word for word.
+    /// The future may be dropped, and the store may fail midway: the next flush finds out how many events
+    /// were stored, by comparing the stored events with the log, and continues from there. If no earlier
+    /// flush was dropped or failed, events that are already stored are another writer's, even if they are
+    /// equal.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -230,12 +232,12 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The log in memory keeps everything in each case.
+    /// The log in memory is unchanged in every case.
     ///
-    /// - [`StoreError::Conflict`] if another writer appended to the thread, or what was stored is
-    ///   not all there any more.
+    /// - [`StoreError::Conflict`] if another writer appended to the thread, or some of the stored events
+    ///   are missing.
     /// - [`StoreError::Deleted`] if the thread was deleted in the store.
-    /// - [`StoreError::OtherLog`] if it was deleted and begun anew.
+    /// - [`StoreError::OtherLog`] if it was deleted and created again.
     /// - Any other [`StoreError`] of the store.
     pub async fn flush(&mut self) -> Result<(), StoreError> {
         let Some(store) = self.store.clone().filter(|_| !self.unstored().is_empty()) else {
@@ -247,7 +249,7 @@ impl Journal {
         if let Err(StoreError::Conflict { expected, found }) = written {
             written = match (expected, found) {
                 (1.., 0) => Err(StoreError::Deleted { events: expected }),
-                _ if in_doubt => self.go_on(store.as_ref(), found).await,
+                _ if in_doubt => self.continue_write(store.as_ref(), found).await,
                 _ => Err(StoreError::Conflict { expected, found }),
             };
         }
@@ -258,32 +260,32 @@ impl Journal {
         written
     }
 
-    /// Writes what an earlier write, which was dropped or failed, did not bring to the store.
-    async fn go_on(&self, store: &dyn ThreadStore, found: u64) -> Result<(), StoreError> {
+    /// Stores the events that an earlier write, which was dropped or failed, did not store.
+    async fn continue_write(&self, store: &dyn ThreadStore, found: u64) -> Result<(), StoreError> {
         let (thread, expected) = (self.log.thread_id(), self.stored);
-        let there = store.load(thread).await?;
-        let ours = there.id.is_none_or(|id| self.id == Some(id))
-            && begins_with(self.unstored(), there.log.since(expected));
-        let known = there.log.len();
-        if !ours || known < expected {
+        let loaded = store.load(thread).await?;
+        let is_ours = loaded.id.is_none_or(|id| self.id == Some(id))
+            && begins_with(self.unstored(), loaded.log.since(expected));
+        let stored = loaded.log.len();
+        if !is_ours || stored < expected {
             return Err(StoreError::Conflict { expected, found });
         }
-        let rest = self.log.since(known);
+        let rest = self.log.since(stored);
         if rest.is_empty() {
             return Ok(());
         }
-        store.append_to(thread, self.id, known, rest).await
+        store.append_to(thread, self.id, stored, rest).await
     }
 }
 
-/// Whether events begin with these, told by how they are stored: what a store reads back may be in
-/// a form that is not the one that was written, such as a known word in place of the same text.
-fn begins_with(events: &[LoggedEvent], these: &[LoggedEvent]) -> bool {
+/// Whether `events` begin with `prefix`. Events count as equal if their stored forms are, because a
+/// loaded event may differ from the appended one in memory.
+fn begins_with(events: &[LoggedEvent], prefix: &[LoggedEvent]) -> bool {
     let line = |event: &LoggedEvent| serde_json::to_string(event).ok();
     let same = |(one, other): (&LoggedEvent, &LoggedEvent)| {
         one == other || line(one).is_some_and(|one| line(other) == Some(one))
     };
-    these.len() <= events.len() && events.iter().zip(these).all(same)
+    prefix.len() <= events.len() && events.iter().zip(prefix).all(same)
 }
 
 #[cfg(test)]
@@ -292,7 +294,7 @@ mod tests {
     use crate::{log::Truncated, message::Message};
 
     #[test]
-    fn what_is_known_of_a_log_is_what_a_fresh_look_at_it_says() {
+    fn rules_and_facts_equal_those_read_from_the_whole_log() {
         let mut journal = Journal::new(EventLog::new("main".parse().unwrap()));
         let user = |text: &str| Event::MessageAppended(Message::user(text));
         let events = [

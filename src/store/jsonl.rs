@@ -1,4 +1,4 @@
-//! A store of files: one a thread, one line an event.
+//! A store of files: one file for each thread, one line for each event.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    file::{Known, LogFile, failed},
+    file::{LogFile, LogPrefix, failed},
     plain_file,
     thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
 };
@@ -23,34 +23,32 @@ use crate::{
     message::ThreadId,
 };
 
-/// How many threads a store remembers the lengths of.
-const MAX_KNOWN: usize = 4_096;
+/// The most threads whose prefix a store remembers.
+const MAX_PREFIXES: usize = 4_096;
 
-/// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line an event.
+/// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line for each event.
 ///
-/// - An append is one write and one sync, whatever the length of the log: the store remembers how
-///   far it knows a file, and looks only at what others have written since.
-/// - Writers lock the file, those of other processes too, so their events never mix.
-/// - A crash at any byte leaves the beginning of the log. What is torn behind it is reported by
-///   [`load`](ThreadStore::load) and cut off by the next append.
-/// - On Unix the files it makes are for their owner alone (600), and so is the folder, if the store
-///   makes it (700). What is there already keeps its permissions. What is in the files is not
-///   encrypted.
-/// - A symbolic link in the folder is never followed: the thread of its name is an error
-///   ([`StoreError::Link`]), and [`list`](ThreadStore::list) passes over it, as over everything else
-///   that is no plain file. The path of the folder itself may lead over links.
+/// - An append is one write and one sync, whatever the length of the log: the store remembers the
+///   length of each file, and reads only what others have written since.
+/// - Writers lock the file, also across processes, so their events never mix.
+/// - A crash at any byte leaves the beginning of the log. [`load`](ThreadStore::load) reports a torn
+///   line after it, and the next append cuts it off.
+/// - On Unix, new files have mode 600 and a new folder has mode 700. Existing ones keep their
+///   permissions. The content is not encrypted.
+/// - Symbolic links in the folder are never followed: the thread of that name gives
+///   [`StoreError::Link`], and [`list`](ThreadStore::list) skips links and everything else that is no
+///   plain file. The path of the folder itself may contain links.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
-/// The folder must be on a file system with locks. Where it does not tell upper case from lower, a
-/// thread whose id differs from another's in nothing else is refused
-/// ([`StoreError::OtherThread`]).
+/// The folder must be on a file system with locks. If the file system ignores case, a thread whose id
+/// differs from another's only in case is refused ([`StoreError::OtherThread`]).
 ///
 /// # Blocking
 ///
-/// The futures call the file system, wait for locks, and are done when they are first asked: they
-/// block the thread that asks. In a runtime, hand them to where it blocks, such as
+/// The futures call the file system, wait for locks, and finish at the first poll, so they block the
+/// thread that polls them. In a runtime, run them where blocking is allowed:
 /// `spawn_blocking(move || block_on(store.append(&thread, len, &events)))` with the `block_on` of
-/// `futures`. A future that was dropped before it was asked has done nothing.
+/// `futures`. A future that is dropped before its first poll has no effect.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -71,7 +69,7 @@ const MAX_KNOWN: usize = 4_096;
 pub struct JsonlStore {
     folder: PathBuf,
     options: JsonlOptions,
-    known: Mutex<HashMap<ThreadId, Known>>,
+    prefixes: Mutex<HashMap<ThreadId, LogPrefix>>,
     bytes_read: AtomicU64,
 }
 
@@ -79,25 +77,25 @@ pub struct JsonlStore {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JsonlOptions {
-    /// When what was written is forced to the disk.
+    /// When writes are forced to the disk.
     pub fsync: Fsync,
 }
 
-/// When what was written is forced to the disk.
+/// When writes are forced to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Fsync {
-    /// Once an append, before it is done. Nothing is lost that was appended.
+    /// Before each append returns. No appended event is ever lost.
     #[default]
     Always,
-    /// When the system gets to it. A crash of the process loses nothing, one of the machine may
-    /// lose the last appends.
+    /// When the system decides. A crash of the process loses no event; a crash of the machine may lose
+    /// the last appends.
     Never,
 }
 
 impl JsonlStore {
-    /// Opens a store in this folder, which is made if it is not there.
+    /// Opens a store in this folder, which is created if it is missing.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -113,12 +111,12 @@ impl JsonlStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Medium`] if it cannot be made.
+    /// [`StoreError::Medium`] if it cannot be created.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, StoreError> {
         Self::with_options(folder, JsonlOptions::default())
     }
 
-    /// As [`open`](Self::open), with these options.
+    /// Like [`open`](Self::open), with these options.
     ///
     /// ```
     /// use threadfold::store::{Fsync, JsonlOptions, JsonlStore};
@@ -139,17 +137,17 @@ impl JsonlStore {
     ) -> Result<Self, StoreError> {
         let folder = folder.into();
         plain_file::create_folder(&folder).map_err(|error| failed(&folder, error))?;
-        Ok(Self { folder, options, known: Mutex::default(), bytes_read: AtomicU64::default() })
+        Ok(Self { folder, options, prefixes: Mutex::default(), bytes_read: AtomicU64::default() })
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// How many bytes the store has read from its files so far, for whoever wants to see what
-    /// appending costs.
+    /// Returns how many bytes the store has read from its files so far, as a measure of what appends
+    /// cost.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
@@ -166,42 +164,42 @@ impl JsonlStore {
         }
     }
 
-    /// Appends, if what is known of the log passes the check. A new log gets this id.
+    /// Appends if the stored prefix passes the check. A new log gets this id.
     fn write(
         &self,
         thread: &ThreadId,
         id: Option<LogId>,
         events: &[LoggedEvent],
-        check: impl FnOnce(&Known) -> Result<(), StoreError>,
+        check: impl FnOnce(&LogPrefix) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let path = self.path(thread);
-        // An append that will store nothing makes no file.
+        // An append that cannot be the first one does not create a file.
         let create = events.first().is_some_and(|event| event.seq == 0);
         let file = LogFile::to_write(thread, &path, &self.bytes_read, create)?;
         let Some(mut file) = file else {
-            return check(&Known::default());
+            return check(&LogPrefix::default());
         };
-        // Looked up under the lock: what another thread of this process appended is known, too.
-        let before = self.known().remove(thread);
-        let mut known = file.known(before)?;
+        // Look it up under the file lock, after other threads of this process have updated it.
+        let before = self.prefixes().remove(thread);
+        let mut prefix = file.prefix(before)?;
         let appended =
-            check(&known).and_then(|()| file.append(&mut known, id, events, self.syncs()));
-        self.remember(thread, known);
+            check(&prefix).and_then(|()| file.append(&mut prefix, id, events, self.syncs()));
+        self.remember(thread, prefix);
         appended
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<ThreadId, Known>> {
-        // What is remembered is compared with the file, so nothing that a holder left can harm.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn prefixes(&self) -> MutexGuard<'_, HashMap<ThreadId, LogPrefix>> {
+        // A prefix is compared with the file before its use, so one from before a panic does no harm.
+        self.prefixes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remember(&self, thread: &ThreadId, known: Known) {
-        let mut all = self.known();
-        // What is forgotten costs one reading of the file.
-        if all.len() >= MAX_KNOWN && !all.contains_key(thread) {
+    fn remember(&self, thread: &ThreadId, prefix: LogPrefix) {
+        let mut all = self.prefixes();
+        // Forgetting a prefix costs one read of the whole file.
+        if all.len() >= MAX_PREFIXES && !all.contains_key(thread) {
             all.clear();
         }
-        all.insert(thread.clone(), known);
+        all.insert(thread.clone(), prefix);
     }
 }
 
@@ -214,7 +212,7 @@ impl ThreadStore for JsonlStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        self.write(thread, None, events, |known| check_length(expected_len, known.events))
+        self.write(thread, None, events, |prefix| check_length(expected_len, prefix.events))
     }
 
     async fn append_to(
@@ -225,8 +223,8 @@ impl ThreadStore for JsonlStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        self.write(thread, log, events, |known| {
-            check_log(thread, (log, expected_len), (known.id, known.events))
+        self.write(thread, log, events, |prefix| {
+            check_log(thread, (log, expected_len), (prefix.id, prefix.events))
         })
     }
 
@@ -235,8 +233,8 @@ impl ThreadStore for JsonlStore {
         let Some(file) = LogFile::to_read(thread, &path, &self.bytes_read)? else {
             return Ok(Loaded::new(EventLog::new(thread.clone())));
         };
-        let (loaded, known) = file.load()?;
-        self.remember(thread, known);
+        let (loaded, prefix) = file.load()?;
+        self.remember(thread, prefix);
         Ok(loaded)
     }
 
@@ -248,11 +246,11 @@ impl ThreadStore for JsonlStore {
             let name = entry.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.parse().ok());
             let Some(id) = id else { continue };
-            // Of the entry itself, not of what a link leads to.
+            // `DirEntry::metadata` does not follow links.
             match entry.metadata() {
                 Ok(metadata) if metadata.is_file() && metadata.len() > 0 => threads.push(id),
                 Ok(_) => {}
-                // Gone since the folder was read.
+                // It was removed after the folder was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -264,7 +262,7 @@ impl ThreadStore for JsonlStore {
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
         let path = self.path(thread);
         if let Some(file) = LogFile::to_write(thread, &path, &self.bytes_read, false)? {
-            self.known().remove(thread);
+            self.prefixes().remove(thread);
             file.clear(self.syncs())?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! A store that lives as long as the process.
+//! A store in memory.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use crate::{
 
 /// A store in memory, for tests and for threads that need not outlive the process.
 ///
-/// Its futures are done when they are first asked. Messages are shared with whoever appended them.
+/// Its futures are ready at the first poll. Messages are shared with the caller.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -43,11 +43,11 @@ struct Stored {
 
 impl MemoryStore {
     fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Stored>> {
-        // Nothing is left half done when a holder panics: every change is one call of a collection.
+        // Every change is a single call of a collection, so a panic leaves consistent data.
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends, if the log that is there (its id, its length) passes the check.
+    /// Appends if the stored log, given as id and length, passes the check.
     fn write(
         &self,
         thread: &ThreadId,

@@ -1,4 +1,4 @@
-//! An archive that lives as long as the process.
+//! An archive in memory.
 
 use super::thread_store::StoreError;
 use std::{
@@ -19,7 +19,7 @@ use crate::{
 
 /// An archive in memory, for tests and for threads that need not outlive the process.
 ///
-/// Its futures are done when they are first asked. Texts are shared with whoever wrote them.
+/// Its futures are ready at the first poll. Texts are shared with the caller.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -50,7 +50,7 @@ type Compactions = BTreeMap<CompactionId, Vec<ArchiveEntry>>;
 
 impl MemoryArchive {
     fn threads(&self) -> MutexGuard<'_, HashMap<ThreadId, Compactions>> {
-        // Nothing is left half done when a holder panics: every change is one call of a map.
+        // Every change is a single call of a map, so a panic leaves consistent data.
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

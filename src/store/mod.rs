@@ -1,31 +1,31 @@
-//! Where logs and summaries are kept: the traits, and what comes with the crate.
+//! Storing logs and archived summaries: the traits, and the implementations in this crate.
 //!
-//! | to keep | there is | which come with it |
+//! | to store | trait | implementations |
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
 //!
 //! # Logs
 //!
-//! A store holds at every moment the beginning of a log, and nothing else: whoever appends says how
-//! many events there are, and is refused if there are more or fewer. So two writers of one thread
-//! cannot mix their events; the second one learns of the [`Conflict`](StoreError::Conflict), loads
-//! what is new, and decides. Nothing is ever changed in place.
+//! A store always holds the beginning of a log. An append names the number of stored events, and is
+//! refused if there are more or fewer, so two writers of one thread cannot mix their events. The second
+//! writer gets a [`Conflict`](StoreError::Conflict), and may load the new events and decide. No event
+//! is ever changed in place.
 //!
-//! A log that comes to be gets a [`LogId`](crate::log::LogId), by which it is told from the next one
-//! of the same thread: a [`Journal`] whose log was deleted learns of it
+//! A new log gets a [`LogId`](crate::log::LogId), which distinguishes it from a later log of the same
+//! thread. A [`Journal`] whose log was deleted therefore gets an error
 //! ([`Deleted`](StoreError::Deleted), [`OtherLog`](StoreError::OtherLog)) and keeps its events.
 //!
-//! What a store of files keeps is for the owner of the files alone, and not encrypted.
+//! The files of a store are accessible to their owner only, and not encrypted.
 //!
 //! # Archives
 //!
-//! An entry is written before the compaction that it belongs to is in the log, and is not seen until
-//! then: [`Visible`] holds the compactions that stand. So there is no moment at which a summary is
-//! nowhere, and none at which one is seen that stands for nothing. What a batch of batches stands
-//! for is not listed any more, but [searched](Archive::search) all the same: detail is never lost.
+//! An entry is written before its compaction is in the log, and is invisible until then: [`Visible`]
+//! holds the standing compactions. So no summary is ever missing, and none is visible whose compaction
+//! did not happen. A batch that a later batch replaces is no longer listed, but still
+//! [searched](Archive::search), so no detail is lost.
 //!
-//! An implementation of one's own is right when it passes its suite: `testing::conformance`.
+//! Test your own implementation with `testing::conformance`.
 
 mod archive;
 mod file;

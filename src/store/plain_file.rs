@@ -1,10 +1,10 @@
-//! Opening files that are files: no link is followed, and what is made is the owner's alone.
+//! Opening plain files: no link is followed, and new files are accessible to their owner only.
 //!
-//! A path is looked at before it is opened, without following a link, and the open file is compared
-//! with what was seen there. What was exchanged in between has another number on its device, and is
-//! closed again before anything is read or written. `O_NOFOLLOW` would do the same in one step, but
-//! its number differs between systems and processors, and the standard library names it nowhere. A
-//! file that is not there is made with `create_new`, which never follows a link.
+//! The metadata of a path are read before it is opened, without following a link, and compared with
+//! those of the open file. A file that was exchanged in between has another inode, and is closed before
+//! anything is read or written. `O_NOFOLLOW` would do this in one step, but its value differs between
+//! systems, and the standard library does not define it. A missing file is created with `create_new`,
+//! which never follows a link.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
@@ -12,11 +12,11 @@ use std::{
     path::Path,
 };
 
-/// Why a path was not opened.
+/// Why a path could not be opened.
 pub(super) enum OpenError {
-    /// It is a symbolic link, or became one.
+    /// It is a symbolic link, or was replaced while it was opened.
     Link,
-    /// It cannot be opened, or is no plain file.
+    /// Opening failed, or it is no plain file.
     Io(io::Error),
 }
 
@@ -26,7 +26,7 @@ impl From<io::Error> for OpenError {
     }
 }
 
-/// Opens a file to read it, and to write it if `write`; `None` if there is none.
+/// Opens a file to read it, and to write it if `write`; `None` if there is no file.
 pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> {
     let seen = match fs::symlink_metadata(path) {
         Ok(seen) => seen,
@@ -48,15 +48,15 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> 
     if is_same(&seen, &file.metadata()?) { Ok(Some(file)) } else { Err(OpenError::Link) }
 }
 
-/// Opens a file to read and write it, and makes it if it is not there: readable and writable for
-/// its owner alone, where the system has such permissions.
+/// Opens a file to read and write it, and creates it if it is missing: accessible to its owner only,
+/// where the system has such permissions.
 pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
     private_file(&mut options);
     loop {
         match options.open(path) {
-            // Somebody else made it. If it is gone by the time that it is opened, it is made again.
+            // Another process created it. If it is removed before it is opened here, try again.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if let Some(file) = open(path, true)? {
                     return Ok(file);
@@ -67,8 +67,8 @@ pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Makes a folder and those above it that are not there, for their owner alone. Those that are there
-/// stay as they are.
+/// Creates a folder and its missing parents, accessible to their owner only. Existing folders keep
+/// their permissions.
 pub(super) fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -82,7 +82,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Elsewhere files have no number that the standard library tells.
+/// On other systems the standard library gives no number of a file.
 #[cfg(not(unix))]
 fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true

@@ -1,21 +1,18 @@
-//! `ThreadStore`: where the logs of threads are kept.
+//! `ThreadStore`: storage for the logs of threads.
 
-use crate::message::BatchId;
-use crate::message::CompactionId;
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use crate::{
     log::{EventLog, LogError, LogId, LoggedEvent, TornTail},
-    message::{Text, ThreadId},
+    message::{BatchId, CompactionId, Text, ThreadId},
 };
 
-/// Somewhere to keep logs: memory, files, a database.
+/// Stores logs: in memory, files or a database.
 ///
-/// What is stored of a thread is always the beginning of its log. Appending is conditional: it
-/// names how many events are there already, and whoever has another number in mind is refused, so
-/// that two writers cannot mix their events.
+/// The stored events of a thread are always the beginning of its log. An append names the number of
+/// stored events, and is refused if that number is wrong, so two writers cannot mix their events.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -33,21 +30,21 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait ThreadStore: fmt::Debug + Send + Sync {
-    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events.
-    /// The events must run on from there: [`check_places`] is the check. No events are fine, if the
-    /// length is right; they store nothing.
+    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events. The
+    /// `seq`s of the events must continue from there ([`check_places`]). Without events, only the length
+    /// is checked.
     ///
-    /// All of the events are stored or none, as far as the medium allows: after a crash some may be
-    /// there, but never one without those before it. When the future is done they are safe.
+    /// All events are stored or none, as far as the medium allows. After a crash some may be stored, but
+    /// never one without those before it. When the future is ready, all are stored durably.
     ///
-    /// The future may be dropped. Whether the events are stored is not known then, nor after
-    /// [`StoreError::Medium`]: [`load`](Self::load) before you append again.
+    /// The future may be dropped. It is then unknown whether the events are stored, as after
+    /// [`StoreError::Medium`]: call [`load`](Self::load) before you append again.
     ///
     /// # Errors
     ///
-    /// - [`StoreError::Conflict`] if the stored log has another length. Nothing is stored.
-    /// - [`StoreError::Place`] if the events do not run on from it. Nothing is stored.
-    /// - [`StoreError::TooLong`] if an event is longer than the store can read. Nothing is stored.
+    /// - [`StoreError::Conflict`] if the stored log has another length. No event is stored.
+    /// - [`StoreError::Place`] if the `seq`s do not continue from it. No event is stored.
+    /// - [`StoreError::TooLong`] if an event is longer than the store can read. No event is stored.
     /// - [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
     async fn append(
         &self,
@@ -56,17 +53,16 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError>;
 
-    /// As [`append`](Self::append), for a caller who knows which log it is: that of this id, as
-    /// [`load`](Self::load) gave it, or one that comes to be now and is given the id. So a log that
-    /// was deleted and written anew is not taken for the one before it, whatever it holds.
+    /// Like [`append`](Self::append), for a log with this id from [`load`](Self::load). A new log gets the
+    /// id. So a log that was deleted and written again is not mistaken for the earlier one.
     ///
-    /// The provided one is `append`, for stores that keep no ids: they tell logs by their length
-    /// alone. A store over another one forwards this, too.
+    /// The default calls `append`, for stores without ids, which compare lengths only. A store that wraps
+    /// another one must forward this method.
     ///
     /// # Errors
     ///
-    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the log that is stored has
-    /// another id. Nothing is stored then. To an empty log whose place was taken it is a
+    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the stored log has another id; no event
+    /// is stored then. If `expected_len` is 0 and a log is stored, the error is
     /// [`StoreError::Conflict`].
     async fn append_to(
         &self,
@@ -79,7 +75,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         self.append(thread, expected_len, events).await
     }
 
-    /// Returns the log of a thread; an empty one if nothing is stored of it.
+    /// Returns the log of a thread; an empty one if no event is stored.
     ///
     /// The future may be dropped at any point.
     ///
@@ -88,10 +84,9 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError>;
 
-    /// Returns the events of a thread from this place on, for whoever lacks only those. None if
-    /// there are not as many.
+    /// Returns the events of a thread from this `seq` on; none if the log is shorter.
     ///
-    /// The provided one loads the whole log. The future may be dropped at any point.
+    /// The default loads the whole log. The future may be dropped at any point.
     ///
     /// # Errors
     ///
@@ -100,7 +95,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         Ok(self.load(thread).await?.log.since(seq).to_vec())
     }
 
-    /// Returns the threads of which something is stored, in order.
+    /// Returns the ids of the threads with stored events, sorted.
     ///
     /// The future may be dropped at any point.
     ///
@@ -109,10 +104,10 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Removes the log of a thread, if anything is stored of it. Its archive is another matter:
-    /// [`Archive::delete_thread`](super::Archive::delete_thread).
+    /// Removes the log of a thread. [`Archive::delete_thread`](super::Archive::delete_thread) removes its
+    /// archive.
     ///
-    /// The future may be dropped; whether the log is gone is not known then.
+    /// The future may be dropped. It is then unknown whether the log was removed.
     ///
     /// # Errors
     ///
@@ -120,126 +115,124 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }
 
-/// A log as it is stored.
+/// A stored log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loaded {
     /// The log.
     pub log: EventLog,
-    /// What tells it from another log of the same thread, where the store keeps that and the writer
-    /// gave it.
+    /// The id of the log, if the store keeps ids and the writer gave one.
     pub id: Option<LogId>,
-    /// What a writer left behind it that died while it wrote. The next append removes it.
+    /// The incomplete last line of a writer that died. The next append removes it.
     pub torn: Option<TornTail>,
 }
 
 impl Loaded {
-    /// Returns a log with nothing torn behind it.
+    /// Returns a loaded log without id and torn line.
     #[must_use]
     pub fn new(log: EventLog) -> Self {
         Self { log, id: None, torn: None }
     }
 }
 
-/// Why a store did not do what it was asked.
+/// Why an operation of a store failed.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another writer was there first, or the log is not as long as the caller thinks.
+    /// The stored log has another length than the caller expects; another writer may have appended.
     #[error("the stored log has {found} events, not {expected}")]
     Conflict {
-        /// How many events the caller thinks are there.
+        /// The number of events that the caller expects.
         expected: u64,
-        /// How many are.
+        /// The number of stored events.
         found: u64,
     },
-    /// The thread was deleted in the store while its log was known to have events. They are in the
-    /// memory of the caller alone; [`Journal::kept_by`](super::Journal::kept_by) writes them anew.
+    /// The stored log was deleted after events were stored in it. The caller still has them in memory;
+    /// [`Journal::kept_by`](super::Journal::kept_by) stores them again.
     #[error("the stored log is gone: it was deleted when it had {events} events")]
     Deleted {
-        /// How many were stored.
+        /// The number of events that were stored.
         events: u64,
     },
-    /// What is stored is another log of the same thread: the one that the caller knows was deleted,
-    /// or never stored, and somebody began the thread anew.
+    /// The store holds another log of the same thread: the caller's log was deleted or never stored,
+    /// and another writer created the thread again.
     #[error("the stored log of thread {thread} is not the one that is known, but another")]
     OtherLog {
         /// The thread.
         thread: ThreadId,
-        /// The log that the caller knows.
+        /// The id of the caller's log.
         expected: Option<LogId>,
-        /// The log that is stored.
+        /// The id of the stored log.
         found: Option<LogId>,
     },
-    /// What would be opened is a symbolic link. None is followed: it may lead out of the folder.
+    /// The file is a symbolic link. Links are not followed, because they may lead out of the folder.
     #[error("{place} is a symbolic link, and none is followed")]
     Link {
-        /// Where.
+        /// The path.
         place: Text,
     },
-    /// An event of the batch has not the place in the log that it would come to.
+    /// The `seq` of an event does not continue the log.
     #[error("an event with place {found} comes where {expected} is next")]
     Place {
-        /// The place that is next.
+        /// The next `seq`.
         expected: u64,
-        /// The place that the event names.
+        /// The `seq` of the event.
         found: u64,
     },
-    /// An event is longer than what is read again.
+    /// An event is longer than reading accepts.
     #[error("event {seq} has {bytes} bytes, {limit} are the most that can be read again")]
     TooLong {
-        /// Its place in the log.
+        /// The `seq` of the event.
         seq: u64,
-        /// How long it is as stored.
+        /// Its length as stored, in bytes.
         bytes: u64,
-        /// The most that it may have.
+        /// The most bytes that it may have.
         limit: u64,
     },
-    /// What is stored under this name is the log of another thread. It happens where file names
-    /// do not tell upper case from lower.
+    /// The file holds the log of another thread, for example on a file system that ignores case.
     #[error("{place} holds the log of thread {found}, not of {expected}")]
     OtherThread {
-        /// Where.
+        /// The path.
         place: Text,
-        /// The thread that was asked for.
+        /// The requested thread.
         expected: ThreadId,
-        /// The thread that it says it is.
+        /// The thread in the header.
         found: ThreadId,
     },
-    /// What is stored is no log that this build can read.
+    /// The stored data are no log that this build can read.
     #[error("{place}: {source}")]
     Unreadable {
-        /// Where.
+        /// The path.
         place: Text,
-        /// What is wrong with it.
+        /// The error of reading.
         source: LogError,
     },
-    /// An archive entry names another compaction than the one that it is written under.
+    /// The id of an archive entry names another compaction than the one it is written for.
     #[error("batch {batch} is written under compaction {compaction}")]
     OtherCompaction {
-        /// The batch of the entry.
+        /// The id of the entry.
         batch: BatchId,
-        /// The compaction that it is written under.
+        /// The compaction that the entries are written for.
         compaction: CompactionId,
     },
-    /// Two archive entries that are written together have the same batch id.
+    /// Two archive entries of one write have the same id.
     #[error("two batches are named {batch}")]
     Repeated {
         /// The id.
         batch: BatchId,
     },
-    /// What the store writes to or reads from failed.
+    /// The storage medium failed.
     #[error("{place}: {source}")]
     Medium {
-        /// What failed: a file, a table, a host.
+        /// The file, table or host that failed.
         place: Text,
-        /// How.
+        /// Its error.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// Returns the error of a medium: what failed, and how.
+    /// Returns a [`Medium`](Self::Medium) error.
     #[must_use]
     pub fn medium(
         place: impl Into<Text>,
@@ -248,7 +241,7 @@ impl StoreError {
         Self::Medium { place: place.into(), source: Arc::new(source) }
     }
 
-    /// Whether some of the events may be stored all the same.
+    /// Whether some of the events may be stored in spite of the error.
     pub(super) fn is_in_doubt(&self) -> bool {
         match self {
             Self::Unreadable { .. } | Self::Medium { .. } => true,
@@ -265,7 +258,7 @@ impl StoreError {
     }
 }
 
-/// Checks that events run on from a log of so many, which is the first thing that an append does.
+/// Checks that the `seq`s of events continue a log of `expected_len` events. Every append does this first.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::check_places};
@@ -280,28 +273,31 @@ impl StoreError {
 ///
 /// [`StoreError::Place`] for the first event that does not.
 pub fn check_places(expected_len: u64, events: &[LoggedEvent]) -> Result<(), StoreError> {
-    let places = (0_u64..).map(|index| expected_len.saturating_add(index));
-    let mut places = places.zip(events.iter().map(|event| event.seq));
-    match places.find(|(expected, found)| expected != found) {
-        Some((expected, found)) => Err(StoreError::Place { expected, found }),
-        None => Ok(()),
+    let mut expected = expected_len;
+    for event in events {
+        let found = event.seq;
+        if found != expected {
+            return Err(StoreError::Place { expected, found });
+        }
+        expected = expected.saturating_add(1);
     }
+    Ok(())
 }
 
-/// Checks that what is stored of a thread is what the caller knows: this log, of this length.
+/// Checks that the stored log has the id and the length that the caller expects.
 pub(super) fn check_log(
     thread: &ThreadId,
     (expected, expected_len): (Option<LogId>, u64),
     (found, found_len): (Option<LogId>, u64),
 ) -> Result<(), StoreError> {
-    // Of an empty log nobody knows more than that it is empty.
+    // An empty log has no id.
     if expected_len > 0 && found_len > 0 && expected != found {
         return Err(StoreError::OtherLog { thread: thread.clone(), expected, found });
     }
     check_length(expected_len, found_len)
 }
 
-/// Checks the length alone.
+/// Checks that the stored log has the length that the caller expects.
 pub(super) fn check_length(expected: u64, found: u64) -> Result<(), StoreError> {
     if found == expected { Ok(()) } else { Err(StoreError::Conflict { expected, found }) }
 }

@@ -1,4 +1,4 @@
-//! Which entries of an archive are seen, in which order, and which answer a search.
+//! Which entries of an archive are visible, in which order, and which match a query.
 
 use std::{
     cmp::Reverse,
@@ -11,13 +11,13 @@ use crate::{
     strategy::ArchiveEntry,
 };
 
-/// The most words of a query that are looked for. What comes behind them is not.
+/// The most words of a query that count.
 const MAX_WORDS: usize = 64;
 
-/// The compactions that a log holds and that are not undone. Entries of others are not seen.
+/// The compactions whose entries are visible: those that are in a log and not undone.
 ///
-/// `Visible::from(&log)` is what stands in a log and has entries by its record
-/// ([`CompactionRecord::archived`]); from an iterator of numbers it can be made too.
+/// `Visible::from(&log)` contains the standing compactions of a log whose records count archived entries
+/// ([`CompactionRecord::archived`]). It can also be collected from an iterator of ids.
 ///
 /// [`CompactionRecord::archived`]: crate::log::CompactionRecord::archived
 ///
@@ -31,20 +31,20 @@ const MAX_WORDS: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visible(BTreeSet<CompactionId>);
 
-/// An entry that answers a search.
+/// An entry that matches a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hit {
     /// The entry.
     pub entry: ArchiveEntry,
-    /// How many different words of the query it has.
+    /// The number of different words of the query that it contains.
     pub words: usize,
-    /// Whether a visible entry stands for it, so that it is listed no more.
+    /// Whether a visible entry replaces it, so that it is not listed.
     pub replaced: bool,
 }
 
 impl Hit {
-    /// Returns a hit for an entry that nothing stands for.
+    /// Returns a hit for an entry that no other replaces.
     #[must_use]
     pub fn new(entry: ArchiveEntry, words: usize) -> Self {
         Self { entry, words, replaced: false }
@@ -58,16 +58,15 @@ impl FromIterator<CompactionId> for Visible {
 }
 
 impl From<&EventLog> for Visible {
-    /// Returns the compactions that stand in a log and archived something. What is there under the
-    /// number of another one was left by a writer that died, and the number was given again.
+    /// Returns the standing compactions of a log that archived entries. Entries under the id of another
+    /// compaction were left by a writer that died before its compaction was in the log.
     fn from(log: &EventLog) -> Self {
         log.standing().filter(|record| record.archived > 0).map(|record| record.id).collect()
     }
 }
 
 impl Visible {
-    /// Whether the batches of this compaction are seen: the log holds it, not undone, and it wrote
-    /// some.
+    /// Whether the entries of this compaction are visible.
     ///
     /// ```
     /// use threadfold::{EventLog, message::CompactionId, store::Visible};
@@ -81,7 +80,7 @@ impl Visible {
         self.0.contains(&compaction)
     }
 
-    /// The compactions that stand, in order.
+    /// Returns the ids of these compactions, in order.
     ///
     /// ```
     /// use threadfold::{message::CompactionId, store::Visible};
@@ -93,8 +92,8 @@ impl Visible {
         self.0.iter().copied()
     }
 
-    /// Returns of all entries of a thread those that are visible, without those that a visible one
-    /// stands for, by the time of their start and then by name.
+    /// Returns the visible ones of all entries of a thread, without those that a visible one replaces,
+    /// ordered by start time and then by id.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -124,12 +123,11 @@ impl Visible {
         listed.into_iter().cloned().collect()
     }
 
-    /// Returns of all entries of a thread the visible ones in which words of the query are found,
-    /// at most so many: those with more different words first, of these the latest.
+    /// Returns the visible ones of all entries of a thread that contain words of the query, at most
+    /// `limit`: those with the most different words first, and of equal ones the latest.
     ///
-    /// Words stand between white space, and what is neither letter nor digit at their ends does not
-    /// count; case does not either. A word is found inside longer ones too. Only the first 64
-    /// different words are looked for.
+    /// Words are separated by white space; punctuation at their ends and case do not count. A word also
+    /// matches within a longer one. Only the first 64 different words count.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -177,7 +175,7 @@ impl Visible {
     }
 }
 
-/// The names that others of these entries stand for. No entry stands for itself.
+/// Returns the ids of the entries that others of these replace. No entry replaces itself.
 fn replaced(entries: &[&ArchiveEntry]) -> HashSet<BatchId> {
     let of_entry = |entry: &&ArchiveEntry| {
         let own = entry.batch.id;
@@ -190,7 +188,7 @@ fn recency(entry: &ArchiveEntry) -> (Timestamp, BatchId) {
     (entry.batch.end, entry.batch.id)
 }
 
-/// The different words of a query, in the order in which they come.
+/// Returns the different words of a query, in order.
 fn words(query: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in query.split_whitespace() {
@@ -206,8 +204,8 @@ fn words(query: &str) -> Vec<String> {
     words
 }
 
-/// Character by character, because a text in lower case as a whole may end its words in other
-/// letters than a part of it does.
+/// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma, so a
+/// part of a word might not match.
 fn fold_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }

@@ -81,7 +81,7 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !announces;
-    for_good || is_choice(&all) || clauses(sentence).any(|clause| asks(&clause))
+    for_good || is_choice(&all) || clauses(sentence).any(|clause| is_lasting_demand(&clause))
 }
 
 /// Returns the clauses of a sentence, without the fillers before their demand.
@@ -93,7 +93,7 @@ fn clauses(sentence: &str) -> impl Iterator<Item = Vec<String>> {
     })
 }
 
-fn asks(clause: &[String]) -> bool {
+fn is_lasting_demand(clause: &[String]) -> bool {
     let word = |at: usize| clause.get(at).map(String::as_str).unwrap_or_default();
     let article = |word| listed(" the a an same is was mind one two some ", word);
     match word(0) {
