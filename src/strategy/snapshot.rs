@@ -418,14 +418,13 @@ impl Snapshot {
         for violation in &before {
             *existing.entry(violation.key()).or_default() += 1;
         }
-        let is_new = |violation: &&Violation| match existing.get_mut(&violation.key()) {
-            Some(count) if *count > 0 => {
-                *count -= 1;
-                false
+        for violation in &found {
+            match existing.get_mut(&violation.key()) {
+                Some(count) if *count > 0 => *count -= 1,
+                Some(_) | None => return Some(violation.clone()),
             }
-            Some(_) | None => true,
-        };
-        found.iter().find(is_new).cloned()
+        }
+        None
     }
 
     /// The token count of the thread after a plan.
