@@ -42,7 +42,7 @@ pub fn ask<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    Box::new(Asking::new(model, request, OnToolCall::Accept, plan))
+    Box::new(Asking::new(model, request, plan))
 }
 
 /// Like [`ask`], but a model that calls a tool is asked once more with tool calls forbidden. They
@@ -51,7 +51,7 @@ pub(super) fn ask_without_calls<F>(model: ModelRole, request: Request, plan: F) 
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    Box::new(Asking::new(model, request, OnToolCall::AskAgain, plan))
+    Box::new(Asking { retries_tool_call: true, ..Asking::new(model, request, plan) })
 }
 
 /// Returns the summary in an answer: its text blocks, joined by blank lines.
@@ -108,63 +108,48 @@ impl Attempt for Ended {
 type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 
 /// An attempt of one call, or of two if the first answer calls a tool.
-enum Asking {
-    /// Waits for an answer. `plan` is taken when the answer arrives.
-    Waiting {
-        model: ModelRole,
-        request: Box<Request>,
-        tool_call: OnToolCall,
-        plan: Option<MakePlan>,
-    },
-    Done(Ended),
-}
-
-/// What happens if an answer calls a tool.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OnToolCall {
-    /// The answer goes to `plan`, which rejects it.
-    Accept,
-    /// The request is sent once more with tool calls forbidden.
-    AskAgain,
+struct Asking {
+    model: ModelRole,
+    request: Request,
+    /// Whether an answer that calls a tool is followed by a request that forbids tool calls.
+    retries_tool_call: bool,
+    /// `None` once it was called.
+    plan: Option<MakePlan>,
+    ended: Option<Ended>,
 }
 
 impl Asking {
-    fn new(
-        model: ModelRole,
-        request: Request,
-        tool_call: OnToolCall,
-        plan: impl FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
-    ) -> Self {
-        let (request, plan) = (Box::new(request), Some(Box::new(plan) as MakePlan));
-        Self::Waiting { model, request, tool_call, plan }
+    fn new<F>(model: ModelRole, request: Request, plan: F) -> Self
+    where
+        F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
+    {
+        Self { model, request, retries_tool_call: false, plan: Some(Box::new(plan)), ended: None }
     }
 }
 
 impl Attempt for Asking {
     fn step(&self) -> Step<'_> {
-        match self {
-            Self::Waiting { model, request, .. } => {
-                let progress = Progress { done: 0, total: 1 };
-                Step::Call { model: *model, request, progress, after: Duration::ZERO }
-            }
-            Self::Done(ended) => ended.step(),
+        match &self.ended {
+            Some(ended) => ended.step(),
+            None => Step::Call {
+                model: self.model,
+                request: &self.request,
+                progress: Progress { done: 0, total: 1 },
+                after: Duration::ZERO,
+            },
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let Self::Waiting { request, tool_call, plan, .. } = self else { return };
+        let may_retry = std::mem::take(&mut self.retries_tool_call);
         let calls_tool = |turn: &Turn| turn.message.tool_uses().next().is_some();
-        if *tool_call == OnToolCall::AskAgain
-            && !request.tools.is_empty()
-            && answer.as_ref().is_ok_and(calls_tool)
-        {
-            *tool_call = OnToolCall::Accept;
-            request.tool_choice = Some(ToolChoice::None);
+        if may_retry && !self.request.tools.is_empty() && answer.as_ref().is_ok_and(calls_tool) {
+            self.request.tool_choice = Some(ToolChoice::None);
             return;
         }
-        let Some(plan) = plan.take() else { return };
+        let Some(plan) = self.plan.take() else { return };
         let outcome = answer.map_err(StrategyError::from_model).and_then(plan);
-        *self = Self::Done(Ended(outcome.map(Proposal::new)));
+        self.ended = Some(Ended(outcome.map(Proposal::new)));
     }
 }
 

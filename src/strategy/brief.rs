@@ -1,7 +1,7 @@
 //! The inputs of a strategy besides the thread.
 
 use crate::{
-    message::{CompactionId, CompactionReason, Message, Redactor, Timestamp},
+    message::{CompactionId, CompactionReason, ContentBlock, Message, Redactor, Text, Timestamp},
     retention::RetentionPolicy,
 };
 
@@ -48,6 +48,13 @@ impl Brief {
             next_prompt: self.next_prompt.as_ref().map(|prompt| prompt.redacted(redactor)),
             ..self.clone()
         }
+    }
+
+    /// The texts of the next prompt, joined by line breaks; `None` if it has none.
+    pub(super) fn next_text(&self) -> Option<String> {
+        let blocks = self.next_prompt.iter().flat_map(|prompt| &prompt.content);
+        let texts: Vec<&str> = blocks.filter_map(ContentBlock::as_text).map(Text::as_str).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
     /// Tokens of the target that a strategy leaves free for the addendum of missing facts: as many

@@ -25,7 +25,7 @@ use super::{
     tail::{self, Candidate, TailRequest},
 };
 use crate::{
-    message::{CacheMarks, ContentBlock, ContextWindow, Message, Request, Role, Summary, Text},
+    message::{CacheMarks, ContextWindow, Message, Request, Role, Summary, Text},
     render::{RenderOptions, render},
 };
 
@@ -225,14 +225,11 @@ fn question(brief: &Brief, thread: &Snapshot) -> Message {
         text.push_str("repeat them:\n");
         text.push_str(rules.trim_end());
     }
-    let next = brief.next_prompt.iter().flat_map(|prompt| &prompt.content);
-    let next: Vec<&str> =
-        next.filter_map(ContentBlock::as_text).map(|text| text.as_str()).collect();
-    if !next.is_empty() {
+    if let Some(next) = brief.next_text() {
         text.push_str(
             "\n\nRight after the summary the user will ask this; do not answer it now:\n",
         );
-        text.push_str(&clipped(&next.join("\n")));
+        text.push_str(&clipped(&next));
     }
     Message::user(text)
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot};
 use crate::{
     compact::{CompactOptions, Edit, Plan, Position, TrimOptions, legality, trim, trim_after},
-    message::{CompactionReason, ContentBlock, Message},
+    message::{CompactionReason, ContentBlock, Message, Role, Summary},
 };
 
 /// One choice of what stays of a thread.
@@ -322,6 +322,22 @@ impl Candidate {
     }
 }
 
+/// Returns the message of a summary. If it will be the end of the thread during the agent's work,
+/// it asks the agent to continue: a request that ends with a summary asks for nothing.
+pub(super) fn summary_message(
+    snapshot: &Snapshot,
+    brief: &Brief,
+    summary: Summary,
+    is_last: bool,
+) -> Message {
+    let mut content = vec![ContentBlock::from(summary)];
+    let at_work = legality::open_loop(snapshot.messages()).is_some();
+    if is_last && at_work && brief.next_prompt.is_none() {
+        content.push(ContentBlock::text("Please continue."));
+    }
+    Message::new(Role::User, content)
+}
+
 /// Returns the edits that remove everything before the cut except these ranges and insert the
 /// messages at the cut.
 pub(super) fn remove_except(
@@ -341,7 +357,7 @@ pub(super) fn remove_except(
     edits
 }
 
-fn nothing<T>(reason: String) -> Result<T, StrategyError> {
+pub(super) fn nothing<T>(reason: String) -> Result<T, StrategyError> {
     Err(StrategyError::NothingToCompact { reason: reason.into() })
 }
 

@@ -130,7 +130,7 @@ fn aside(line: &str, name: &str, text: Option<String>) -> String {
 }
 
 /// The text blocks of a message, joined by line breaks.
-pub(super) fn text_of(message: &Message) -> String {
+fn text_of(message: &Message) -> String {
     let texts = message.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.as_str()).collect::<Vec<_>>().join("\n")
 }

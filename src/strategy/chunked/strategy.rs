@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::{condense::condense, fit, options::RunOptions, run::CompactionRun, step::RunStep};
 use crate::strategy::run_error::RunError;
 use crate::{
-    compact::{CompactOptions, Plan, Position, legality},
-    message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Summary, Turn},
+    compact::{CompactOptions, Plan, Position},
+    message::{Message, ModelError, ModelErrorKind, Summary, Turn},
     strategy::{
         attempt,
         brief::Brief,
@@ -21,10 +21,6 @@ use crate::{
         tail,
     },
 };
-
-/// Follows the summary if it ends the thread during the agent's work: a request that ends with a
-/// summary asks for nothing.
-const CONTINUE: &str = "Please continue.";
 
 /// Lower limit for the size of a summary, in bytes.
 const MIN_SUMMARY: usize = 200;
@@ -97,13 +93,9 @@ impl SummaryJob {
         let messages = thread.messages();
         let kept = kept(thread, &self.brief, self.cut);
         let summary = Summary { compaction: self.brief.compaction, ..Summary::new(summary.trim()) };
-        let mut content = vec![ContentBlock::from(summary)];
-        let at_work = legality::open_loop(messages).is_some();
-        if self.brief.next_prompt.is_none() && at_work && self.cut == messages.len() {
-            content.push(ContentBlock::text(CONTINUE));
-        }
-        let insert = vec![Message::new(Role::User, content)];
-        let edits = tail::remove_except(kept, self.cut, insert);
+        let is_last = self.cut == messages.len();
+        let message = tail::summary_message(thread, &self.brief, summary, is_last);
+        let edits = tail::remove_except(kept, self.cut, vec![message]);
         Ok(Plan::from_edits(messages, edits, &CompactOptions::default())?)
     }
 

@@ -4,14 +4,10 @@ use std::ops::Range;
 
 use super::split::Split;
 use crate::{
-    compact::{CompactError, CompactOptions, Plan, Position, legality},
-    message::{ContentBlock, Message, Role, Summary},
+    compact::{CompactError, CompactOptions, Plan, Position},
+    message::{Message, Summary},
     strategy::{brief::Brief, snapshot::Snapshot, tail},
 };
-
-/// Follows the view if it ends the thread during the agent's work: a request that ends with a
-/// summary asks for nothing.
-const CONTINUE: &str = "Please continue.";
 
 impl Split {
     /// Returns the plan that inserts the view in place of the first removed message.
@@ -27,14 +23,9 @@ impl Split {
     ) -> Result<Plan, CompactError> {
         let messages = thread.messages();
         let mut edits = tail::remove_except(self.kept(messages), self.cut, Vec::new());
-        let mut content = vec![ContentBlock::from(view)];
         let is_last = edits.len() == 1 && self.cut == messages.len();
-        let at_work = legality::open_loop(messages).is_some();
-        if is_last && at_work && brief.next_prompt.is_none() {
-            content.push(ContentBlock::text(CONTINUE));
-        }
         if let Some(first) = edits.first_mut() {
-            first.insert.push(Message::new(Role::User, content));
+            first.insert.push(tail::summary_message(thread, brief, view, is_last));
         }
         let options = CompactOptions { compaction: brief.compaction, ..CompactOptions::default() };
         Plan::from_edits(messages, edits, &options)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{chunks::Piece, clip, options::FoldBatches};
 use crate::strategy::run_error::RunError;
 use crate::{
-    message::{ContentBlock, Message, Messages, Request, Text},
+    message::{Message, Messages, Request},
     strategy::{
         brief::Brief,
         clip::{ASIDE_TOKENS, clip},
@@ -104,11 +104,8 @@ fn directive(brief: &Brief, counter: &dyn TokenCounter) -> String {
     if let Some(focus) = brief.reason.focus() {
         aside("The user asks you to pay special attention to this:", focus);
     }
-    let next = brief.next_prompt.iter().flat_map(|prompt| &prompt.content);
-    let next: Vec<&str> = next.filter_map(ContentBlock::as_text).map(Text::as_str).collect();
-    if !next.is_empty() {
-        let label = "When all stretches are done the user will ask this; do not answer it now:";
-        aside(label, &next.join("\n"));
+    if let Some(next) = brief.next_text() {
+        aside("When all stretches are done the user will ask this; do not answer it now:", &next);
     }
     text
 }

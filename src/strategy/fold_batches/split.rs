@@ -14,7 +14,7 @@ use crate::{
         brief::Brief,
         contract::StrategyError,
         snapshot::Snapshot,
-        tail::{self, Candidate, TailRequest},
+        tail::{self, Candidate, TailRequest, nothing},
     },
     tokens::TokenCounter,
 };
@@ -253,8 +253,4 @@ impl Earlier {
     fn is_batch(&self) -> bool {
         matches!(self, Self::Batch(_))
     }
-}
-
-fn nothing<T>(reason: String) -> Result<T, StrategyError> {
-    Err(StrategyError::NothingToCompact { reason: reason.into() })
 }
