@@ -882,7 +882,7 @@ mod tests {
     #[test]
     fn a_count_that_fills_the_window_is_believed_however_small_the_estimate_is() {
         let window = Some(ContextWindow::new(100));
-        let full = Pressure { window, thread: 10, ..reported(100) };
+        let full = Pressure { window, thread: 10, newest: 1, ..reported(100) };
         assert!(fires(AutoPolicy::default(), full));
         assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(101), ..full }));
     }

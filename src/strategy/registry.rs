@@ -22,8 +22,8 @@ use super::{
 /// let error = registry.get("magic").unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "there is no strategy \"magic\"; there are chunked, digest, fold-batches, keep-recent, \
-///      ladder, summarize, trim-tool-results",
+///     "\"magic\" is not a registered strategy: there are chunked, digest, fold-batches, \
+///      keep-recent, ladder, summarize, trim-tool-results",
 /// );
 /// # Ok::<(), threadfold::message::InvalidValue>(())
 /// ```

@@ -322,7 +322,7 @@ impl ToolResult {
     #[must_use]
     pub fn new(tool_use_id: impl Into<Text>, content: Vec<ContentBlock>) -> Self {
         if let Err(error) = check_result_nesting(&content) {
-            return Self::error(tool_use_id, error.to_string());
+            return Self::error(tool_use_id, error.rule);
         }
         Self {
             tool_use_id: tool_use_id.into(),
@@ -441,7 +441,8 @@ fn deserialize_result_content<'de, D: Deserializer<'de>>(
 /// // One more is refused, as an error that the model reads.
 /// let refused = ToolResult::new("call_1", vec![block]);
 /// assert!(refused.is_error);
-/// assert_eq!(refused.content, [ContentBlock::text("more than 32 results stand in each other")]);
+/// let text = "results stand in each other 32 deep at most";
+/// assert_eq!(refused.content, [ContentBlock::text(text)]);
 /// ```
 ///
 /// # Errors
