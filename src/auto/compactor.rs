@@ -490,6 +490,9 @@ mod tests {
         let rows = [
             (AutoPolicy::default(), 159_999, false),
             (AutoPolicy::default(), 160_000, true),
+            // As it was written: 0.55 of the window is a little more in floats.
+            (threshold(Threshold::Fraction(0.55)), 109_999, false),
+            (threshold(Threshold::Fraction(0.55)), 110_000, true),
             (threshold(Threshold::Tokens(150_000)), 149_999, false),
             (threshold(Threshold::Tokens(150_000)), 150_000, true),
             (threshold(Threshold::Tokens(150_000)), 190_000, true),
