@@ -147,7 +147,8 @@ impl<'a> Parser<'a> {
                 (pattern.to_string(), Action::Select(selector, pattern))
             }
         };
-        Ok((format!("{word} {argument}").trim_end().to_owned(), action))
+        let separator = if argument.is_empty() { "" } else { " " };
+        Ok((format!("{word}{separator}{argument}"), action))
     }
 
     fn path(&mut self, command: &str) -> Result<String, String> {
