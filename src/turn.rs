@@ -1,8 +1,8 @@
 //! The agent loop as a state machine: model, tools, model, until the turn is over.
 //!
-//! [`TurnMachine`] calls neither models nor tools. It takes the answers of the model and the results of
-//! the calls, in any order, and returns the next step. Every call gets exactly one result, in the order
-//! of the calls, in one user message, so no turn ends with an open call.
+//! [`TurnMachine`] calls neither models nor tools. It takes the answers of the model and the
+//! results of the calls, in any order, and returns the next step. Every call gets exactly one
+//! result, in the order of the calls, in one user message, so no turn ends with an open call.
 //!
 //! ```
 //! use threadfold::{Message, Role, message::{Json, StopReason, ToolResult, ToolUse, Turn}};
@@ -98,8 +98,8 @@ pub struct Finished {
 }
 
 impl TurnMachine {
-    /// Returns a turn that begins with a request to the model and has at most `max_rounds` answers. Zero
-    /// counts as one.
+    /// Returns a turn that begins with a request to the model and has at most `max_rounds` answers.
+    /// Zero counts as one.
     #[must_use]
     pub fn new(max_rounds: u32) -> Self {
         Self { rounds: 0, max_rounds: max_rounds.max(1), failed: None, state: State::Model }
@@ -132,11 +132,11 @@ impl TurnMachine {
         self.rounds
     }
 
-    /// Takes the answer of the model. The caller appends the answer to the thread, and then the message
-    /// that this returns, if any: the results of calls that must not run.
+    /// Takes the answer of the model. The caller appends the answer to the thread, and then the
+    /// message that this returns, if any: the results of calls that must not run.
     ///
-    /// After a paused answer the model is called again. Calls of an answer that was cut off, declined
-    /// or aborted do not run.
+    /// After a paused answer the model is called again. Calls of an answer that was cut off,
+    /// declined or aborted do not run.
     ///
     /// ```
     /// use threadfold::{Message, message::{StopReason, Turn}, turn::{TurnMachine, TurnStep}};
@@ -174,8 +174,8 @@ impl TurnMachine {
         Ok(refused(&calls, word))
     }
 
-    /// Takes the result of one call, by its index in the step; results may come in any order. With the
-    /// last result it returns the user message with all results, in the order of the calls.
+    /// Takes the result of one call, by its index in the step; results may come in any order. With
+    /// the last result it returns the user message with all results, in the order of the calls.
     ///
     /// ```
     /// use threadfold::{Message, Role, message::{StopReason, ToolResult, ToolUse, Turn}};
@@ -260,8 +260,8 @@ fn is_meant(stop_reason: &StopReason) -> bool {
     }
 }
 
-/// Returns a user message with an error result for each call, with `words` as text; `None` if there are
-/// no calls.
+/// Returns a user message with an error result for each call, with `words` as text; `None` if there
+/// are no calls.
 ///
 /// ```
 /// use threadfold::{message::{Json, ToolUse}, turn};

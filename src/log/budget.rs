@@ -1,7 +1,7 @@
 //! A budget of tokens, for hosts that limit what a thread may spend.
 //!
-//! The budget sums the usage of answers. Every request is billed for the whole conversation, so the sum
-//! does not say how full the context is. Automatic compaction therefore uses
+//! The budget sums the usage of answers. Every request is billed for the whole conversation, so the
+//! sum does not say how full the context is. Automatic compaction therefore uses
 //! [`ContextUsage`](crate::log::ContextUsage).
 
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,8 @@ pub struct TokenBudget {
     pub max_tokens: u64,
     /// The tokens held in reserve, because a request may cost more than its estimate.
     pub reserve_tokens: u64,
-    /// The fraction of `max_tokens`, 0 to 1, from which on the budget warns. A value above 1 warns only
-    /// after the budget is exceeded.
+    /// The fraction of `max_tokens`, 0 to 1, from which on the budget warns. A value above 1 warns
+    /// only after the budget is exceeded.
     pub warning_threshold: f64,
     /// The tokens spent, including those read from caches and those of reasoning.
     pub used: Usage,
@@ -167,9 +167,9 @@ impl TokenBudget {
         (self.used, self.responses, self.last_compaction) = (Usage::default(), 0, None);
     }
 
-    /// Restarts the budget after a compaction. `left` is what the host charges for the compacted thread:
-    /// zero, its size, or the cost of its summary. Do not pass the usage in kept answers, because each
-    /// counts the whole conversation.
+    /// Restarts the budget after a compaction. `left` is what the host charges for the compacted
+    /// thread: zero, its size, or the cost of its summary. Do not pass the usage in kept answers,
+    /// because each counts the whole conversation.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget, message::Timestamp};
@@ -211,8 +211,8 @@ impl TokenBudget {
         }
     }
 
-    /// Returns what the host should do. Below the threshold: nothing. From the threshold on: summarise
-    /// above 70 %, prune above 80 %, and request at most a tenth of `max_tokens`.
+    /// Returns what the host should do. Below the threshold: nothing. From the threshold on:
+    /// summarise above 70 %, prune above 80 %, and request at most a tenth of `max_tokens`.
     ///
     /// ```
     /// use threadfold::{Usage, log::TokenBudget};

@@ -13,13 +13,13 @@ use crate::{
 };
 
 impl EventLog {
-    /// Returns the `seq`s of the messages that the new messages of a compaction replace, directly or
-    /// through earlier compactions, as ascending ranges with gaps between them. `None` if no such
-    /// compaction is standing.
+    /// Returns the `seq`s of the messages that the new messages of a compaction replace, directly
+    /// or through earlier compactions, as ascending ranges with gaps between them. `None` if no
+    /// such compaction is standing.
     ///
-    /// A new message replaces the messages that its splice removed, and those removed by the splices
-    /// before it back to the previous new message. A message of which any part stays is not covered,
-    /// and neither is one that was removed with no new message after it.
+    /// A new message replaces the messages that its splice removed, and those removed by the
+    /// splices before it back to the previous new message. A message of which any part stays is not
+    /// covered, and neither is one that was removed with no new message after it.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -95,7 +95,8 @@ impl Walk<'_> {
         let Some(planned) = self.splices(standing).get(splice) else { return };
         let kept: HashSet<usize> = planned.insert.iter().filter_map(Insert::part_of).collect();
         let Some(swap) = standing.swaps.get(splice) else { return };
-        // Undoing a splice inserts the messages that it removed. One with a kept part is not covered.
+        // Undoing a splice inserts the messages that it removed. One with a kept part is not
+        // covered.
         let removed = swap.inserted.iter().zip(planned.at.start..);
         for (entry, _) in removed.filter(|(_, index)| !kept.contains(index)) {
             self.cover(entry);
@@ -109,7 +110,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Opens the splice of a new message, and the splices just before it that insert no new message.
+    /// Opens the splice of a new message, and the splices just before it that insert no new
+    /// message.
     fn open_group(&mut self, number: usize, splice: usize) {
         if !self.expanded.insert((number, splice)) {
             return;

@@ -100,12 +100,12 @@ pub struct CompactionRecord {
     /// The tokens of its model calls together.
     #[serde(default)]
     pub usage: Usage,
-    /// The rungs of the ladder that were tried, in order. The successful one has no failure; it is the
-    /// last, unless a later one kept even less. Empty if the strategy is no ladder.
+    /// The rungs of the ladder that were tried, in order. The successful one has no failure; it is
+    /// the last, unless a later one kept even less. Empty if the strategy is no ladder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rungs: Vec<RungReport>,
-    /// The number of archive entries that belong to it. They are visible only while this compaction is
-    /// standing.
+    /// The number of archive entries that belong to it. They are visible only while this compaction
+    /// is standing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub archived: usize,
 }

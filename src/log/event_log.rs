@@ -7,12 +7,12 @@ use super::{
 };
 use crate::message::{CompactionId, Text, ThreadId, Timestamp};
 
-/// Every event of a thread, in order. The log only grows, so messages that a compaction removed from
-/// the thread are still here, and the compaction can be [undone](Self::undo).
+/// Every event of a thread, in order. The log only grows, so messages that a compaction removed
+/// from the thread are still here, and the compaction can be [undone](Self::undo).
 ///
-/// The log tracks the live thread with every event. Appending takes constant time, whatever the length
-/// of the log; a compaction and [`replay`](Self::replay) take time linear in the live thread. The
-/// times of events may go backwards, as clocks do.
+/// The log tracks the live thread with every event. Appending takes constant time, whatever the
+/// length of the log; a compaction and [`replay`](Self::replay) take time linear in the live
+/// thread. The times of events may go backwards, as clocks do.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -127,9 +127,9 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] for an event that would not replay: a truncation or compaction that does not fit
-    /// the live thread, a compaction whose id is in the log already, the undo of a compaction other
-    /// than the latest standing one, or an event that this build could not read.
+    /// [`LogError`] for an event that would not replay: a truncation or compaction that does not
+    /// fit the live thread, a compaction whose id is in the log already, the undo of a compaction
+    /// other than the latest standing one, or an event that this build could not read.
     pub fn append(&mut self, at: Timestamp, event: Event) -> Result<&LoggedEvent, LogError> {
         self.check(&event)?;
         self.append_logged(LoggedEvent { seq: self.len(), at, event })
@@ -153,8 +153,8 @@ impl EventLog {
         self.state.check(event)
     }
 
-    /// Appends an event that another writer of the same log has stored. Like reading a log, this does
-    /// not check whether the event fits the thread.
+    /// Appends an event that another writer of the same log has stored. Like reading a log, this
+    /// does not check whether the event fits the thread.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog}, message::Timestamp};
@@ -180,7 +180,8 @@ impl EventLog {
         self.push(event).ok_or(LogError::Seq { expected, found })
     }
 
-    /// Returns the id of the next compaction. Failed compactions count too, so ids are never reused.
+    /// Returns the id of the next compaction. Failed compactions count too, so ids are never
+    /// reused.
     ///
     /// ```
     /// use threadfold::{log::{CompactionFailure, Event, EventLog}, message::*};

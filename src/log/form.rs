@@ -133,8 +133,9 @@ fn unread(data: Json) -> Event {
     if is_known { Event::Malformed(unread) } else { Event::Unknown(unread) }
 }
 
-/// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it is
-/// the first that this build knows, so that a message with an extra key counts as a malformed message.
+/// The kind in an event's JSON: the key of an object, a bare string, or empty. Of several keys, it
+/// is the first that this build knows, so that a message with an extra key counts as a malformed
+/// message.
 #[derive(Default)]
 struct Kind(String);
 

@@ -7,8 +7,8 @@
 //!
 //! The optional id distinguishes the log from an earlier one of the same thread.
 //!
-//! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset, so
-//! that a store can cut it off. A broken line anywhere else is an error.
+//! A writer that dies may leave an incomplete last line. Reading drops it and reports its offset,
+//! so that a store can cut it off. A broken line anywhere else is an error.
 
 use super::error::LogError;
 use std::io::{self, BufRead, Read, Write};
@@ -50,8 +50,8 @@ pub struct LogRead {
     pub log: EventLog,
     /// The id in the header.
     pub id: Option<LogId>,
-    /// The end of the last complete line, in bytes from the start of the input. A store continues to
-    /// write here.
+    /// The end of the last complete line, in bytes from the start of the input. A store continues
+    /// to write here.
     pub end: u64,
     /// The incomplete line after `end`, if any.
     pub torn: Option<TornTail>,
@@ -117,8 +117,8 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// The first line. [`Version`] is read before it, because another version may have other fields after
-/// `major`.
+/// The first line. [`Version`] is read before it, because another version may have other fields
+/// after `major`.
 #[derive(Serialize, Deserialize)]
 struct Header<T> {
     log: Text,
@@ -266,8 +266,8 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line into the buffer and returns whether it is complete. The line at the end of
-    /// the input is incomplete, and may be empty.
+    /// Reads the next line into the buffer and returns whether it is complete. The line at the end
+    /// of the input is incomplete, and may be empty.
     fn next(&mut self, buffer: &mut Vec<u8>) -> Result<bool, LogError> {
         buffer.clear();
         let most = self.limit.saturating_add(1);

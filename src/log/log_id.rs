@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::message::InvalidValue;
 
 /// The id of a stored log. A thread that is deleted and created again has the same
-/// [`ThreadId`](crate::message::ThreadId), and its new log may hold equal events with equal times, but
-/// it has another `LogId`.
+/// [`ThreadId`](crate::message::ThreadId), and its new log may hold equal events with equal times,
+/// but it has another `LogId`.
 ///
 /// As text and in serde it is 16 digits of `0` to `9` and `a` to `f`.
 ///
@@ -27,8 +27,8 @@ use crate::message::InvalidValue;
 pub struct LogId(pub u64);
 
 impl LogId {
-    /// Returns a random id, from the random keys of the standard library's hash maps. It only serves to
-    /// tell logs apart.
+    /// Returns a random id, from the random keys of the standard library's hash maps. It only
+    /// serves to tell logs apart.
     ///
     /// ```
     /// use threadfold::log::LogId;

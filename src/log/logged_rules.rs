@@ -12,9 +12,9 @@ use crate::{
 };
 
 impl EventLog {
-    /// Returns the standing rules: from what the user typed in every message that was not truncated,
-    /// including those that compactions removed, and from the host's changes. All texts are redacted
-    /// before they are read.
+    /// Returns the standing rules: from what the user typed in every message that was not
+    /// truncated, including those that compactions removed, and from the host's changes. All texts
+    /// are redacted before they are read.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, RuleChange}, message::Timestamp};
@@ -35,8 +35,8 @@ impl EventLog {
     }
 }
 
-/// The standing rules of one log, updated as it grows. Each event is read once; after a truncation all
-/// are read again.
+/// The standing rules of one log, updated as it grows. Each event is read once; after a truncation
+/// all are read again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedRules {
     ledger: Ledger,
@@ -63,7 +63,8 @@ impl LoggedRules {
         let truncated = new.iter().any(|logged| matches!(logged.event, Event::Truncated(_)));
         let mut originals = None;
         if self.next > log.len() || truncated {
-            // Rules that truncated messages took back are active again, so read the log from the start.
+            // Rules that truncated messages took back are active again, so read the log from the
+            // start.
             *self = Self::default();
             originals = Some(log.original_numbers());
         }

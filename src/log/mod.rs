@@ -23,8 +23,8 @@
 //!
 //! # What is an event
 //!
-//! A message is one event, with its tool calls, or with all tool results that were sent in it. Other
-//! agents log finer events. Those of lace, for example, map to:
+//! A message is one event, with its tool calls, or with all tool results that were sent in it.
+//! Other agents log finer events. Those of lace, for example, map to:
 //!
 //! | lace | here |
 //! |---|---|

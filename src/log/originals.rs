@@ -6,9 +6,9 @@ use super::{event_log::EventLog, state::Entry, taken::to_ranges};
 use crate::message::Message;
 
 impl EventLog {
-    /// Returns the appended messages in order, each with its number among all messages ever appended:
-    /// those in the thread, and those that compactions removed. Truncated messages and summaries are
-    /// not among them.
+    /// Returns the appended messages in order, each with its number among all messages ever
+    /// appended: those in the thread, and those that compactions removed. Truncated messages and
+    /// summaries are not among them.
     ///
     /// ```
     /// use threadfold::{Message, Plan, compact::{Insert, Splice}};

@@ -69,8 +69,8 @@ impl Projection {
 }
 
 impl EventLog {
-    /// Returns the thread that results from the log, with the sources of its messages and the skipped
-    /// events.
+    /// Returns the thread that results from the log, with the sources of its messages and the
+    /// skipped events.
     ///
     /// ```
     /// use threadfold::{Message, log::{Event, EventLog, Source}, message::Timestamp};

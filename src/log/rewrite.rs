@@ -9,8 +9,8 @@ use crate::{
 /// A checked plan and the thread that it will rewrite, from [`Thread::rewrite`] or
 /// [`model::rewrite`].
 ///
-/// It borrows the thread, so the thread cannot change between the check and `apply`, which therefore
-/// cannot fail. Dropping it changes nothing.
+/// It borrows the thread, so the thread cannot change between the check and `apply`, which
+/// therefore cannot fail. Dropping it changes nothing.
 ///
 /// [`Thread::rewrite`]: crate::Thread::rewrite
 /// [`model::rewrite`]: crate::model::rewrite

@@ -1,8 +1,9 @@
 //! The state of a log after its last event: the live thread, and the standing compactions.
 //!
-//! An event takes constant time; a compaction and its undo take time linear in the live thread, which
-//! the context window bounds. A stored log may hold anything, so [`State::apply`] skips an event that
-//! does not fit and records that it did; [`State::check`] refuses such an event before it is appended.
+//! An event takes constant time; a compaction and its undo take time linear in the live thread,
+//! which the context window bounds. A stored log may hold anything, so [`State::apply`] skips an
+//! event that does not fit and records that it did; [`State::check`] refuses such an event before
+//! it is appended.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -89,10 +90,11 @@ pub(super) struct Standing {
     pub(super) seq: u64,
     /// The number of messages after it.
     pub(super) after: usize,
-    /// The swaps that undo it, in positions of the thread after it: they replace the inserted messages
-    /// with the removed ones.
+    /// The swaps that undo it, in positions of the thread after it: they replace the inserted
+    /// messages with the removed ones.
     pub(super) swaps: Vec<Swap>,
-    /// If a truncation has since removed some of the `after` messages: the least number that stayed.
+    /// If a truncation has since removed some of the `after` messages: the least number that
+    /// stayed.
     pub(super) cut: Option<usize>,
 }
 
@@ -269,9 +271,9 @@ impl State {
         }
     }
 
-    /// Returns the swaps that mark messages with signed reasoning that were appended after a compaction:
-    /// its undo rewrites the messages before them, for which the reasoning was signed. The undo of an
-    /// empty compaction rewrites nothing.
+    /// Returns the swaps that mark messages with signed reasoning that were appended after a
+    /// compaction: its undo rewrites the messages before them, for which the reasoning was signed.
+    /// The undo of an empty compaction rewrites nothing.
     pub(super) fn marked(&self, top: &Standing) -> Vec<Swap> {
         let since = if top.swaps.is_empty() { self.thread.len() } else { top.after };
         let signed = self.thread.iter().enumerate().skip(since);

@@ -23,13 +23,14 @@ pub struct Taken {
 }
 
 impl EventLog {
-    /// Returns the messages that standing compactions removed from the thread, as they were appended
-    /// and in that order: through any number of summaries of summaries, and also messages that no
-    /// summary replaces.
+    /// Returns the messages that standing compactions removed from the thread, as they were
+    /// appended and in that order: through any number of summaries of summaries, and also messages
+    /// that no summary replaces.
     ///
-    /// Messages that an undo restored are not among them, and neither are truncated messages and those
-    /// whose summary was truncated. A message of which a part is still in the thread comes without that
-    /// part, and is left out if only checkpoints, reminders and reasoning were removed.
+    /// Messages that an undo restored are not among them, and neither are truncated messages and
+    /// those whose summary was truncated. A message of which a part is still in the thread comes
+    /// without that part, and is left out if only checkpoints, reminders and reasoning were
+    /// removed.
     ///
     /// The time is linear in the thread and the removed messages. No text is copied.
     ///
@@ -129,8 +130,8 @@ pub(super) fn to_ranges(mut numbers: Vec<usize>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Returns a removed message without the blocks that are still in the thread; `None` if no content is
-/// left.
+/// Returns a removed message without the blocks that are still in the thread; `None` if no content
+/// is left.
 fn without_kept_blocks(message: &Message, parts: &[&Message]) -> Option<Message> {
     // One pass is enough, because parts keep the order of the blocks.
     let mut kept = parts.iter().flat_map(|part| &part.content).peekable();

@@ -81,9 +81,9 @@ impl Thread {
         }
     }
 
-    /// Returns the live thread of a log, where `messages` are the replay of its `events`. Do not collect
-    /// the messages instead: the usage that kept answers reported before a compaction would count as
-    /// the current context.
+    /// Returns the live thread of a log, where `messages` are the replay of its `events`. Do not
+    /// collect the messages instead: the usage that kept answers reported before a compaction would
+    /// count as the current context.
     ///
     /// ```
     /// use std::{collections::HashSet, sync::Arc};
@@ -111,8 +111,8 @@ impl Thread {
         thread
     }
 
-    /// Returns the messages. Cloning the handle is free; the first append while a clone is held copies
-    /// the vector of message handles.
+    /// Returns the messages. Cloning the handle is free; the first append while a clone is held
+    /// copies the vector of message handles.
     #[must_use]
     pub fn messages(&self) -> &Messages {
         &self.messages
@@ -125,9 +125,9 @@ impl Thread {
         Size { messages: self.sums.len(), bytes, tokens }
     }
 
-    /// Returns how full the context is: the tokens that the last answer reported, and an estimate of
-    /// the messages pushed after it. After [`apply`](Self::apply) and [`truncate`](Self::truncate) all
-    /// of it is an estimate, until an answer reports its usage.
+    /// Returns how full the context is: the tokens that the last answer reported, and an estimate
+    /// of the messages pushed after it. After [`apply`](Self::apply) and
+    /// [`truncate`](Self::truncate) all of it is an estimate, until an answer reports its usage.
     #[must_use]
     pub fn context_usage(&self) -> ContextUsage {
         self.context
@@ -291,8 +291,8 @@ impl Thread {
         Plan::located(&self.messages, replacements, options, &self.checkpoints)
     }
 
-    /// Returns the thread as the plan would leave it, for a caller that must do something else before
-    /// the change. The plan is checked here, so [`Rewrite::apply`] cannot fail.
+    /// Returns the thread as the plan would leave it, for a caller that must do something else
+    /// before the change. The plan is checked here, so [`Rewrite::apply`] cannot fail.
     ///
     /// ```
     /// use threadfold::{Message, Replacement, Thread, compact::CompactOptions};
@@ -423,8 +423,8 @@ impl FromIterator<Message> for Thread {
     }
 }
 
-/// Returns the messages with a checkpoint at the end of every user message that has none there, as a
-/// session stamps them. The same seed of `ids` gives the same ids.
+/// Returns the messages with a checkpoint at the end of every user message that has none there, as
+/// a session stamps them. The same seed of `ids` gives the same ids.
 ///
 /// ```
 /// use threadfold::{Message, log, message::CheckpointIds};

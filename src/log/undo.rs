@@ -5,7 +5,8 @@
 //! because a plan holds positions of the thread that it was made for.
 //!
 //! Reasoning that a model signed since the compaction was signed for the compacted thread. Messages
-//! with such reasoning are marked ([`prefix_rewritten`]), as by any edit of the messages before them.
+//! with such reasoning are marked ([`prefix_rewritten`]), as by any edit of the messages before
+//! them.
 //!
 //! [`prefix_rewritten`]: field@crate::message::Message::prefix_rewritten
 
@@ -20,8 +21,8 @@ use crate::{
 };
 
 impl EventLog {
-    /// Records the undo of a compaction, and returns the plan that undoes it in the live thread. Apply
-    /// the plan, but do not store it: a replay of the log gives the same thread.
+    /// Records the undo of a compaction, and returns the plan that undoes it in the live thread.
+    /// Apply the plan, but do not store it: a replay of the log gives the same thread.
     ///
     /// ```
     /// use threadfold::{Message, Plan, Replacement, Thread, compact::CompactOptions};
@@ -46,8 +47,8 @@ impl EventLog {
     ///
     /// # Errors
     ///
-    /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing one
-    /// after it, or some of whose messages were truncated since. The log is then unchanged.
+    /// [`LogError`] for a compaction that is unknown, failed or already undone, that has a standing
+    /// one after it, or some of whose messages were truncated since. The log is then unchanged.
     pub fn undo(&mut self, at: Timestamp, id: CompactionId) -> Result<Plan, LogError> {
         let plan = self.undo_plan(id)?;
         let event = Event::CompactionUndone(CompactionUndone { id });

@@ -45,8 +45,8 @@ pub struct TotalUsage {
 pub struct ContextUsage {
     /// The tokens when the context was last counted as a whole.
     pub counted: ContextCount,
-    /// The estimated tokens of the messages appended since, such as tool results and the next prompt;
-    /// of the whole thread if it was never counted.
+    /// The estimated tokens of the messages appended since, such as tool results and the next
+    /// prompt; of the whole thread if it was never counted.
     pub pending: u64,
 }
 
@@ -84,8 +84,8 @@ pub fn total_usage(events: &[LoggedEvent]) -> TotalUsage {
 /// Returns how full the context is, for a log and its replayed messages.
 ///
 /// This is the usage that the last answer reported, if no message was rewritten since. After a
-/// compaction, its undo or a truncation it is an estimate until the next answer reports its usage: the
-/// usage in kept answers is that of another thread. The time is linear in the messages at most.
+/// compaction, its undo or a truncation it is an estimate until the next answer reports its usage:
+/// the usage in kept answers is that of another thread. The time is linear in the messages at most.
 ///
 /// A live [`Thread`](crate::Thread) knows the same in constant time.
 ///
@@ -203,8 +203,8 @@ impl ContextUsage {
         self.tokens().unwrap_or(self.pending)
     }
 
-    /// Returns the fraction of a window that is full; 1 is all of it. It is 0 if the context was never
-    /// counted, and for a window of 0 tokens, so that no threshold is reached.
+    /// Returns the fraction of a window that is full; 1 is all of it. It is 0 if the context was
+    /// never counted, and for a window of 0 tokens, so that no threshold is reached.
     ///
     /// ```
     /// use threadfold::{ContextWindow, log::{ContextCount, ContextUsage}};
@@ -223,8 +223,8 @@ impl ContextUsage {
         }
     }
 
-    /// Adds the tokens of system prompt and tools, which are sent with every request. A reported count
-    /// includes them already.
+    /// Adds the tokens of system prompt and tools, which are sent with every request. A reported
+    /// count includes them already.
     ///
     /// ```
     /// use threadfold::log::{ContextCount::{Estimated, Reported, Unknown}, ContextUsage};
@@ -243,8 +243,8 @@ impl ContextUsage {
         }
     }
 
-    /// Scales the estimates to the tokens that providers report, for a thread whose counter is the base
-    /// of the ratio. Reported tokens stay.
+    /// Scales the estimates to the tokens that providers report, for a thread whose counter is the
+    /// base of the ratio. Reported tokens stay.
     ///
     /// ```
     /// use threadfold::{log::{ContextCount, ContextUsage}, tokens::Calibrated};
@@ -300,7 +300,8 @@ fn effect(event: &Event) -> Effect {
         Event::MessageAppended(message) => Effect::Appended(reported_tokens(message)),
         Event::Truncated(cut) if cut.len < cut.from => Effect::Rewritten,
         Event::Compacted(record) if !record.plan.is_empty() => Effect::Rewritten,
-        // An unreadable event may be a rewrite, so fall back to an estimate, which is never far off.
+        // An unreadable event may be a rewrite, so fall back to an estimate, which is never far
+        // off.
         Event::Malformed(_) => Effect::Rewritten,
         Event::CompactionUndone(undone) => Effect::Undone(undone.id),
         Event::Truncated(_)

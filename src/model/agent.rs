@@ -57,8 +57,8 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     /// Returns the thread for the provided methods, which change it.
     fn thread_mut(&mut self) -> &mut Thread;
 
-    /// Called after every change except an append. The adapter must drop the state that depends on the
-    /// old thread: a previous-response id, a cached prefix, native copies of messages.
+    /// Called after every change except an append. The adapter must drop the state that depends on
+    /// the old thread: a previous-response id, a cached prefix, native copies of messages.
     fn rewritten(&mut self);
 
     /// Returns the messages.
@@ -105,8 +105,8 @@ pub trait ProviderThread: fmt::Debug + Send + Sync {
     }
 }
 
-/// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread. Applying
-/// it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
+/// Returns the conversation as the plan would leave it, like [`Thread::rewrite`] for a thread.
+/// Applying it notifies the adapter ([`ProviderThread::rewritten`]) and cannot fail.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -155,8 +155,8 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
 
 /// A conversation that a provider can continue.
 ///
-/// Implement it for a provider that keeps state on its side. For any other, implement [`Model`], and
-/// [`ModelAgent`] turns it into an agent.
+/// Implement it for a provider that keeps state on its side. For any other, implement [`Model`],
+/// and [`ModelAgent`] turns it into an agent.
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream::{self, BoxStream}};
@@ -209,13 +209,13 @@ fn take_on<T: ProviderThread + ?Sized>(thread: &mut T, next: Next) -> Removed {
 /// # Ok::<(), ModelError>(())
 /// ```
 pub trait Agent: ProviderThread {
-    /// Streams the model's answer to a request. The last item is [`Delta::Turn`] or an error. The answer
-    /// is not appended to the thread. Dropping the stream cancels the request.
+    /// Streams the model's answer to a request. The last item is [`Delta::Turn`] or an error. The
+    /// answer is not appended to the thread. Dropping the stream cancels the request.
     ///
     /// In a turn of the conversation the request holds the thread's own messages
-    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter may
-    /// use the provider's state instead of sending them. A separate request, such as one for a summary,
-    /// holds other messages and must not change that state.
+    /// ([`SharedVec::ptr_eq`] with [`messages`](ProviderThread::messages) is true), and the adapter
+    /// may use the provider's state instead of sending them. A separate request, such as one for a
+    /// summary, holds other messages and must not change that state.
     ///
     /// [`SharedVec::ptr_eq`]: crate::message::SharedVec::ptr_eq
     fn run_turn(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>>;
@@ -318,8 +318,8 @@ impl Agent for ModelAgent {
     }
 }
 
-/// The model of an agent, for requests outside the conversation. With it the conversation's own model
-/// writes a summary.
+/// The model of an agent, for requests outside the conversation. With it the conversation's own
+/// model writes a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentModel<'a>(pub &'a dyn Agent);
 

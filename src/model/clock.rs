@@ -4,11 +4,11 @@ use std::{fmt, time::SystemTime};
 
 use crate::message::Timestamp;
 
-/// Gives the time of events. [`StdClock`] fits every runtime; a test uses a clock of its own, so that
-/// equal runs give equal logs.
+/// Gives the time of events. [`StdClock`] fits every runtime; a test uses a clock of its own, so
+/// that equal runs give equal logs.
 ///
-/// Tests that pause the time of tokio need a clock that pauses with it. With `tokio::time::Instant` as
-/// `started` and the [`Timestamp`] of that moment as `at`:
+/// Tests that pause the time of tokio need a clock that pauses with it. With `tokio::time::Instant`
+/// as `started` and the [`Timestamp`] of that moment as `at`:
 ///
 /// ```text
 /// impl Clock for TokioClock {
@@ -18,7 +18,8 @@ use crate::message::Timestamp;
 /// }
 /// ```
 ///
-/// With smol, `started` is a `std::time::Instant` and the body is the same. The clock never goes back.
+/// With smol, `started` is a `std::time::Instant` and the body is the same. The clock never goes
+/// back.
 ///
 /// ```
 /// use threadfold::{message::Timestamp, model::Clock};

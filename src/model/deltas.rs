@@ -19,10 +19,10 @@ use crate::{
 /// Decodes a response body of `text/event-stream` into a stream like that of
 /// [`Model::stream`](super::Model::stream): the last item is [`Delta::Turn`] or an error.
 ///
-/// Pass the bytes of a response with status 200, in chunks of any size. The input is dropped as soon as
-/// the answer is complete; dropping the output cancels. Tool names are those of the request body;
-/// [`wire::as_declared`](crate::wire::as_declared) restores the host's names where they differ. The rest
-/// of an adapter is its HTTP client:
+/// Pass the bytes of a response with status 200, in chunks of any size. The input is dropped as
+/// soon as the answer is complete; dropping the output cancels. Tool names are those of the request
+/// body; [`wire::as_declared`](crate::wire::as_declared) restores the host's names where they
+/// differ. The rest of an adapter is its HTTP client:
 ///
 /// ```
 /// use futures::{StreamExt, executor::block_on, stream};
@@ -54,8 +54,8 @@ where
     watched(bytes, codec, AnswerLimits::default(), None)
 }
 
-/// Like [`deltas_of`], within these limits. The sleeper measures the time. An answer that is endless,
-/// consists of comments only, or goes silent ends with an error whose source is an
+/// Like [`deltas_of`], within these limits. The sleeper measures the time. An answer that is
+/// endless, consists of comments only, or goes silent ends with an error whose source is an
 /// [`AnswerLimitError`](super::AnswerLimitError).
 ///
 /// ```

@@ -39,8 +39,8 @@ pub struct AnswerLimits {
 }
 
 impl Default for AnswerLimits {
-    /// Returns 128 MiB for the answer, which is 1 KiB for each of 128,000 tokens; 16 MiB for an event; 5
-    /// minutes without an event; one hour in total.
+    /// Returns 128 MiB for the answer, which is 1 KiB for each of 128,000 tokens; 16 MiB for an
+    /// event; 5 minutes without an event; one hour in total.
     fn default() -> Self {
         Self {
             bytes: 128 << 20,
@@ -53,8 +53,8 @@ impl Default for AnswerLimits {
 
 /// The limit that an answer exceeded, as the source of the [`ModelError`].
 ///
-/// [`Idle`](Self::Idle) is retryable, because silence may be over the next time. The others are not,
-/// because the next answer would be as long.
+/// [`Idle`](Self::Idle) is retryable, because silence may be over the next time. The others are
+/// not, because the next answer would be as long.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerLimitError {

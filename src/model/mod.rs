@@ -7,8 +7,8 @@
 //! | a runtime with a timer of its own | [`Sleeper`]: waiting between attempts |
 //!
 //! [`deltas_of`] decodes an answer from the bytes of its HTTP response, and [`deltas_within`] also
-//! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and [`AgentModel`]
-//! an agent into a model.
+//! limits its time ([`AnswerLimits`]). [`ModelAgent`] turns a model into an agent, and
+//! [`AgentModel`] an agent into a model.
 
 mod agent;
 mod clock;

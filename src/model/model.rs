@@ -12,12 +12,12 @@ use crate::message::{ContentBlock, ContextWindow, Delta, ModelError, Request, Tu
 
 /// Answers requests: a provider over HTTP, a local server, a script.
 ///
-/// One method is required. An implementation keeps no conversation; every request contains all of it.
-/// Dropping a future or stream cancels the request.
+/// One method is required. An implementation keeps no conversation; every request contains all of
+/// it. Dropping a future or stream cancels the request.
 ///
-/// A request shares the vector of message handles with the thread. Keeping the request until the answer
-/// is appended, as in a log of requests, costs one copy of that vector; dropping it with the stream
-/// costs nothing.
+/// A request shares the vector of message handles with the thread. Keeping the request until the
+/// answer is appended, as in a log of requests, costs one copy of that vector; dropping it with the
+/// stream costs nothing.
 ///
 /// ```
 /// use threadfold::{Message, Request, Turn, async_trait, message::StopReason};
@@ -45,20 +45,20 @@ pub trait Model: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ModelError`], which says whether the prompt was too long, whether a retry may help, and which
-    /// tokens were used.
+    /// [`ModelError`], which says whether the prompt was too long, whether a retry may help, and
+    /// which tokens were used.
     async fn complete(&self, request: Request) -> Result<Turn, ModelError>;
 
-    /// Streams the answer to a request. The last item is [`Delta::Turn`] with the whole answer, or an
-    /// error.
+    /// Streams the answer to a request. The last item is [`Delta::Turn`] with the whole answer, or
+    /// an error.
     ///
     /// The default waits for the whole answer and then yields its texts and the turn.
     fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
         self.complete(request).map(|answer| stream::iter(deltas(answer))).flatten_stream().boxed()
     }
 
-    /// Returns the window of the model on this route, in tokens, if it is known: from the server, the
-    /// configuration, or [`ContextWindow::for_model`].
+    /// Returns the window of the model on this route, in tokens, if it is known: from the server,
+    /// the configuration, or [`ContextWindow::for_model`].
     /// [`ModelAgent::with_window`](super::ModelAgent::with_window) overrides it.
     ///
     /// The default returns `None`.

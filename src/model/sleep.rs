@@ -35,8 +35,8 @@ pub trait Sleeper: fmt::Debug + Send + Sync {
     fn sleep(&self, time: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// Waits on a thread of its own, for hosts without a runtime. The thread ends with the wait or when the
-/// future is dropped.
+/// Waits on a thread of its own, for hosts without a runtime. The thread ends with the wait or when
+/// the future is dropped.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

@@ -11,8 +11,8 @@ pub type ToolFailure = Box<dyn Error + Send + Sync>;
 
 /// A function that an agent can call, with a name, a description and a JSON schema.
 ///
-/// When the turn is cancelled, the future of a call is dropped at any point. The calls of one answer
-/// run concurrently.
+/// When the turn is cancelled, the future of a call is dropped at any point. The calls of one
+/// answer run concurrently.
 ///
 /// ```
 /// use threadfold::{async_trait, message::{ToolSpec, ToolUse}};
@@ -56,8 +56,8 @@ pub trait Tool: fmt::Debug + Send + Sync {
 pub struct ToolContext<'a> {
     /// The thread of the call.
     pub thread: &'a ThreadId,
-    /// The messages of the thread, including the answer with the call. A clone is free during the call;
-    /// one that is kept longer makes the next append copy the vector of handles.
+    /// The messages of the thread, including the answer with the call. A clone is free during the
+    /// call; one that is kept longer makes the next append copy the vector of handles.
     pub messages: &'a Messages,
 }
 

@@ -128,8 +128,8 @@ impl<'a> Recall<'a> {
     ///
     /// # Errors
     ///
-    /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too long
-    /// or without the feature `recall`, or a log that cannot be read.
+    /// [`RecallError`] for a message or checkpoint that does not exist, a query without a word, too
+    /// long or without the feature `recall`, or a log that cannot be read.
     pub fn answer(&self, request: &RecallRequest) -> Result<Recalled, RecallError> {
         let taken = self.log.taken()?;
         let recalled = match request {
@@ -245,8 +245,8 @@ impl<'a> Recall<'a> {
         if text.is_empty() { "(nothing that can be shown)\n\n".to_owned() } else { text }
     }
 
-    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If it is
-    /// there more than once, they are the widest.
+    /// Returns the bounds of a checkpoint, among the removed messages and those in the thread. If
+    /// it is there more than once, they are the widest.
     fn bounds(&self, taken: &[Taken], id: CheckpointId) -> Result<CheckpointBounds, RecallError> {
         let removed =
             taken.iter().filter_map(|taken| CheckpointBounds::of(taken.number, &taken.message, id));
@@ -278,7 +278,8 @@ impl CheckpointBounds {
         let is_it =
             |block: &ContentBlock| matches!(block, ContentBlock::Checkpoint(mark) if mark.id == id);
         let at = message.content.iter().position(is_it)?;
-        // Content after the checkpoint, in the same message, belongs to a range that begins with it.
+        // Content after the checkpoint, in the same message, belongs to a range that begins with
+        // it.
         let mut after = message.content.iter().skip(at + 1);
         let has_content = after.any(|block| !matches!(block, ContentBlock::Checkpoint(_)));
         Some(Self { begin: number + u64::from(!has_content), end: number + 1 })

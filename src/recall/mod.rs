@@ -1,10 +1,11 @@
 //! Reading the messages that compactions removed.
 //!
-//! Nothing is deleted from a log, so an agent can read the messages that a summary replaces. [`Recall`]
-//! finds them by a range of checkpoints, by the number of a message, or, with the feature `recall`, by
-//! words, ranked with BM25. An answer is bounded in bytes and says how to get the rest. [`tool`]
-//! describes it to a model;
-//! [`SessionBuilder::recall_tool`](crate::session::SessionBuilder::recall_tool) adds it to a session.
+//! Nothing is deleted from a log, so an agent can read the messages that a summary replaces.
+//! [`Recall`] finds them by a range of checkpoints, by the number of a message, or, with the
+//! feature `recall`, by words, ranked with BM25. An answer is bounded in bytes and says how to get
+//! the rest. [`tool`] describes it to a model;
+//! [`SessionBuilder::recall_tool`](crate::session::SessionBuilder::recall_tool) adds it to a
+//! session.
 //!
 //! ```
 //! use threadfold::{Message, Plan, compact::{Insert, Splice}};
@@ -36,9 +37,9 @@
 //!
 //! # How words match
 //!
-//! Words are runs of letters, digits and `_`, in any case. The words of a path, a version or a name in
-//! code (`src/parse.rs`, `std::fs`) also count together as one word, and the parts of `parse_error`
-//! and `ParseError` also count alone. There is no stemming and no list of stop words.
+//! Words are runs of letters, digits and `_`, in any case. The words of a path, a version or a name
+//! in code (`src/parse.rs`, `std::fs`) also count together as one word, and the parts of
+//! `parse_error` and `ParseError` also count alone. There is no stemming and no list of stop words.
 //!
 //! [`EventLog::taken`]: crate::log::EventLog::taken
 

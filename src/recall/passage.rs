@@ -128,8 +128,8 @@ pub(super) fn piece_end(text: &str, start: usize, room: usize) -> usize {
     border(text, gap.map_or(end, |gap| late + gap + 1))
 }
 
-/// Returns the last offset up to this one at which a text may be cut: at a character boundary, and not
-/// between a backslash and the `#` that it escapes.
+/// Returns the last offset up to this one at which a text may be cut: at a character boundary, and
+/// not between a backslash and the `#` that it escapes.
 pub(super) fn border(text: &str, offset: usize) -> usize {
     let mut at = offset.min(text.len());
     while !text.is_char_boundary(at) {

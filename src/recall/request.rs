@@ -13,18 +13,21 @@ pub const MAX_QUERY_BYTES: usize = 1_000;
 /// The fields of the tool's input.
 const FIELDS: [&str; 5] = ["from", "to", "message", "query", "offset"];
 
-/// A request for messages that compactions removed. The default requests all of them, from the first.
+/// A request for messages that compactions removed. The default requests all of them, from the
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecallRequest {
     /// The messages of a range, in the order of the log. As in the tool `compact`, the range begins
-    /// after `from` and ends with `to`. A checkpoint that occurs more than once gives the widest range.
+    /// after `from` and ends with `to`. A checkpoint that occurs more than once gives the widest
+    /// range.
     Range {
         /// The checkpoint after which the range begins; `None` for the start of the thread.
         from: Option<CheckpointId>,
         /// The checkpoint with which the range ends; `None` for the end of the thread.
         to: Option<CheckpointId>,
-        /// The number of the first message to return, from [`Recalled::next`](super::Recalled::next).
+        /// The number of the first message to return, from
+        /// [`Recalled::next`](super::Recalled::next).
         offset: u64,
     },
     /// One message.
@@ -133,9 +136,9 @@ impl Default for RecallRequest {
 }
 
 impl RecallRequest {
-    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}` or
-    /// `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written as its
-    /// marker, `<checkpoint:a1b2c3>`.
+    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`
+    /// or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written
+    /// as its marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
     /// use serde_json::json;
@@ -150,7 +153,8 @@ impl RecallRequest {
     ///
     /// # Errors
     ///
-    /// [`RecallError`], which names the field. Whether message and checkpoints exist is not checked here.
+    /// [`RecallError`], which names the field. Whether message and checkpoints exist is not checked
+    /// here.
     pub fn parse(input: &Value) -> Result<Self, RecallError> {
         let object = input.as_object().ok_or_else(|| mismatch("input", "an object", input))?;
         if let Some(key) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {

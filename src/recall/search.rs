@@ -1,8 +1,8 @@
 //! Ranking messages by the words of a query, with BM25.
 //!
 //! A long message is searched in pieces, so that a match in long output does not rank below a short
-//! message. Each text is read once, and only the words of the query are counted: an index of all words
-//! would cost many times the time and memory of a search.
+//! message. Each text is read once, and only the words of the query are counted: an index of all
+//! words would cost many times the time and memory of a search.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -88,8 +88,8 @@ impl Terms {
     }
 }
 
-/// Returns the numbers of messages that contain only calls of the recall tool or their results. Such a
-/// message would rank above the message that it quotes.
+/// Returns the numbers of messages that contain only calls of the recall tool or their results.
+/// Such a message would rank above the message that it quotes.
 pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     let mut calls: HashSet<&Text> = HashSet::new();
     let mut quoting = HashSet::new();
@@ -124,8 +124,8 @@ pub(super) fn quoting(taken: &[Taken]) -> HashSet<u64> {
     quoting
 }
 
-/// Returns the messages that contain any of the words, best first and of equal ones the latest first.
-/// `text` returns the text of each index below `count`, or `None` to skip it.
+/// Returns the messages that contain any of the words, best first and of equal ones the latest
+/// first. `text` returns the text of each index below `count`, or `None` to skip it.
 pub(super) fn ranked(
     terms: &Terms,
     count: usize,
@@ -164,8 +164,8 @@ struct Hit {
 }
 
 impl Hit {
-    /// Returns the BM25 weights of its words, without their rarity. Repeated words count ever less, and
-    /// words in a longer piece count less.
+    /// Returns the BM25 weights of its words, without their rarity. Repeated words count ever less,
+    /// and words in a longer piece count less.
     fn weighed(&self, average: f32) -> Embedding<usize> {
         // The usual values for BM25.
         let (k1, b) = (1.2, 0.75);

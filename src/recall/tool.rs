@@ -1,7 +1,7 @@
 //! Recall as a tool of an agent.
 //!
-//! [`spec`] describes the tool, and [`Recall::call`](super::Recall::call) runs it; the caller offers it
-//! to the model.
+//! [`spec`] describes the tool, and [`Recall::call`](super::Recall::call) runs it; the caller
+//! offers it to the model.
 
 use serde_json::json;
 

@@ -10,8 +10,8 @@ const WORD: usize = 64;
 /// The most bytes of a compound, such as a path, that count.
 const COMPOUND: usize = 256;
 
-/// Calls a function with each word of a text, in lower case, and its byte range: the words, the parts of
-/// words such as `parse_error`, and compounds such as paths and names in code.
+/// Calls a function with each word of a text, in lower case, and its byte range: the words, the
+/// parts of words such as `parse_error`, and compounds such as paths and names in code.
 pub(super) fn each(text: &str, mut word: impl FnMut(&str, Range<usize>)) {
     let mut lower = String::new();
     let mut emit = |range: Range<usize>, most: usize| {
@@ -74,7 +74,8 @@ fn word_end(text: &str, start: usize) -> usize {
     }
 }
 
-/// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending here.
+/// Returns the start of the next word if a link such as `/` or `::` joins it to the word ending
+/// here.
 fn linked_word(text: &str, end: usize) -> Option<usize> {
     let rest = text.get(end..)?;
     let link = ["::", "->", "/", "\\", ".", "-"].into_iter().find(|link| rest.starts_with(link))?;
@@ -82,8 +83,8 @@ fn linked_word(text: &str, end: usize) -> Option<usize> {
     text.get(next..)?.starts_with(is_letter).then_some(next)
 }
 
-/// Calls a function with the parts of a word, if it has several. Parts end at `_` and before a capital
-/// that follows a lower-case letter.
+/// Calls a function with the parts of a word, if it has several. Parts end at `_` and before a
+/// capital that follows a lower-case letter.
 fn parts(text: &str, word: Range<usize>, mut part: impl FnMut(Range<usize>)) {
     let Some(letters) = text.get(word.clone()) else { return };
     let (mut start, mut last) = (word.start, '_');

@@ -15,14 +15,15 @@ use crate::{
 
 /// Stores what compactions archive: in memory, files or a database.
 ///
-/// Entries are written before their compaction is in the log, and are visible only while that compaction
-/// is standing ([`Visible`]). A compaction that failed or was undone leaves invisible entries.
+/// Entries are written before their compaction is in the log, and are visible only while that
+/// compaction is standing ([`Visible`]). A compaction that failed or was undone leaves invisible
+/// entries.
 ///
-/// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may be
-/// used again, and the entries of the first compaction with that id must be removed.
+/// Call [`write`](Self::write) for every compaction, even without entries. After a crash its id may
+/// be used again, and the entries of the first compaction with that id must be removed.
 ///
-/// Futures may be dropped at any point. Their effect is then unknown but harmless, because entries of a
-/// compaction that is not in the log are invisible.
+/// Futures may be dropped at any point. Their effect is then unknown but harmless, because entries
+/// of a compaction that is not in the log are invisible.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -44,8 +45,8 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait Archive: fmt::Debug + Send + Sync {
-    /// Replaces all entries of this compaction of this thread. Implementations call [`check_entries`]
-    /// first.
+    /// Replaces all entries of this compaction of this thread. Implementations call
+    /// [`check_entries`] first.
     ///
     /// # Errors
     ///
@@ -59,8 +60,8 @@ pub trait Archive: fmt::Debug + Send + Sync {
         entries: &[ArchiveEntry],
     ) -> Result<(), StoreError>;
 
-    /// Returns the visible entries of a thread without those that a visible one replaces, ordered by
-    /// start time and then by id: the result of [`Visible::list`] for all entries of the thread.
+    /// Returns the visible entries of a thread without those that a visible one replaces, ordered
+    /// by start time and then by id: the result of [`Visible::list`] for all entries of the thread.
     ///
     /// # Errors
     ///
@@ -71,9 +72,9 @@ pub trait Archive: fmt::Debug + Send + Sync {
         visible: &Visible,
     ) -> Result<Vec<ArchiveEntry>, StoreError>;
 
-    /// Returns at most `limit` visible entries of a thread that contain words of the query, best first.
-    /// Replaced entries are included, and marked. It is the result of [`Visible::search`] for all
-    /// entries of the thread; an archive with a search of its own may rank differently.
+    /// Returns at most `limit` visible entries of a thread that contain words of the query, best
+    /// first. Replaced entries are included, and marked. It is the result of [`Visible::search`]
+    /// for all entries of the thread; an archive with a search of its own may rank differently.
     ///
     /// # Errors
     ///

@@ -2,7 +2,8 @@
 //! beginning of a log.
 //!
 //! Readers hold a shared lock on the file and writers an exclusive one, so a half-written line is
-//! visible only if its writer died. The next write cuts off such a line, and the rest of a failed write.
+//! visible only if its writer died. The next write cuts off such a line, and the rest of a failed
+//! write.
 
 use std::{
     fs::File,
@@ -168,8 +169,8 @@ impl<'a> LogFile<'a> {
         Ok(Some(LogPrefix { events, bytes, end, ..before }))
     }
 
-    /// Writes events after the prefix, in one write, and extends the prefix; a new log gets this id. On
-    /// failure the prefix is unchanged, and the next write cuts off a partial one.
+    /// Writes events after the prefix, in one write, and extends the prefix; a new log gets this
+    /// id. On failure the prefix is unchanged, and the next write cuts off a partial one.
     pub(super) fn append(
         &mut self,
         prefix: &mut LogPrefix,
@@ -182,7 +183,8 @@ impl<'a> LogFile<'a> {
         }
         let lines = self.lines(prefix, id, events)?;
         if let Err(error) = self.write(prefix, &lines, sync) {
-            // Ignore a failure of this too. The next write cuts off the rest, and the first error counts.
+            // Ignore a failure of this too. The next write cuts off the rest, and the first error
+            // counts.
             let _ = self.file.set_len(prefix.bytes);
             return Err(failed(self.path, error));
         }
@@ -232,8 +234,8 @@ impl<'a> LogFile<'a> {
         if prefix.bytes == 0 { sync_folder(self.path) } else { Ok(()) }
     }
 
-    /// Empties the file. It is not removed, because a writer that waits for its lock would then write
-    /// into a file without a name.
+    /// Empties the file. It is not removed, because a writer that waits for its lock would then
+    /// write into a file without a name.
     pub(super) fn clear(&self, sync: bool) -> Result<(), StoreError> {
         if let Some(owner) = self.owner().map_err(|error| failed(self.path, error))? {
             self.check_owner(&owner)?;
@@ -343,8 +345,8 @@ mod tests {
         message::Timestamp,
     };
 
-    /// Renaming the folder of an open file makes the last step of a first append fail: the sync of the
-    /// folder.
+    /// Renaming the folder of an open file makes the last step of a first append fail: the sync of
+    /// the folder.
     #[test]
     fn a_write_that_fails_late_is_rolled_back() {
         let home = std::env::temp_dir().join(format!("threadfold-file-{}", std::process::id()));

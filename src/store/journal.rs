@@ -13,8 +13,8 @@ use crate::{
 
 /// A log, its store, and the number of stored events.
 ///
-/// The store always holds a prefix of the log: events go to the log immediately, and to the store with
-/// the next [`flush`](Self::flush), in order. The store is optional.
+/// The store always holds a prefix of the log: events go to the log immediately, and to the store
+/// with the next [`flush`](Self::flush), in order. The store is optional.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -63,8 +63,8 @@ impl Journal {
         Self { log, store: None, stored: 0, id: None, in_doubt: false, rules, facts }
     }
 
-    /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the whole
-    /// log.
+    /// Sets a store that holds no event of this thread. The next [`flush`](Self::flush) stores the
+    /// whole log.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -83,8 +83,8 @@ impl Journal {
         Self { store: Some(store), stored: 0, id, in_doubt: false, ..self }
     }
 
-    /// Loads the log of a thread from a store, which also stores later events. The log of an unknown thread
-    /// is empty.
+    /// Loads the log of a thread from a store, which also stores later events. The log of an
+    /// unknown thread is empty.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -111,8 +111,8 @@ impl Journal {
         Ok(Self { store: Some(store), stored, id, ..Self::new(log) })
     }
 
-    /// Sets the id of a new log, instead of a random one, for hosts whose runs must be reproducible. A log
-    /// that is already stored keeps its id.
+    /// Sets the id of a new log, instead of a random one, for hosts whose runs must be
+    /// reproducible. A log that is already stored keeps its id.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -208,10 +208,10 @@ impl Journal {
 
     /// Stores the events that are not stored yet.
     ///
-    /// The future may be dropped, and the store may fail midway: the next flush finds out how many events
-    /// were stored, by comparing the stored events with the log, and continues from there. If no earlier
-    /// flush was dropped or failed, events that are already stored are another writer's, even if they are
-    /// equal.
+    /// The future may be dropped, and the store may fail midway: the next flush finds out how many
+    /// events were stored, by comparing the stored events with the log, and continues from there.
+    /// If no earlier flush was dropped or failed, events that are already stored are another
+    /// writer's, even if they are equal.
     ///
     /// ```
     /// use futures::executor::block_on;

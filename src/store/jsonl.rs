@@ -26,7 +26,8 @@ use crate::{
 /// The most threads whose prefix a store remembers.
 const MAX_PREFIXES: usize = 4_096;
 
-/// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line for each event.
+/// A store that keeps each thread as `ID.jsonl` in a folder: a header, then one line for each
+/// event.
 ///
 /// - An append is one write and one sync, whatever the length of the log: the store remembers the
 ///   length of each file, and reads only what others have written since.
@@ -40,13 +41,13 @@ const MAX_PREFIXES: usize = 4_096;
 ///   plain file. The path of the folder itself may contain links.
 /// - A deleted thread leaves an empty file, because another writer may be waiting for its lock.
 ///
-/// The folder must be on a file system with locks. If the file system ignores case, a thread whose id
-/// differs from another's only in case is refused ([`StoreError::OtherThread`]).
+/// The folder must be on a file system with locks. If the file system ignores case, a thread whose
+/// id differs from another's only in case is refused ([`StoreError::OtherThread`]).
 ///
 /// # Blocking
 ///
-/// The futures call the file system, wait for locks, and finish at the first poll, so they block the
-/// thread that polls them. In a runtime, run them where blocking is allowed:
+/// The futures call the file system, wait for locks, and finish at the first poll, so they block
+/// the thread that polls them. In a runtime, run them where blocking is allowed:
 /// `spawn_blocking(move || block_on(store.append(&thread, len, &events)))` with the `block_on` of
 /// `futures`. A future that is dropped before its first poll has no effect.
 ///
@@ -89,8 +90,8 @@ pub enum Fsync {
     /// Before each append returns. No appended event is ever lost.
     #[default]
     Always,
-    /// When the system decides. A crash of the process loses no event; a crash of the machine may lose
-    /// the last appends.
+    /// When the system decides. A crash of the process loses no event; a crash of the machine may
+    /// lose the last appends.
     Never,
 }
 
@@ -146,8 +147,8 @@ impl JsonlStore {
         &self.folder
     }
 
-    /// Returns how many bytes the store has read from its files so far, as a measure of what appends
-    /// cost.
+    /// Returns how many bytes the store has read from its files so far, as a measure of what
+    /// appends cost.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.load(Ordering::Relaxed)
@@ -189,7 +190,8 @@ impl JsonlStore {
     }
 
     fn prefixes(&self) -> MutexGuard<'_, HashMap<ThreadId, LogPrefix>> {
-        // A prefix is compared with the file before its use, so one from before a panic does no harm.
+        // A prefix is compared with the file before its use, so one from before a panic does no
+        // harm.
         self.prefixes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,10 +1,10 @@
 //! Opening plain files: no link is followed, and new files are accessible to their owner only.
 //!
 //! The metadata of a path are read before it is opened, without following a link, and compared with
-//! those of the open file. A file that was exchanged in between has another inode, and is closed before
-//! anything is read or written. `O_NOFOLLOW` would do this in one step, but its value differs between
-//! systems, and the standard library does not define it. A missing file is created with `create_new`,
-//! which never follows a link.
+//! those of the open file. A file that was exchanged in between has another inode, and is closed
+//! before anything is read or written. `O_NOFOLLOW` would do this in one step, but its value
+//! differs between systems, and the standard library does not define it. A missing file is created
+//! with `create_new`, which never follows a link.
 
 use std::{
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
@@ -48,8 +48,8 @@ pub(super) fn open(path: &Path, write: bool) -> Result<Option<File>, OpenError> 
     if is_same(&seen, &file.metadata()?) { Ok(Some(file)) } else { Err(OpenError::Link) }
 }
 
-/// Opens a file to read and write it, and creates it if it is missing: accessible to its owner only,
-/// where the system has such permissions.
+/// Opens a file to read and write it, and creates it if it is missing: accessible to its owner
+/// only, where the system has such permissions.
 pub(super) fn open_or_create(path: &Path) -> Result<File, OpenError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);

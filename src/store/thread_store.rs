@@ -30,12 +30,13 @@ use crate::{
 /// ```
 #[async_trait]
 pub trait ThreadStore: fmt::Debug + Send + Sync {
-    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events. The
-    /// `seq`s of the events must continue from there ([`check_places`]). Without events, only the length
-    /// is checked.
+    /// Appends events to the stored log of a thread, which must have exactly `expected_len` events.
+    /// The `seq`s of the events must continue from there ([`check_places`]). Without events, only
+    /// the length is checked.
     ///
-    /// All events are stored or none, as far as the medium allows. After a crash some may be stored, but
-    /// never one without those before it. When the future is ready, all are stored durably.
+    /// All events are stored or none, as far as the medium allows. After a crash some may be
+    /// stored, but never one without those before it. When the future is ready, all are stored
+    /// durably.
     ///
     /// The future may be dropped. It is then unknown whether the events are stored, as after
     /// [`StoreError::Medium`]: call [`load`](Self::load) before you append again.
@@ -53,16 +54,17 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError>;
 
-    /// Like [`append`](Self::append), for a log with this id from [`load`](Self::load). A new log gets the
-    /// id. So a log that was deleted and written again is not mistaken for the earlier one.
+    /// Like [`append`](Self::append), for a log with this id from [`load`](Self::load). A new log
+    /// gets the id. So a log that was deleted and written again is not mistaken for the earlier
+    /// one.
     ///
-    /// The default calls `append`, for stores without ids, which compare lengths only. A store that wraps
-    /// another one must forward this method.
+    /// The default calls `append`, for stores without ids, which compare lengths only. A store that
+    /// wraps another one must forward this method.
     ///
     /// # Errors
     ///
-    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the stored log has another id; no event
-    /// is stored then. If `expected_len` is 0 and a log is stored, the error is
+    /// As [`append`](Self::append), and [`StoreError::OtherLog`] if the stored log has another id;
+    /// no event is stored then. If `expected_len` is 0 and a log is stored, the error is
     /// [`StoreError::Conflict`].
     async fn append_to(
         &self,
@@ -104,8 +106,8 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Removes the log of a thread. [`Archive::delete_thread`](super::Archive::delete_thread) removes its
-    /// archive.
+    /// Removes the log of a thread. [`Archive::delete_thread`](super::Archive::delete_thread)
+    /// removes its archive.
     ///
     /// The future may be dropped. It is then unknown whether the log was removed.
     ///
@@ -147,15 +149,15 @@ pub enum StoreError {
         /// The number of stored events.
         found: u64,
     },
-    /// The stored log was deleted after events were stored in it. The caller still has them in memory;
-    /// [`Journal::kept_by`](super::Journal::kept_by) stores them again.
+    /// The stored log was deleted after events were stored in it. The caller still has them in
+    /// memory; [`Journal::kept_by`](super::Journal::kept_by) stores them again.
     #[error("the stored log is gone: it was deleted when it had {events} events")]
     Deleted {
         /// The number of events that were stored.
         events: u64,
     },
-    /// The store holds another log of the same thread: the caller's log was deleted or never stored,
-    /// and another writer created the thread again.
+    /// The store holds another log of the same thread: the caller's log was deleted or never
+    /// stored, and another writer created the thread again.
     #[error("the stored log of thread {thread} is not the one that is known, but another")]
     OtherLog {
         /// The thread.
@@ -165,7 +167,8 @@ pub enum StoreError {
         /// The id of the stored log.
         found: Option<LogId>,
     },
-    /// The file is a symbolic link. Links are not followed, because they may lead out of the folder.
+    /// The file is a symbolic link. Links are not followed, because they may lead out of the
+    /// folder.
     #[error("{place} is a symbolic link, and none is followed")]
     Link {
         /// The path.
@@ -258,7 +261,8 @@ impl StoreError {
     }
 }
 
-/// Checks that the `seq`s of events continue a log of `expected_len` events. Every append does this first.
+/// Checks that the `seq`s of events continue a log of `expected_len` events. Every append does this
+/// first.
 ///
 /// ```
 /// use threadfold::{Message, log::{Event, LoggedEvent}, message::Timestamp, store::check_places};

@@ -16,8 +16,8 @@ const MAX_WORDS: usize = 64;
 
 /// The compactions whose entries are visible: those that are in a log and not undone.
 ///
-/// `Visible::from(&log)` contains the standing compactions of a log whose records count archived entries
-/// ([`CompactionRecord::archived`]). It can also be collected from an iterator of ids.
+/// `Visible::from(&log)` contains the standing compactions of a log whose records count archived
+/// entries ([`CompactionRecord::archived`]). It can also be collected from an iterator of ids.
 ///
 /// [`CompactionRecord::archived`]: crate::log::CompactionRecord::archived
 ///
@@ -58,8 +58,8 @@ impl FromIterator<CompactionId> for Visible {
 }
 
 impl From<&EventLog> for Visible {
-    /// Returns the standing compactions of a log that archived entries. Entries under the id of another
-    /// compaction were left by a writer that died before its compaction was in the log.
+    /// Returns the standing compactions of a log that archived entries. Entries under the id of
+    /// another compaction were left by a writer that died before its compaction was in the log.
     fn from(log: &EventLog) -> Self {
         log.standing().filter(|record| record.archived > 0).map(|record| record.id).collect()
     }
@@ -92,8 +92,8 @@ impl Visible {
         self.0.iter().copied()
     }
 
-    /// Returns the visible ones of all entries of a thread, without those that a visible one replaces,
-    /// ordered by start time and then by id.
+    /// Returns the visible ones of all entries of a thread, without those that a visible one
+    /// replaces, ordered by start time and then by id.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -126,8 +126,8 @@ impl Visible {
     /// Returns the visible ones of all entries of a thread that contain words of the query, at most
     /// `limit`: those with the most different words first, and of equal ones the latest.
     ///
-    /// Words are separated by white space; punctuation at their ends and case do not count. A word also
-    /// matches within a longer one. Only the first 64 different words count.
+    /// Words are separated by white space; punctuation at their ends and case do not count. A word
+    /// also matches within a longer one. Only the first 64 different words count.
     ///
     /// ```
     /// use threadfold::message::{Batch, BatchId, CompactionId};
@@ -204,8 +204,8 @@ fn words(query: &str) -> Vec<String> {
     words
 }
 
-/// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma, so a
-/// part of a word might not match.
+/// Lower-cases each character alone. `str::to_lowercase` depends on the position of a Greek sigma,
+/// so a part of a word might not match.
 fn fold_case(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }

@@ -84,7 +84,8 @@ impl Choice {
         same && !self.refused.is_empty() && self.refused == other.object
     }
 
-    /// Whether this choice may replace the other: they differ in the object or the circumstances only.
+    /// Whether this choice may replace the other: they differ in the object or the circumstances
+    /// only.
     pub(super) fn differs_in_one(&self, other: &Self) -> bool {
         let short = |words: &[String]| (1..=3).contains(&words.len());
         let another = |one: &[String], two: &[String]| one != two && short(one) && short(two);

@@ -19,12 +19,12 @@
 //! # What is a rule
 //!
 //! An English sentence that the user typed: not in a fence, not quoted, not indented as code, not
-//! between the tags of a host, no question, and no report of another person's words. Quoted text may
-//! contain its own closing mark, so a fence and a pair of tags extend to the last mark that closes
-//! them, and text after `The page says:` or `Here is the log:` extends to its last quotation mark or
-//! the end of the text. A text that begins with `OBSERVATION:` or `Tool result:` is tool output.
-//! Other pasted text cannot be recognised: a host that puts such text into a user message marks the
-//! message [`untyped`](crate::Message::untyped). A sentence is a rule if
+//! between the tags of a host, no question, and no report of another person's words. Quoted text
+//! may contain its own closing mark, so a fence and a pair of tags extend to the last mark that
+//! closes them, and text after `The page says:` or `Here is the log:` extends to its last quotation
+//! mark or the end of the text. A text that begins with `OBSERVATION:` or `Tool result:` is tool
+//! output. Other pasted text cannot be recognised: a host that puts such text into a user message
+//! marks the message [`untyped`](crate::Message::untyped). A sentence is a rule if
 //!
 //! - a clause begins with `never`, `always`, `only`, `no longer`, `prefer`, or forbids (`don't`,
 //!   `do not`), unless it is about this moment (`yet`, `for now`, `don't worry`);

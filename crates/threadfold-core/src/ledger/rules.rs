@@ -1,4 +1,5 @@
-//! The ledger: the rules in the order in which they were given, and how later sentences change them.
+//! The ledger: the rules in the order in which they were given, and how later sentences change
+//! them.
 
 use super::{
     correction::{Correction, correction},
@@ -15,9 +16,9 @@ use crate::{
 /// The standing rules of a thread. The [module](super) says which sentences are rules.
 ///
 /// It lists at most [`MAX_RULES`](Self::MAX_RULES) rules of at most
-/// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are dropped
-/// first; then the oldest active rules stay listed, [`left_out`](Self::left_out) counts the others,
-/// and every list says how many it lacks.
+/// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are
+/// dropped first; then the oldest active rules stay listed, [`left_out`](Self::left_out) counts the
+/// others, and every list says how many it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     entries: Vec<Entry>,
@@ -107,8 +108,8 @@ impl Ledger {
         self.entries.iter().take(Self::MAX_RULES).map(|entry| &entry.rule)
     }
 
-    /// Returns the active rules beyond the limit of the list, in the order in which they were given.
-    /// The first of them joins the list when a listed rule is taken back.
+    /// Returns the active rules beyond the limit of the list, in the order in which they were
+    /// given. The first of them joins the list when a listed rule is taken back.
     ///
     /// ```
     /// use threadfold::{Message, ledger::Ledger};

@@ -14,8 +14,8 @@ pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
 /// Returns a text without fences, quoted lines, indented code, the content of tags, and reports of
 /// another person's words.
 ///
-/// Quoted text may contain its own closing mark, so it extends to the last one, or to the end of the
-/// text if there is none. A tag that is never closed is an ordinary word.
+/// Quoted text may contain its own closing mark, so it extends to the last one, or to the end of
+/// the text if there is none. A tag that is never closed is an ordinary word.
 fn own_words(text: &str) -> Cow<'_, str> {
     if is_output(text) {
         return "".into();
@@ -102,7 +102,8 @@ fn fence(line: &str) -> Option<&str> {
     line.get(..length).filter(|_| length >= 3)
 }
 
-/// Returns the length in bytes of a fence's content, up to and with the last line that may close it.
+/// Returns the length in bytes of a fence's content, up to and with the last line that may close
+/// it.
 fn fenced(text: &str, mark: &str) -> usize {
     let (mut length, mut closed) = (0, None);
     for line in text.split_inclusive('\n') {
@@ -134,8 +135,9 @@ fn closings(text: &str) -> HashMap<&str, usize> {
     closed.collect()
 }
 
-/// Returns the byte range, in `rest`, of the first element that opens in `line` and is closed. `rest`
-/// begins with the line and lies at offset `at` of the whole text, to which `closings` refers.
+/// Returns the byte range, in `rest`, of the first element that opens in `line` and is closed.
+/// `rest` begins with the line and lies at offset `at` of the whole text, to which `closings`
+/// refers.
 fn between_tags(
     line: &str,
     rest: &str,

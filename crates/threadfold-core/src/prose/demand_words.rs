@@ -105,8 +105,8 @@ impl Words {
     }
 }
 
-/// For every first letter of a demanding word or phrase, its second letters as bits. Few other words
-/// begin so; looking up every word took a sixth of the time.
+/// For every first letter of a demanding word or phrase, its second letters as bits. Few other
+/// words begin so; looking up every word took a sixth of the time.
 const BEGINNINGS: [u32; 32] = beginnings();
 
 #[allow(clippy::indexing_slicing, reason = "the compiler evaluates it")]

@@ -1,7 +1,8 @@
 //! Texts as tokens (words, numbers, punctuation), so that a fact is found whole or not at all.
 //!
-//! White space only decides whether a token is glued to the one before. Quotation marks, apostrophes,
-//! backticks and double asterisks are skipped, so a fact is found however it is quoted.
+//! White space only decides whether a token is glued to the one before. Quotation marks,
+//! apostrophes, backticks and double asterisks are skipped, so a fact is found however it is
+//! quoted.
 
 use crate::message::steps;
 

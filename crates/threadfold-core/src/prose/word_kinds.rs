@@ -11,7 +11,7 @@ use crate::message::steps;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    /// The kinds of its characters; of a word that Unicode white space splits, those of all splits_words.
+    /// The kinds of its characters; of a word that Unicode white space splits, those of all parts.
     pub(crate) kinds: CharKinds,
 }
 

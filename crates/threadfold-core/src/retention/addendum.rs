@@ -24,11 +24,11 @@ pub struct Addendum {
 
 /// Returns the missing facts as a text of at most `budget` tokens, or `None` if no fact fits.
 ///
-/// The user's demands come first, word for word. The remaining tokens are shared so that every class
-/// recovers the same percentage of its weight; within a class, facts with the most weight per token
-/// come first. Names, numbers and quotes get what is left over, because there are so many. Ids of
-/// checkpoints are not listed, because they went with their messages. Every fact is on a line of its
-/// own, and cannot begin a list or close the tag around a summary.
+/// The user's demands come first, word for word. The remaining tokens are shared so that every
+/// class recovers the same percentage of its weight; within a class, facts with the most weight per
+/// token come first. Names, numbers and quotes get what is left over, because there are so many.
+/// Ids of checkpoints are not listed, because they went with their messages. Every fact is on a
+/// line of its own, and cannot begin a list or close the tag around a summary.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, addendum, audit}, tokens::ByteEstimate};

@@ -8,8 +8,8 @@ const SPARE: usize = 4;
 
 /// The facts of all messages that were ever in a thread, removed ones included.
 ///
-/// Read each message once, and audit after every compaction. The audit then shows what was lost over
-/// several summaries, and not only what the last one lost.
+/// Read each message once, and audit after every compaction. The audit then shows what was lost
+/// over several summaries, and not only what the last one lost.
 ///
 /// ```
 /// use threadfold::{Message, retention::{AuditOptions, Facts}};
@@ -79,7 +79,8 @@ impl Facts {
         Search::new(&self.gathered, self.messages, &self.options)
     }
 
-    /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts them.
+    /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts
+    /// them.
     #[must_use]
     pub fn messages(&self) -> usize {
         self.messages

@@ -42,8 +42,8 @@ use crate::{
 pub struct RetentionPolicy {
     /// The least percentage of the weight of all facts that must be kept.
     pub minimum: u64,
-    /// The percentage of the weight of each class up to which an addendum lists missing facts, within
-    /// its budget. An addendum is written whenever a class is below it.
+    /// The percentage of the weight of each class up to which an addendum lists missing facts,
+    /// within its budget. An addendum is written whenever a class is below it.
     pub wanted: u64,
     /// The most tokens of an addendum. 0 for no addendum.
     pub addendum_tokens: u64,
@@ -116,11 +116,11 @@ pub enum Shortfall {
     },
 }
 
-/// Returns whether a summary keeps enough of the facts of a thread, with an addendum of missing facts
-/// where the policy wants one.
+/// Returns whether a summary keeps enough of the facts of a thread, with an addendum of missing
+/// facts where the policy wants one.
 ///
-/// `after` is the thread without the messages that the summary replaces; it may contain the summary.
-/// Missing facts are chosen as by [`addendum`](super::addendum()).
+/// `after` is the thread without the messages that the summary replaces; it may contain the
+/// summary. Missing facts are chosen as by [`addendum`](super::addendum()).
 ///
 /// ```
 /// use threadfold::Message;

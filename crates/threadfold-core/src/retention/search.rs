@@ -124,8 +124,8 @@ impl<'a> Search<'a> {
             || self.phrases.was_read(found.phrase)
     }
 
-    /// Returns one fact for each file, under its longest spelling. Of equally long spellings, the one
-    /// that sorts first wins.
+    /// Returns one fact for each file, under its longest spelling. Of equally long spellings, the
+    /// one that sorts first wins.
     fn merged(&self, files: &Files<'_>) -> impl Iterator<Item = Found<'a>> {
         let mut of_files: BTreeMap<Option<usize>, Found<'a>> = BTreeMap::new();
         for Spelling { key, mention, phrase } in &self.paths {
@@ -142,8 +142,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Numbers the phrases of these facts. The phrase of a path or URL without a space is empty, because
-/// [`Spelled`] finds it.
+/// Numbers the phrases of these facts. The phrase of a path or URL without a space is empty,
+/// because [`Spelled`] finds it.
 fn phrases(singles: &mut [Found<'_>], paths: &mut [Spelling<'_>]) -> Phrases {
     let mut all = Vec::new();
     for found in singles {
