@@ -20,7 +20,7 @@
 //! A text line that looks like one of these lines, or begins with a backslash, is written with a
 //! backslash before it.
 //!
-//! [`write`] writes summaries as on the wire: in an assistant message as plain text, in a user
+//! [`write()`] writes summaries as on the wire: in an assistant message as plain text, in a user
 //! message in a tag.
 
 use std::fmt::Write as _;
