@@ -883,11 +883,15 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_fills_the_window_is_believed_however_small_the_estimate_is() {
+    fn a_count_is_believed_that_the_window_holds_or_that_is_four_times_the_estimate() {
         let window = Some(ContextWindow::new(100));
         let full = Pressure { window, thread: 10, newest: 1, ..reported(100) };
         assert!(fires(AutoPolicy::default(), full));
         assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(101), ..full }));
+        let window = Some(ContextWindow::new(39));
+        let over = Pressure { window, reported: Some(40), ..full };
+        assert!(fires(AutoPolicy::default(), over), "four times the estimate");
+        assert!(!fires(AutoPolicy::default(), Pressure { reported: Some(41), ..over }));
     }
 
     #[test]

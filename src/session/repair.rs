@@ -122,6 +122,14 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_two_answers_in_a_row_are_answered_together() {
+        let calls = ["a", "b"].map(|id| answer(vec![call(id)]));
+        let thread = Thread::from_iter([Message::user("Read.")].into_iter().chain(calls));
+        let message = Message::new(Role::User, vec![result("a"), result("b")]);
+        assert!(repaired(&thread, message.clone()).ptr_eq(&message));
+    }
+
+    #[test]
     fn a_look_at_the_message_alone_says_what_a_look_at_the_round_says() {
         let server = |id: &str| ServerToolResult::new(id, "x", Json::default()).into();
         let said = |text: &str| ContentBlock::text(text);

@@ -363,6 +363,19 @@ fn what_was_queued_before_a_command_is_sent_before_it() {
 }
 
 #[test]
+fn what_is_queued_can_be_counted_and_taken_back() {
+    let mut bench = bench(["Fine."], |builder| builder);
+    let handle = bench.session.handle();
+    handle.queue("first");
+    handle.queue("second");
+    assert_eq!(handle.queued(), 2);
+    assert_eq!(handle.take_queued(), ["first", "second"]);
+    assert_eq!(handle.queued(), 0);
+    say(&mut bench.session, "third").unwrap();
+    assert_eq!(bench.session.messages().len(), 2, "nothing else is sent");
+}
+
+#[test]
 fn queued_messages_are_sent_in_their_order() {
     let mut bench = bench(["One.", "Two.", "Three.", "Four."], |builder| builder);
     let handle = bench.session.handle();
