@@ -164,6 +164,8 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     let mut fields: Vec<(Text, Json)> = own(&message);
     let keys = fields.iter().enumerate();
     let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
+    // Joined once at the end: each join reads everything before it.
+    let mut details: Vec<Json> = Vec::new();
     for (at, other) in rest {
         notes.turn_to(*at);
         notes.note(Change::Merged);
@@ -175,15 +177,18 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
                 fields.push((key, value));
                 continue;
             };
-            match joined(kept, &value).filter(|_| key == "reasoning_details") {
-                Some(joined) => *kept = joined,
-                None if *kept == value => {}
-                None => clashes.push(key),
+            if key == "reasoning_details" && is_array(kept) && is_array(&value) {
+                details.push(value);
+            } else if *kept != value {
+                clashes.push(key);
             }
         }
         if !clashes.is_empty() {
             notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
         }
+    }
+    if let Some((_, kept)) = fields.iter_mut().find(|(key, _)| key == "reasoning_details") {
+        *kept = joined(kept, &details);
     }
     let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
     message = message.with_content(content.collect());
@@ -191,10 +196,18 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     Some((at, message))
 }
 
-/// Joins two arrays; `None` if either is none.
-fn joined(before: &Json, more: &Json) -> Option<Json> {
-    let all = items(Raw::of(before))?.into_iter().chain(items(Raw::of(more))?);
-    Some(Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json())
+fn is_array(json: &Json) -> bool {
+    json.as_str().starts_with('[')
+}
+
+/// Returns an array with the items of other arrays after its own.
+fn joined(first: &Json, more: &[Json]) -> Json {
+    if more.is_empty() {
+        return first.clone();
+    }
+    let arrays = std::iter::once(first).chain(more);
+    let all = arrays.filter_map(|array| items(Raw::of(array))).flatten();
+    Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json()
 }
 
 /// The extra fields of a message.
