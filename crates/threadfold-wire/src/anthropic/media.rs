@@ -137,7 +137,7 @@ mod tests {
         ] {
             for medium in [Medium::Image, Medium::Document] {
                 let source = read_text(text, medium);
-                assert_eq!(fit(&source, medium, false), Ok(None));
+                assert_eq!(fit(&source, medium, None), Ok(None));
                 assert_eq!(write(&source).into_json().as_str(), text);
             }
         }
@@ -147,6 +147,6 @@ mod tests {
     fn a_source_of_another_provider_has_no_form() {
         let source = MediaSource::Opaque { codec: "gemini".into(), value: Json::default() };
         let reason = "only another provider understands its source";
-        assert_eq!(fit(&source, Medium::Image, false), Err(reason));
+        assert_eq!(fit(&source, Medium::Image, None), Err(reason));
     }
 }

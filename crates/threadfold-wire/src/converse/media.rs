@@ -208,7 +208,7 @@ mod tests {
                 let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
                 let source = read(&mut fields, medium, &mut forms).unwrap();
                 let extra = forms.into_extra(&fields);
-                assert_eq!(fit(&source, medium, false), Ok(None));
+                assert_eq!(fit(&source, medium), Ok(None));
                 let mut written = write(&source, &extra);
                 forms::add_rest(&mut written, extra.of(NAME));
                 let written = Tree::from(written).into_json().to_value().unwrap();
@@ -222,7 +222,7 @@ mod tests {
     fn addresses_are_read_from_the_store_only() {
         let write = |url: &str| {
             let source = MediaSource::Url { url: url.into() };
-            let fitted = fit(&source, Medium::Image, false)?.unwrap_or(source);
+            let fitted = fit(&source, Medium::Image)?.unwrap_or(source);
             let written = super::write(&fitted, &Extra::default());
             Ok::<_, &str>(Tree::from(written).into_json().to_string())
         };

@@ -118,11 +118,9 @@ fn empty_object() -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::notes;
 
     fn written(call: &ToolUse) -> String {
-        let (_, mut notes) = notes::prepare(&[], CODEC);
-        Tree::from(write(call, call.id.clone(), &mut notes)).into_json().to_string()
+        Tree::from(write(call)).into_json().to_string()
     }
 
     fn read_one(item: &str) -> ToolUse {
