@@ -153,8 +153,11 @@ pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
     *thread = turns.filter_map(|turn| merge(turn, notes)).collect();
 }
 
+/// The details of reasoning, which gateways send as lists.
+const DETAILS: &str = "reasoning_details";
+
 /// Merges messages into the first of them. Of fields that clash the first stays, but the details of
-/// reasoning, which gateways send as lists, are joined.
+/// reasoning are joined.
 pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usize, Message)> {
     let (first, rest) = turn.split_first()?;
     let (at, mut message) = first.clone();
@@ -162,6 +165,7 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
         return Some((at, message));
     }
     let mut fields: Vec<(Text, Json)> = own(&message);
+    let mut details = Vec::new();
     let keys = fields.iter().enumerate();
     let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
     for (at, other) in rest {
@@ -175,15 +179,21 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
                 fields.push((key, value));
                 continue;
             };
-            match joined(kept, &value).filter(|_| key == "reasoning_details") {
-                Some(joined) => *kept = joined,
-                None if *kept == value => {}
-                None => clashes.push(key),
+            let are_lists = [&*kept, &value].iter().all(|json| json.as_str().starts_with('['));
+            if key == DETAILS && are_lists {
+                details.push(value);
+            } else if *kept != value {
+                clashes.push(key);
             }
         }
         if !clashes.is_empty() {
             notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
         }
+    }
+    // Joined once: the details of many messages would be copied again and again.
+    let place = places.get(DETAILS).and_then(|place| fields.get_mut(*place));
+    if let Some((_, first)) = place.filter(|_| !details.is_empty()) {
+        *first = joined(first, &details);
     }
     let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
     message = message.with_content(content.collect());
@@ -191,10 +201,11 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     Some((at, message))
 }
 
-/// Joins two arrays; `None` if either is none.
-fn joined(before: &Json, more: &Json) -> Option<Json> {
-    let all = items(Raw::of(before))?.into_iter().chain(items(Raw::of(more))?);
-    Some(Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json())
+/// Joins arrays.
+fn joined(first: &Json, more: &[Json]) -> Json {
+    let lists = std::iter::once(first).chain(more);
+    let all = lists.flat_map(|list| items(Raw::of(list)).unwrap_or_default());
+    Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json()
 }
 
 /// The extra fields of a message.
