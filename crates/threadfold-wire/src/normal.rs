@@ -153,8 +153,11 @@ pub(super) fn merge_neighbours(thread: &mut Thread, notes: &mut Notes) {
     *thread = turns.filter_map(|turn| merge(turn, notes)).collect();
 }
 
+/// The details of reasoning, which gateways send as lists.
+const DETAILS: &str = "reasoning_details";
+
 /// Merges messages into the first of them. Of fields that clash the first stays, but the details of
-/// reasoning, which gateways send as lists, are joined.
+/// reasoning are joined.
 pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usize, Message)> {
     let (first, rest) = turn.split_first()?;
     let (at, mut message) = first.clone();
@@ -162,10 +165,9 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
         return Some((at, message));
     }
     let mut fields: Vec<(Text, Json)> = own(&message);
+    let mut details = Vec::new();
     let keys = fields.iter().enumerate();
     let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
-    // Joined once at the end: each join reads everything before it.
-    let mut details: Vec<Json> = Vec::new();
     for (at, other) in rest {
         notes.turn_to(*at);
         notes.note(Change::Merged);
@@ -177,7 +179,8 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
                 fields.push((key, value));
                 continue;
             };
-            if key == "reasoning_details" && is_array(kept) && is_array(&value) {
+            let are_lists = [&*kept, &value].iter().all(|json| json.as_str().starts_with('['));
+            if key == DETAILS && are_lists {
                 details.push(value);
             } else if *kept != value {
                 clashes.push(key);
@@ -187,8 +190,10 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
             notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields: clashes });
         }
     }
-    if let Some((_, kept)) = fields.iter_mut().find(|(key, _)| key == "reasoning_details") {
-        *kept = joined(kept, &details);
+    // Joined once: the details of many messages would be copied again and again.
+    let place = places.get(DETAILS).and_then(|place| fields.get_mut(*place));
+    if let Some((_, first)) = place.filter(|_| !details.is_empty()) {
+        *first = joined(first, &details);
     }
     let content = turn.iter().flat_map(|(_, message)| message.content.iter().cloned());
     message = message.with_content(content.collect());
@@ -196,17 +201,10 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     Some((at, message))
 }
 
-fn is_array(json: &Json) -> bool {
-    json.as_str().starts_with('[')
-}
-
-/// Returns an array with the items of other arrays after its own.
+/// Joins arrays.
 fn joined(first: &Json, more: &[Json]) -> Json {
-    if more.is_empty() {
-        return first.clone();
-    }
-    let arrays = std::iter::once(first).chain(more);
-    let all = arrays.filter_map(|array| items(Raw::of(array))).flatten();
+    let lists = std::iter::once(first).chain(more);
+    let all = lists.flat_map(|list| items(Raw::of(list)).unwrap_or_default());
     Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json()
 }
 

@@ -153,17 +153,28 @@ fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
         }
         return Some(Piece::text(CODEC, "text", text, extra));
     }
-    if let ContentBlock::Image(image) = block {
-        let inner = reopen(image.extra.get(CODEC, "image_url"));
-        let inner = inner.with("url", address(&image.source)?);
-        let fields = own_object(CODEC, &image.extra);
-        return Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()));
+    match block {
+        ContentBlock::Image(image) => {
+            let inner = reopen(image.extra.get(CODEC, "image_url"));
+            let inner = inner.with("url", address(&image.source)?);
+            let fields = own_object(CODEC, &image.extra);
+            Some(Piece::Part(fields.with("type", "image_url").with("image_url", inner).into()))
+        }
+        ContentBlock::Document(document) => Some(Piece::Part(file(document))),
+        ContentBlock::Opaque(opaque) => opaque_piece(opaque),
+        // Texts were written above, calls, results and reasoning stand in fields of their own.
+        ContentBlock::Text(_)
+        | ContentBlock::SystemReminder(_)
+        | ContentBlock::ContextUpdate(_)
+        | ContentBlock::Checkpoint(_)
+        | ContentBlock::Summary(_)
+        | ContentBlock::Thinking(_)
+        | ContentBlock::RedactedThinking(_)
+        | ContentBlock::ToolUse(_)
+        | ContentBlock::ToolResult(_)
+        | ContentBlock::ServerToolUse(_)
+        | ContentBlock::ServerToolResult(_) => None,
     }
-    if let ContentBlock::Document(document) = block {
-        return Some(Piece::Part(file(document)));
-    }
-    let ContentBlock::Opaque(opaque) = block else { return None };
-    opaque_piece(opaque)
 }
 
 fn file(document: &Document) -> Tree {

@@ -150,24 +150,39 @@ impl Writer {
 
     /// Writes a block of the model that is an item of its own.
     fn item(&mut self, block: &ContentBlock) {
-        let item = if let ContentBlock::Thinking(thinking) = block {
-            let mut object = item_fields(&thinking.extra).with("type", "reasoning");
-            object.set_some("encrypted_content", thinking.signature.clone());
-            let next = marked(&thinking.extra, "~next");
-            Item::new(self.at, Kind::Reasoning(next), object, None)
-        } else if let ContentBlock::ToolUse(call) = block {
-            let kind = self.calls.turn_to(call);
-            let object = written_call(call, kind, self.calls.name(&call.id));
-            let led = marked(&call.extra, "~led");
-            Item::new(self.at, Kind::Call(call.id.clone()), object, led)
-        } else if let ContentBlock::ServerToolUse(call) = block {
-            Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
-        } else if let ContentBlock::ServerToolResult(result) = block {
-            Item::whole(self.at, result.content.clone(), marked(&result.extra, "~led"))
-        } else if let Some((json, led)) = whole(block) {
-            Item::whole(self.at, json, led)
-        } else {
-            return;
+        let item = match block {
+            ContentBlock::Thinking(thinking) => {
+                let mut object = item_fields(&thinking.extra).with("type", "reasoning");
+                object.set_some("encrypted_content", thinking.signature.clone());
+                let next = marked(&thinking.extra, "~next");
+                Item::new(self.at, Kind::Reasoning(next), object, None)
+            }
+            ContentBlock::ToolUse(call) => {
+                let kind = self.calls.turn_to(call);
+                let object = written_call(call, kind, self.calls.name(&call.id));
+                let led = marked(&call.extra, "~led");
+                Item::new(self.at, Kind::Call(call.id.clone()), object, led)
+            }
+            ContentBlock::ServerToolUse(call) => {
+                Item::whole(self.at, call.input.clone(), marked(&call.extra, "~led"))
+            }
+            ContentBlock::ServerToolResult(result) => {
+                Item::whole(self.at, result.content.clone(), marked(&result.extra, "~led"))
+            }
+            ContentBlock::Opaque(_) => match whole(block) {
+                Some((json, led)) => Item::whole(self.at, json, led),
+                None => return,
+            },
+            // Texts join an item, and the rules leave the others out of answers.
+            ContentBlock::Text(_)
+            | ContentBlock::SystemReminder(_)
+            | ContentBlock::ContextUpdate(_)
+            | ContentBlock::Checkpoint(_)
+            | ContentBlock::Summary(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Document(_)
+            | ContentBlock::RedactedThinking(_)
+            | ContentBlock::ToolResult(_) => return,
         };
         self.items.push(item);
     }
