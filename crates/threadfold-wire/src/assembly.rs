@@ -1,17 +1,14 @@
 //! Building answers from streams: what all dialects share.
 
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
 use serde_json::Value;
 
 use super::{
     classify::classify_error,
     contract::WireError,
-    fields::Fields,
-    raw::{Raw, Scanned},
+    json::{Fields, Scanned},
     stream::{StreamEvent, TurnBuilder},
-    tree::{Object, Tree},
-    usage::Counts,
 };
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Turn, Usage};
 
@@ -27,7 +24,7 @@ pub(super) trait Assembly: fmt::Debug + Send {
     /// The body; `None` while parts of the answer are missing. Asked for once.
     fn body(&mut self) -> Option<Json>;
 
-    /// What was spent, as far as the stream has said.
+    /// The usage, as far as the stream stated it.
     fn usage(&self) -> Option<Usage>;
 }
 
@@ -54,7 +51,7 @@ impl<A: Assembly> Builder<A> {
         turn.map_err(|error| unreadable(&error.to_string()).with_source(error))
     }
 
-    /// Adds to an error what was spent.
+    /// Adds the usage so far to an error.
     fn spent(&self, error: ModelError) -> ModelError {
         error.with_usage(self.assembly.usage().unwrap_or_default())
     }
@@ -94,8 +91,8 @@ impl<A: Assembly> TurnBuilder for Builder<A> {
     }
 }
 
-/// Whether a text is divided within a character, as servers do that count in UTF-16. No text can
-/// hold half of one, so the rest of the answer would lack it.
+/// Whether a text holds half a character, as from servers that split text in UTF-16 units. It
+/// cannot be decoded, and the answer would lack a character.
 fn has_half_a_character(data: &str) -> bool {
     let escaped = data.contains("\\ud") || data.contains("\\uD");
     escaped && Fields::parse(data).is_some() && serde_json::from_str::<Value>(data).is_err()
@@ -116,7 +113,7 @@ pub(super) fn read(
     let is_ours = ["", "message"].contains(&event.name)
         || names.iter().any(|prefix| event.name.starts_with(prefix));
     match event.name {
-        "error" => Err(said(event.data)),
+        "error" => Err(provider_error(event.data)),
         _ if is_ours && !["", "[DONE]"].contains(&data) => {
             Err(unreadable("an event is no JSON object"))
         }
@@ -124,8 +121,8 @@ pub(super) fn read(
     }
 }
 
-/// The error that a provider sent within the stream.
-pub(super) fn said(data: &str) -> ModelError {
+/// Returns the error that a provider sent within the stream.
+pub(super) fn provider_error(data: &str) -> ModelError {
     classify_error(0, data.as_bytes())
 }
 
@@ -133,89 +130,4 @@ pub(super) fn said(data: &str) -> ModelError {
 pub(super) fn unreadable(words: &str) -> ModelError {
     let kind = ModelErrorKind::Retryable { after: None };
     ModelError::new(kind, format!("the answer cannot be read: {words}"))
-}
-
-/// The fields of an object that comes in several pieces. A later value replaces an earlier one,
-/// but `null` replaces nothing: it says that there is nothing new.
-#[derive(Debug, Default)]
-pub(super) struct Merged {
-    fields: Vec<(String, Json)>,
-    places: HashMap<String, usize>,
-}
-
-impl Merged {
-    /// Takes counts, each of which is that of the whole answer so far.
-    pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
-        if let Some(usage) = usage.and_then(Fields::of) {
-            self.merge(&usage);
-        }
-    }
-
-    /// What was spent, as far as the counts say.
-    pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
-        let usage = Tree::from(self.object()?).into_json();
-        counts.read(Raw::of(&usage))
-    }
-
-    /// Takes the fields of one more piece that were not taken.
-    pub(super) fn merge(&mut self, piece: &Fields<'_>) {
-        for (key, raw) in piece.rest() {
-            // Most pieces repeat most fields.
-            let known = self.get(key).is_some_and(|before| before.as_str() == raw.get());
-            if !known && (raw.get() != "null" || !self.places.contains_key(key)) {
-                self.set(key, raw.json());
-            }
-        }
-    }
-
-    /// Sets a field, in its place if it is there, else at the end.
-    pub(super) fn set(&mut self, key: &str, value: Json) {
-        let place = self.places.get(key).and_then(|place| self.fields.get_mut(*place));
-        match place {
-            Some((_, before)) => *before = value,
-            None => {
-                self.places.insert(key.to_owned(), self.fields.len());
-                self.fields.push((key.to_owned(), value));
-            }
-        }
-    }
-
-    /// One field.
-    pub(super) fn get(&self, key: &str) -> Option<&Json> {
-        let place = self.places.get(key)?;
-        self.fields.get(*place).map(|(_, value)| value)
-    }
-
-    /// The fields, in the order in which they came first.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &Json)> {
-        self.fields.iter().map(|(key, value)| (key.as_str(), value))
-    }
-
-    /// The object; `None` if nothing came.
-    pub(super) fn object(&self) -> Option<Object> {
-        let mut object = Object::default();
-        self.add_to(&mut object);
-        (!self.fields.is_empty()).then_some(object)
-    }
-
-    /// Adds the fields to an object that has none of them.
-    pub(super) fn add_to(&self, object: &mut Object) {
-        self.fields.iter().for_each(|(key, value)| object.push(key.clone(), value.clone()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn null_says_nothing_new() {
-        let mut merged = Merged::default();
-        for piece in [r#"{"b":1,"a":null}"#, r#"{"b":null,"a":2,"c":null}"#, r#"{"b":3.0}"#] {
-            merged.merge(&Fields::parse(piece).unwrap());
-        }
-        let object = Tree::from(merged.object().unwrap()).into_json();
-        assert_eq!(object.as_str(), r#"{"b":3.0,"a":2,"c":null}"#);
-        assert!(Merged::default().object().is_none());
-    }
 }

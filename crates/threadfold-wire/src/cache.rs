@@ -3,10 +3,9 @@
 use super::{
     contract::Change,
     extras::reopen,
-    fields::Fields,
+    json::{Fields, Object, Tree},
     normal::{Thread, extra, extra_mut},
     notes::Notes,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{CacheMarks, ContentBlock, Extra, Json, Message, Role, ToolSpec};
 
@@ -21,7 +20,7 @@ pub(super) struct Rules {
     pub(super) within: Option<&'static str>,
     /// Whether a block of the thread may be marked when that is asked for.
     pub(super) takes: fn(&ContentBlock) -> bool,
-    /// Whether that is the last block of the user, and not of whoever spoke last.
+    /// Whether that is the last block of the user, instead of the last block of the thread.
     pub(super) of_user: bool,
     /// Whether the thread and the system prompt are marked when that is asked for, and the tools.
     pub(super) marks: (bool, bool),
@@ -36,22 +35,22 @@ pub(super) struct Parts<'a> {
     pub(super) rules: Rules,
 }
 
-/// A mark, or a wish for one.
+/// A cache mark, read or requested.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     place: Place,
-    /// Whether it was not read, but is asked for.
-    is_wish: bool,
+    /// Whether the host requests it; otherwise it came in a body.
+    is_requested: bool,
     /// Whether what is marked stays in the cache for an hour.
     is_long: bool,
 }
 
 /// How many marks a body may carry.
 const MAX: usize = 4;
-/// The longer of the two lives of a mark; without one it lives five minutes.
+/// The longer of the two lifetimes of a mark; the default is five minutes.
 const HOUR: &str = "1h";
 
-/// Where a mark stands, in the order in which marks are cached.
+/// The position of a mark, in the order of caching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Tool(usize),
@@ -68,14 +67,14 @@ impl Parts<'_> {
         let mut marks = self.marks(notes.codec());
         match asked {
             CacheMarks::Off => {}
-            CacheMarks::Auto => self.add_wishes(&mut marks),
+            CacheMarks::Auto => self.add_requested(&mut marks),
         }
         marks.sort_by_key(|mark| mark.place);
         self.drop_earliest(&mut marks, notes);
         let mut is_long = false;
         for mark in marks.iter().rev() {
             is_long |= mark.is_long;
-            if mark.is_wish {
+            if mark.is_requested {
                 // The provider refuses a mark that lives longer than one before it.
                 let mut object = Object::typed(self.rules.kind);
                 object.set_some("ttl", is_long.then_some(HOUR));
@@ -87,16 +86,15 @@ impl Parts<'_> {
         }
     }
 
-    /// Takes out the earliest marks, if there are too many. Those that are asked for stay: there are
-    /// fewer of them than may be.
+    /// Removes the earliest marks if there are too many. Requested marks stay: there are fewer of
+    /// them than the limit.
     fn drop_earliest(&mut self, marks: &mut Vec<Mark>, notes: &mut Notes) {
         let mut excess = marks.len().saturating_sub(MAX);
         if excess > 0 {
-            notes.turn_to(None);
-            notes.note(Change::CacheMarksDropped { count: excess });
+            notes.turn_to(None).note(Change::CacheMarksDropped { count: excess });
         }
         marks.retain(|mark| {
-            let goes = excess > 0 && !mark.is_wish;
+            let goes = excess > 0 && !mark.is_requested;
             if goes {
                 excess -= 1;
                 self.set(mark.place, None, notes.codec());
@@ -110,7 +108,7 @@ impl Parts<'_> {
         let mut found = Vec::new();
         let mut add = |place, mark: Option<Json>| {
             let is_long = mark.as_ref().is_some_and(|mark| is_long(mark, self.rules.within));
-            found.extend(mark.map(|_| Mark { place, is_wish: false, is_long }));
+            found.extend(mark.map(|_| Mark { place, is_requested: false, is_long }));
         };
         for (index, tool) in self.tools.iter().enumerate() {
             add(Place::Tool(index), mark_of(&tool.extra, codec, key));
@@ -133,9 +131,9 @@ impl Parts<'_> {
         found
     }
 
-    /// Wishes for marks on the last tool, the last block of the system prompt and the last block of
-    /// the thread, where none stand.
-    fn add_wishes(&self, marks: &mut Vec<Mark>) {
+    /// Requests marks on the last tool, the last block of the system prompt and the last block of
+    /// the thread, unless they have one.
+    fn add_requested(&self, marks: &mut Vec<Mark>) {
         let (of_thread, of_tools) = self.rules.marks;
         let tool = self.tools.len().checked_sub(1).map(Place::Tool).filter(|_| of_tools);
         let mut system = self.system.iter().enumerate().rev();
@@ -150,7 +148,7 @@ impl Parts<'_> {
         let of_thread = [system, block].into_iter().flatten().filter(|_| of_thread);
         for place in tool.into_iter().chain(of_thread) {
             if marks.iter().all(|mark| mark.place != place) {
-                marks.push(Mark { place, is_wish: true, is_long: false });
+                marks.push(Mark { place, is_requested: true, is_long: false });
             }
         }
     }

@@ -69,6 +69,47 @@ pub trait WireFormat: fmt::Debug + Send + Sync {
     fn turn_builder(&self) -> Box<dyn TurnBuilder>;
 }
 
+/// Makes a type the codec of the dialect in whose module this stands, under this name.
+macro_rules! codec {
+    ($codec:ident, $name:expr) => {
+        impl $crate::WireFormat for $codec {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn decode_slice(
+                &self,
+                body: &[u8],
+                options: &$crate::DecodeOptions,
+            ) -> Result<threadfold_core::message::Request, $crate::WireError> {
+                decode::request(body, options)
+            }
+
+            fn encode(
+                &self,
+                request: &threadfold_core::message::Request,
+                options: &$crate::EncodeOptions,
+            ) -> $crate::Encoded {
+                encode::request(request, options)
+            }
+
+            fn decode_response(
+                &self,
+                body: &[u8],
+            ) -> Result<threadfold_core::message::Turn, $crate::WireError> {
+                response::turn(body)
+            }
+
+            fn turn_builder(&self) -> Box<dyn $crate::TurnBuilder> {
+                let response = stream::Response::default();
+                Box::new($crate::assembly::Builder::new(response, response::turn))
+            }
+        }
+    };
+}
+
+pub(super) use codec;
+
 /// A request body, and what was changed to make it valid.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]

@@ -35,7 +35,12 @@
         feature = "openai-chat",
         feature = "openai-responses"
     )),
-    allow(dead_code, unused_imports, reason = "parts of dialects that are not compiled")
+    allow(
+        dead_code,
+        unused_imports,
+        unused_macros,
+        reason = "parts of dialects that are not compiled"
+    )
 )]
 
 #[cfg(feature = "anthropic")]
@@ -48,10 +53,10 @@ mod contract;
 mod converse;
 mod error_body;
 mod extras;
-mod fields;
 #[cfg(feature = "gemini")]
 mod gemini;
-mod ids;
+mod growing;
+mod json;
 mod messages;
 mod names;
 mod normal;
@@ -59,21 +64,17 @@ mod notes;
 mod openai;
 #[cfg(feature = "openai-chat")]
 mod openai_chat;
-mod openai_content;
 #[cfg(feature = "openai-responses")]
 mod openai_responses;
 mod overflow;
 mod params;
-mod raw;
 mod retry_after;
 mod rules;
-mod scan;
 mod schemas;
 mod server;
 mod sse;
 mod stream;
 mod texts;
-mod tree;
 mod usage;
 
 #[cfg(feature = "anthropic")]

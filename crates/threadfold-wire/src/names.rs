@@ -12,9 +12,9 @@ use std::{
 
 use super::{
     contract::Change,
+    json::Tree,
     normal::{self, Thread},
     notes::Notes,
-    tree::Tree,
 };
 use threadfold_core::message::{ContentBlock, Message, Request, Text, ToolChoice, ToolSpec};
 
@@ -23,9 +23,9 @@ pub(super) struct Rules {
     /// How many bytes a name may have.
     pub(super) most: usize,
     pub(super) is_legal: fn(char) -> bool,
-    /// What stands for a name of which nothing is left.
+    /// The name for an empty one.
     pub(super) nameless: &'static str,
-    /// Whether white space may stand, but not twice in a row nor at an end.
+    /// Whether single spaces are allowed within the name.
     pub(super) spaced: bool,
     /// Whether a letter or `_` must stand first.
     pub(super) begins_with_letter: bool,
@@ -57,7 +57,7 @@ impl Rules {
             && (!self.begins_with_letter || name.starts_with(begins))
     }
 
-    /// The name with a stand-in for what is refused, short enough for a number after it.
+    /// Replaces illegal characters, and shortens the name so that a number fits after it.
     pub(super) fn mend(&self, name: &str) -> String {
         const NUMBER: usize = 8;
         let stand_in = if self.spaced { '-' } else { '_' };
@@ -119,8 +119,7 @@ impl Renamed {
                 *number += 1;
                 to = format!("{base}{mark}{number}").into();
             }
-            notes.turn_to(at);
-            notes.note(note(name.clone(), to.clone()));
+            notes.turn_to(at).note(note(name.clone(), to.clone()));
             renamed.insert(name.clone(), to);
         }
         Self(renamed)
@@ -214,21 +213,7 @@ pub(super) fn rewrite_ids(thread: &mut Thread, rules: &Rules, notes: &mut Notes)
 
 /// Whether a written field is a name that these rules accept.
 pub(super) fn is_legal(field: Option<&Tree>, rules: &Rules) -> bool {
-    match field {
-        Some(Tree::Text(name)) => rules.accept(name),
-        Some(Tree::Raw(json)) => {
-            serde_json::from_str(json.as_str()).is_ok_and(|name: Text| rules.accept(&name))
-        }
-        Some(
-            Tree::Null
-            | Tree::Bool(_)
-            | Tree::Number(_)
-            | Tree::Word(_)
-            | Tree::Array(_)
-            | Tree::Object(_),
-        )
-        | None => false,
-    }
+    field.and_then(Tree::text).is_some_and(|name| rules.accept(&name))
 }
 
 /// The tool that a block calls.
@@ -239,22 +224,84 @@ fn called(block: &ContentBlock, of_servers: bool) -> Option<&Text> {
 
 /// The id and the tool of a call.
 pub(super) fn call(at: usize, block: &ContentBlock) -> Option<(Option<usize>, &Text, &Text)> {
-    match block {
-        ContentBlock::ToolUse(call) => Some((Some(at), &call.id, &call.name)),
-        ContentBlock::ServerToolUse(call) => Some((Some(at), &call.id, &call.name)),
-        ContentBlock::Text(_)
-        | ContentBlock::Image(_)
-        | ContentBlock::Document(_)
-        | ContentBlock::Thinking(_)
-        | ContentBlock::RedactedThinking(_)
-        | ContentBlock::ToolResult(_)
-        | ContentBlock::ServerToolResult(_)
-        | ContentBlock::SystemReminder(_)
-        | ContentBlock::ContextUpdate(_)
-        | ContentBlock::Checkpoint(_)
-        | ContentBlock::Summary(_)
-        | ContentBlock::Opaque(_) => None,
+    if let ContentBlock::ToolUse(call) = block {
+        return Some((Some(at), &call.id, &call.name));
     }
+    let ContentBlock::ServerToolUse(call) = block else { return None };
+    Some((Some(at), &call.id, &call.name))
+}
+
+/// The ids that are too long, and what they become.
+#[derive(Debug, Default)]
+pub(super) struct Ids(HashMap<Text, Text>);
+
+impl Ids {
+    /// Finds a short name for every id of more than `most` characters, which must be 20 at least:
+    /// its first characters and a hash, so that the same id gets the same name in every request.
+    /// Unique among all ids of the thread.
+    pub(super) fn new(messages: &[(usize, Message)], most: usize) -> Self {
+        let calls = messages.iter().flat_map(|(_, message)| message.tool_uses());
+        let ids: Vec<&Text> = calls.map(|call| &call.id).collect();
+        let is_long = |id: &Text| id.len() > most && id.chars().count() > most;
+        let mut names = HashMap::new();
+        if !ids.iter().any(|id| is_long(id)) {
+            return Self(names);
+        }
+        let mut taken: HashSet<Text> = ids.iter().map(|id| (*id).clone()).collect();
+        for id in ids.into_iter().filter(|id| is_long(id)) {
+            if names.contains_key(id) {
+                continue;
+            }
+            let mut salt = 0;
+            let name = loop {
+                let name = short(id, most, salt);
+                if taken.insert(name.clone()) {
+                    break name;
+                }
+                salt += 1;
+            };
+            names.insert(id.clone(), name);
+        }
+        Self(names)
+    }
+
+    /// The id under which a call goes on.
+    pub(super) fn of(&self, id: &Text) -> Text {
+        self.0.get(id).unwrap_or(id).clone()
+    }
+}
+
+/// Shortens the ids of calls, and of their results, that have more than `most` characters.
+pub(super) fn shorten_ids(thread: &mut Thread, most: usize, notes: &mut Notes) {
+    let ids = Ids::new(thread, most);
+    if ids.0.is_empty() {
+        return;
+    }
+    let mut seen = HashSet::new();
+    for (at, message) in thread.iter() {
+        for call in message.tool_uses() {
+            if let Some(to) = ids.0.get(&call.id).filter(|_| seen.insert(&call.id)) {
+                notes
+                    .turn_to(*at)
+                    .note(Change::IdRewritten { from: call.id.clone(), to: to.clone() });
+            }
+        }
+    }
+    normal::rewrite_ids(thread, |id| ids.0.get(id).cloned());
+}
+
+/// Returns the beginning of an id and a hash of it, `most` characters together.
+pub(super) fn short(id: &str, most: usize, salt: u64) -> Text {
+    const HASH_DIGITS: usize = 16;
+    let kept: String = id.chars().take(most.saturating_sub(HASH_DIGITS + 1)).collect();
+    format!("{kept}-{:016x}", fnv1a(id.as_bytes(), salt)).into()
+}
+
+/// The 64-bit FNV-1a hash. The standard hasher may change from release to release, and a changed
+/// id would spoil the provider's prompt cache.
+fn fnv1a(bytes: &[u8], salt: u64) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325 ^ salt;
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -376,5 +423,18 @@ mod tests {
         let (mut thread, mut notes) = notes::prepare(&[calls(["a.b", "a_b", "a:b", ""])], "c");
         rewrite_ids(&mut thread, &rules, &mut notes);
         assert_eq!(thread[0].1, calls(["a_b_2", "a_b", "a_b_3", "call"]));
+    }
+
+    #[test]
+    fn long_ids_become_short_unique_and_the_same_every_time() {
+        let call = |id: &str| ToolUse::new(id, "f", Json::default()).into();
+        let ids = [format!("{}a", "x".repeat(60)), format!("{}b", "x".repeat(60)), "é".repeat(40)];
+        let message = Message::new(Role::Assistant, ids.iter().map(|id| call(id)).collect());
+        let names = Ids::new(&[(0, message)], 40);
+        let short: Vec<Text> = ids.iter().map(|id| names.of(&id.as_str().into())).collect();
+        assert_eq!(short[0], "xxxxxxxxxxxxxxxxxxxxxxx-1ae3f85d5cfafb9c");
+        assert_ne!(short[0], short[1]);
+        assert_eq!(short[2].as_str(), ids[2]);
+        assert!(short.iter().all(|name| name.chars().count() <= 40));
     }
 }

@@ -8,11 +8,9 @@ use std::collections::HashMap;
 use super::{
     contract::Change,
     extras::without_forms,
-    fields::items,
-    notes::{BEGIN, CONTINUE, Fitted, Notes, is_form},
-    raw::Raw,
+    json::{Raw, Tree, is_mark},
+    notes::{BEGIN, CONTINUE, Fitted, Notes},
     texts::wire_text,
-    tree::Tree,
 };
 use threadfold_core::message::{
     Checkpoint, ContentBlock, ContextUpdate, Document, Extra, Image, Json, Message,
@@ -28,6 +26,14 @@ pub(super) type Thread = Vec<(usize, Message)>;
 pub(super) struct Kinds {
     pub(super) is_result: fn(&ContentBlock) -> bool,
     pub(super) is_reasoning: fn(&ContentBlock) -> bool,
+}
+
+impl Kinds {
+    /// The kinds of dialects that write only results as results and only reasoning as reasoning.
+    pub(super) const USUAL: Self = Self {
+        is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
+        is_reasoning: ContentBlock::is_reasoning,
+    };
 }
 
 /// Applies a rule to the blocks of a content. `None` if all of them stay.
@@ -46,6 +52,13 @@ pub(super) fn fit(
         }
     }
     changed
+}
+
+/// Applies a rule to the blocks of a message.
+pub(super) fn fit_blocks(message: &mut Message, rule: impl FnMut(&ContentBlock) -> Fitted) {
+    if let Some(content) = fit(&message.content, rule) {
+        *message = message.with_content(content);
+    }
 }
 
 /// Takes the fields of another codec from a block, which is noted.
@@ -169,10 +182,9 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
     let keys = fields.iter().enumerate();
     let mut places: HashMap<Text, usize> = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
     for (at, other) in rest {
-        notes.turn_to(*at);
-        notes.note(Change::Merged);
+        notes.turn_to(*at).note(Change::Merged);
         let mut clashes = Vec::new();
-        for (key, value) in own(other).into_iter().filter(|(key, _)| !is_form(key)) {
+        for (key, value) in own(other).into_iter().filter(|(key, _)| !is_mark(key)) {
             let place = places.get(&key).and_then(|place| fields.get_mut(*place));
             let Some((_, kept)) = place else {
                 places.insert(key.clone(), fields.len());
@@ -204,7 +216,7 @@ pub(super) fn merge(turn: &[(usize, Message)], notes: &mut Notes) -> Option<(usi
 /// Joins arrays.
 fn joined(first: &Json, more: &[Json]) -> Json {
     let lists = std::iter::once(first).chain(more);
-    let all = lists.flat_map(|list| items(Raw::of(list)).unwrap_or_default());
+    let all = lists.flat_map(|list| Raw::of(list).items().unwrap_or_default());
     Tree::Array(all.map(|raw| raw.json().into()).collect()).into_json()
 }
 
@@ -218,28 +230,27 @@ fn own(message: &Message) -> Vec<(Text, Json)> {
 pub(super) struct Ending {
     /// The index after the last message of the request.
     pub(super) at: usize,
-    /// The last answer goes back as it is: the provider paused it, or its calls stay open.
+    /// The last answer is written unchanged: the provider paused it, or its calls stay open.
     pub(super) stays: bool,
-    /// The model may be given the beginning of its answer.
+    /// The model accepts the beginning of its answer.
     pub(super) prefill: bool,
-    /// The beginning of an answer may hold no reasoning, because thinking is off.
-    pub(super) thoughtless: bool,
+    /// The beginning of an answer may not hold reasoning, because thinking is off.
+    pub(super) refuses_reasoning: bool,
 }
 
-/// Ends the thread as the model demands it: with a user message, or with an answer to go on with.
-pub(super) fn end_well(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes: &mut Notes) {
-    if ending.prefill && ending.thoughtless && !ending.stays {
+/// Makes the end of the thread legal: a user message, or an answer that the model continues.
+pub(super) fn fit_end(thread: &mut Thread, ending: &Ending, kinds: Kinds, notes: &mut Notes) {
+    if ending.prefill && ending.refuses_reasoning && !ending.stays {
         drop_last_reasoning(thread, kinds, notes);
     }
     let last = thread.iter_mut().rev().find(|(_, message)| message.role != Role::System);
     let Some((at, last)) = last.filter(|(_, last)| last.role == Role::Assistant) else { return };
     if ending.stays {
-        // It goes back as it came.
+        // The answer is written unchanged.
     } else if ending.prefill {
         trim_end(*at, last, notes);
     } else {
-        notes.turn_to(ending.at);
-        notes.note(Change::UserInserted);
+        notes.turn_to(ending.at).note(Change::UserInserted);
         thread.push((ending.at, Message::user(CONTINUE)));
     }
 }
@@ -272,8 +283,7 @@ fn trim_end(at: usize, message: &mut Message, notes: &mut Notes) {
     let trimmed = text.trim_end();
     if trimmed.len() < text.len() {
         let block = TextBlock { text: trimmed.into(), extra: extra.clone() }.into();
-        notes.turn_to(at);
-        notes.drop_block("white_space", "an answer to go on with may not end in it");
+        notes.turn_to(at).drop_block("white_space", "an answer to go on with may not end in it");
         let content = &mut message.make_mut().content;
         content.pop();
         content.push(block);
@@ -293,8 +303,7 @@ pub(super) fn begin_with_user(
         Some((at, _)) => (*at, BEGIN),
         None => (end, CONTINUE),
     };
-    notes.turn_to(at);
-    notes.note(Change::UserInserted);
+    notes.turn_to(at).note(Change::UserInserted);
     thread.insert(0, (at, Message::user(text)));
 }
 
@@ -341,7 +350,7 @@ pub(super) fn take_media(
 /// Notes the fields of a message that have no place on the wire, because all of its blocks are written
 /// as messages or items of their own.
 pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
-    let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_form(key));
+    let lost = message.extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
     let fields: Vec<Text> = lost.map(Text::from).collect();
     if !fields.is_empty() {
         notes.note(Change::FieldsDropped { codec: notes.codec().into(), fields });
@@ -351,7 +360,7 @@ pub(super) fn note_lost_fields(message: &Message, notes: &mut Notes) {
 /// The ids of the calls that a block makes or answers, to be written in another form.
 pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option<Text>) {
     for (_, message) in thread {
-        let changed = fit(&message.content, |block| {
+        fit_blocks(message, |block| {
             let Some(to) = call_id(block).and_then(&written) else { return Ok(None) };
             let mut block = block.clone();
             if let Some(id) = call_id_mut(&mut block) {
@@ -359,9 +368,6 @@ pub(super) fn rewrite_ids(thread: &mut Thread, written: impl Fn(&Text) -> Option
             }
             Ok(Some(block))
         });
-        if let Some(content) = changed {
-            *message = message.with_content(content);
-        }
     }
 }
 

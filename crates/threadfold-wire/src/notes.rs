@@ -2,18 +2,13 @@
 
 use super::{
     contract::{Adjustment, Change},
+    json::{Object, Tree, is_mark},
     texts,
-    tree::{Object, Tree},
 };
 use threadfold_core::{
     compact::legality::{self, Repair},
     message::{ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolUse},
 };
-
-/// How the names of a codec's own notes in an [`Extra`] begin: in which form something came, such
-/// as text instead of a list. Another codec has forms of its own, so nothing is lost without them.
-/// A wire field whose name begins so is kept with the mark twice.
-pub(super) const FORM: char = '~';
 
 /// The user's words before a thread that begins with an answer.
 pub(super) const BEGIN: &str = "The conversation goes on from here.";
@@ -24,7 +19,7 @@ pub(super) const CONTINUE: &str = "Please continue.";
 /// the notes on what that took.
 pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize, Message)>, Notes) {
     let (mut messages, repairs) = legality::repair_numbered(messages.to_vec());
-    texts::hide_forms(&mut messages);
+    texts::escape_forms(&mut messages);
     let mut notes = Notes { codec, message: None, adjustments: Vec::new() };
     notes.adjustments = repairs
         .into_iter()
@@ -33,13 +28,12 @@ pub(super) fn prepare(messages: &[Message], codec: &'static str) -> (Vec<(usize,
     (messages, notes)
 }
 
-/// Whether nothing of a thread that had messages is written, which is noted: a user speaks in its
-/// place, so that the body still asks for an answer.
+/// Whether no message of the thread is written although it had some. Then a user message is written
+/// instead, which is noted, so that the body still asks for an answer.
 pub(super) fn is_emptied(messages: &[Message], written: usize, notes: &mut Notes) -> bool {
     let is_emptied = written == 0 && !messages.is_empty();
     if is_emptied {
-        notes.turn_to(messages.len());
-        notes.note(Change::UserInserted);
+        notes.turn_to(messages.len()).note(Change::UserInserted);
     }
     is_emptied
 }
@@ -95,14 +89,14 @@ pub(super) fn with_object(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> 
     Some(ToolUse { input: ToolInput::Json(json), ..call.clone() })
 }
 
-/// A block was left out, and a note says so.
+/// The block is left out, which was noted.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct LeftOut;
 
 /// What a rule makes of a block: another block, or `None` where the block stays as it is.
-pub(super) type Fitted = Result<Option<ContentBlock>, Gone>;
+pub(super) type Fitted = Result<Option<ContentBlock>, LeftOut>;
 
-/// The changes made so far, and the message at work.
+/// The changes so far, and the message that the next ones concern.
 #[derive(Debug)]
 pub(super) struct Notes {
     codec: &'static str,
@@ -111,9 +105,10 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Turns to a message of the request; `None` for the request as a whole.
-    pub(super) fn turn_to(&mut self, message: impl Into<Option<usize>>) {
+    /// Sets the message that the next notes concern; `None` for the request as a whole.
+    pub(super) fn turn_to(&mut self, message: impl Into<Option<usize>>) -> &mut Self {
         self.message = message.into();
+        self
     }
 
     /// The name of the codec at work.
@@ -121,7 +116,7 @@ impl Notes {
         self.codec
     }
 
-    /// Notes a change to the message at work.
+    /// Notes a change to the current message.
     pub(super) fn note(&mut self, change: Change) {
         self.adjustments.push(Adjustment { message: self.message, change });
     }
@@ -132,15 +127,15 @@ impl Notes {
     }
 
     /// Notes that a block is left out, for a rule that says what becomes of it.
-    pub(super) fn leave_out(&mut self, kind: &str, reason: &str) -> Gone {
+    pub(super) fn leave_out(&mut self, kind: &str, reason: &str) -> LeftOut {
         self.drop_block(kind, reason);
-        Gone
+        LeftOut
     }
 
     /// Notes that reasoning is left out.
-    pub(super) fn drop_reasoning(&mut self, reason: &str) -> Gone {
+    pub(super) fn drop_reasoning(&mut self, reason: &str) -> LeftOut {
         self.note(Change::ReasoningDropped { reason: reason.into() });
-        Gone
+        LeftOut
     }
 
     /// Notes that a block stands elsewhere than before.
@@ -153,7 +148,8 @@ impl Notes {
         self.note(Change::ParameterDropped { name: name.into() });
     }
 
-    /// Nothing at all, with a note, for the fields of another codec; `None` if they are this one's.
+    /// Empty fields in place of another codec's, which is noted; `None` if the fields are this
+    /// codec's own.
     pub(super) fn cleared(&mut self, extra: &Extra) -> Option<Extra> {
         let is_foreign = extra.codec().is_some_and(|codec| codec != self.codec);
         is_foreign.then(|| {
@@ -168,7 +164,7 @@ impl Notes {
         extra: &'e Extra,
     ) -> impl Iterator<Item = (&'e str, &'e Json)> + use<'e> {
         if let Some(codec) = extra.codec().filter(|codec| *codec != self.codec) {
-            let lost = extra.fields().map(|(key, _)| key).filter(|key| !is_form(key));
+            let lost = extra.fields().map(|(key, _)| key).filter(|key| !is_mark(key));
             let fields: Vec<Text> = lost.map(Text::from).collect();
             if !fields.is_empty() {
                 self.note(Change::FieldsDropped { codec: codec.into(), fields });
@@ -182,9 +178,4 @@ impl Notes {
         self.adjustments.sort_by_key(|adjustment| adjustment.message.unwrap_or(usize::MAX));
         self.adjustments
     }
-}
-
-/// Whether a name is that of a codec's own note, not of a wire field.
-pub(super) fn is_form(key: &str) -> bool {
-    key.strip_prefix(FORM).is_some_and(|name| !name.starts_with(FORM))
 }

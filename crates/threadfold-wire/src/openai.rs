@@ -2,18 +2,16 @@
 
 use super::{
     contract::{Change, EncodeOptions},
-    extras::{self, own_object},
-    fields::{Fields, text},
+    extras::{own_object, wire_fields},
+    json::{Fields, Object, Raw, Tree},
     notes::{Notes, with_object},
     params::{Param, number, write_float},
-    raw::Raw,
     rules::BLANK,
     schemas::no_parameters,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
-    ContentBlock, Json, MediaSource, Request, Text, TextBlock, ToolChoice, ToolInput, ToolResult,
-    ToolSpec, ToolUse,
+    ContentBlock, Extra, Json, MediaSource, Message, Request, Text, TextBlock, ToolChoice,
+    ToolInput, ToolResult, ToolSpec, ToolUse,
 };
 
 /// Whether the body names a model to go on with the thread; without one it is a thread at rest.
@@ -29,11 +27,12 @@ pub(super) fn data_uri(uri: &str) -> Option<MediaSource> {
     plain.then(|| MediaSource::Base64 { media_type: media_type.into(), data: data.into() })
 }
 
-/// Returns a text of a result, with a mark if it is blank.
-pub(super) fn result_text(codec: &'static str, text: Text, rest: &Fields<'_>) -> ContentBlock {
-    let own = text.is_blank().then(|| extras::mark(BLANK, "came"));
-    let extra = extras::keep(codec, rest, own.into_iter().collect());
-    TextBlock { text, extra }.into()
+/// Returns a text of a result with these fields, and a mark if it is blank.
+pub(super) fn result_text(codec: &'static str, text: Text, mut rest: Fields<'_>) -> ContentBlock {
+    if text.is_blank() {
+        rest.mark(BLANK, "came");
+    }
+    TextBlock { text, extra: rest.keep(codec) }.into()
 }
 
 /// Wraps an input of JSON that is no object. What came as text stays, whatever it is.
@@ -45,7 +44,7 @@ pub(super) fn fit_call(call: &ToolUse, notes: &mut Notes) -> Option<ToolUse> {
 }
 
 /// Says in the text of a result that the tool failed: nothing else says so in these dialects.
-pub(super) fn say_failure(codec: &str, result: &mut ToolResult) -> bool {
+pub(super) fn write_failure(codec: &str, result: &mut ToolResult) -> bool {
     const FAILED: &str = "Error:";
     if !result.is_error {
         return false;
@@ -66,56 +65,142 @@ pub(super) fn say_failure(codec: &str, result: &mut ToolResult) -> bool {
     true
 }
 
-/// Takes the description of a function and the schema of its parameters out. What is no such thing
-/// stays.
-pub(super) fn take_described(function: &mut Fields<'_>) -> (Text, Json) {
-    let described = function.get("description").and_then(text).is_some_and(|text| !text.is_empty());
-    let description = described.then(|| function.take_text("description")).flatten();
-    let is_schema = function.get("parameters").is_some_and(|raw| raw.get().starts_with('{'));
-    let schema = is_schema.then(|| function.take_json("parameters")).flatten();
-    (description.unwrap_or_default(), schema.unwrap_or_else(no_parameters))
+/// How a dialect reads and writes tools.
+pub(super) struct Tools {
+    pub(super) codec: &'static str,
+    /// Reads a function; `None` if the tool is another one.
+    pub(super) read: fn(Fields<'_>) -> Option<ToolSpec>,
+    /// Finds the name and the description of a tool that is no function.
+    pub(super) describe: fn(&Fields<'_>) -> (Option<Text>, Option<Text>),
+    /// Whether this provider's tool without a schema is written as it came.
+    pub(super) is_native: fn(&ToolSpec) -> bool,
+    /// Adds a function to its unknown fields.
+    pub(super) write: fn(&ToolSpec, &mut Object),
+    pub(super) choice: Param<ToolChoice>,
 }
 
-/// Sets the parameters of a function. As they came they stay until somebody gives the tool a schema.
-pub(super) fn set_parameters(tool: &ToolSpec, as_it_came: bool, function: &mut Object) {
+impl Tools {
+    /// Reads `tools`; `None` if it is not an array of objects, or empty.
+    pub(super) fn read_all(&self, raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
+        raw.all(|raw| {
+            let function = Fields::of(raw).and_then(self.read);
+            function.or_else(|| Some(self.native(Fields::of(raw)?)))
+        })
+    }
+
+    /// Reads a tool that is no function. It is kept whole, and has no schema.
+    fn native(&self, fields: Fields<'_>) -> ToolSpec {
+        let (name, description) = (self.describe)(&fields);
+        let name = name.or_else(|| fields.text("type")).unwrap_or_default();
+        let tool = ToolSpec::new(name, description.unwrap_or_default(), Json::default());
+        ToolSpec { extra: fields.keep(self.codec), ..tool }
+    }
+
+    /// Returns a tool as it is declared; `None` for one that only another provider has, which is
+    /// noted.
+    pub(super) fn declaration(&self, tool: &ToolSpec, notes: &mut Notes) -> Option<Object> {
+        if !tool.input_schema.is_object() {
+            let foreign = tool.extra.codec().filter(|codec| *codec != self.codec);
+            if let Some(codec) = foreign {
+                notes.drop_block("tool", &format!("{} is a tool of {codec} only", tool.name));
+                return None;
+            }
+            if (self.is_native)(tool) {
+                return Some(wire_fields(&tool.extra, notes));
+            }
+        }
+        let mut object = wire_fields(&tool.extra, notes);
+        (self.write)(tool, &mut object);
+        Some(object)
+    }
+
+    /// Returns the request of these messages with the parameters of the body.
+    pub(super) fn read_request(
+        &self,
+        mut fields: Fields<'_>,
+        system: Vec<Message>,
+        messages: Vec<Message>,
+    ) -> Request {
+        let tools = fields.take_as("tools", |raw| self.read_all(raw));
+        Request {
+            system: system.into(),
+            tools: tools.unwrap_or_default().into(),
+            temperature: TEMPERATURE.take(&mut fields),
+            tool_choice: self.choice.take(&mut fields),
+            extra: fields.keep(self.codec),
+            ..Request::new(messages)
+        }
+    }
+
+    /// Returns the body but for its messages, with the limit on the answer under this name.
+    pub(super) fn write_request(
+        &self,
+        request: &Request,
+        options: &EncodeOptions,
+        limit: Option<Param<u64>>,
+        notes: &mut Notes,
+    ) -> Object {
+        notes.turn_to(None);
+        let mut body = wire_fields(&request.extra, notes);
+        body.set_some("model", options.model.clone());
+        if let Some(limit) = limit {
+            limit.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
+        }
+        TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
+        let (mut dropped, mut written) = (Vec::new(), Vec::new());
+        for tool in &request.tools {
+            match self.declaration(tool, notes) {
+                Some(object) => written.push(object),
+                None => dropped.push(&tool.name),
+            }
+        }
+        if !written.is_empty() {
+            body.set("tools", Tree::from_iter(written));
+        }
+        let choice = possible_choice(request, &dropped, &body, notes);
+        if choice.is_some() || request.tool_choice.is_none() {
+            self.choice.set(&mut body, &request.extra, choice, notes);
+        }
+        body
+    }
+}
+
+/// Takes the name of a function, its description and the schema of its parameters out. A description
+/// or schema of another shape stays.
+pub(super) fn read_function(function: &mut Fields<'_>) -> Option<ToolSpec> {
+    let name = function.take_text("name")?;
+    let description =
+        function.take_as("description", |raw| raw.text().filter(|text| !text.is_empty()));
+    let schema = function.take_object("parameters").map_or_else(no_parameters, Raw::json);
+    Some(ToolSpec::new(name, description.unwrap_or_default(), schema))
+}
+
+/// Sets the name of a function, its description and its parameters. Parameters that came absent or as
+/// no schema stay so until the host gives the tool a schema.
+pub(super) fn set_function(tool: &ToolSpec, codec: &str, function: &mut Object) {
+    function.set("name", tool.name.clone());
+    if !tool.description.is_empty() {
+        function.set("description", tool.description.clone());
+    }
     let schema = Some(&tool.input_schema).filter(|schema| schema.is_object());
     let schema = schema.cloned().unwrap_or_else(no_parameters);
-    if !as_it_came || schema != no_parameters() {
+    let is_absent = tool.extra.get(codec, "~parameters").is_some();
+    let came_so = is_absent || function.get("parameters").is_some();
+    if !came_so || schema != no_parameters() {
         function.set("parameters", schema);
     }
 }
 
-/// Writes the tools, each with this writer, and returns the names of those that only another
-/// provider has.
-pub(super) fn write_tools(
-    request: &Request,
-    body: &mut Object,
-    mut write: impl FnMut(&ToolSpec) -> Option<Object>,
-) -> Vec<Text> {
-    let mut dropped = Vec::new();
-    let mut written = Vec::new();
-    for tool in &request.tools {
-        match write(tool) {
-            Some(object) => written.push(object),
-            None => dropped.push(tool.name.clone()),
-        }
-    }
-    if !written.is_empty() {
-        body.set("tools", Tree::from_iter(written));
-    }
-    dropped
-}
-
 /// The choice among the tools, if there is one; of tools that are dropped it is noted as left out.
-pub(super) fn possible_choice<'r>(
+fn possible_choice<'r>(
     request: &'r Request,
-    dropped: &[Text],
+    dropped: &[&Text],
     body: &Object,
     notes: &mut Notes,
 ) -> Option<&'r ToolChoice> {
     let wanted = request.tool_choice.as_ref()?;
     let gone = match wanted {
-        ToolChoice::Tool(name) => dropped.contains(name),
+        ToolChoice::Tool(name) => dropped.contains(&name),
         ToolChoice::Auto | ToolChoice::Required | ToolChoice::None => {
             !dropped.is_empty() && body.get("tools").is_none()
         }
@@ -131,7 +216,7 @@ pub(super) fn choice(
     raw: Raw<'_>,
     name: impl FnOnce(&Fields<'_>, &str) -> Option<Text>,
 ) -> Option<ToolChoice> {
-    if let Some(word) = text(raw) {
+    if let Some(word) = raw.text() {
         return match word.as_str() {
             "auto" => Some(ToolChoice::Auto),
             "required" => Some(ToolChoice::Required),
@@ -140,7 +225,7 @@ pub(super) fn choice(
         };
     }
     let fields = Fields::of(raw)?;
-    let kind = fields.get("type").and_then(text)?;
+    let kind = fields.text("type")?;
     name(&fields, &kind).map(ToolChoice::Tool)
 }
 
@@ -163,13 +248,80 @@ pub(super) const fn limit(key: &'static str, kept_as: &'static str) -> Param<u64
 }
 
 /// The temperature in both dialects.
-pub(super) const TEMPERATURE: Param<f64> =
+const TEMPERATURE: Param<f64> =
     Param { key: "temperature", kept_as: "~temperature", read: number, write: write_float };
+
+/// One piece of a content.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// Text without fields of its own, which may stand as a string.
+    Plain(Text),
+    /// A whole content as it came: a string, or the output of a call in a form of its own.
+    Whole(Json),
+    /// A part.
+    Part(Tree),
+}
+
+impl Piece {
+    /// A text with these extra fields, whose part is of this type.
+    pub(super) fn text(codec: &str, kind: &'static str, text: Text, extra: &Extra) -> Self {
+        let fields = own_object(codec, extra);
+        if fields.len() == 0 {
+            return Self::Plain(text);
+        }
+        Self::Part(fields.with("type", kind).with("text", text).into())
+    }
+}
+
+/// Returns a content of these pieces, texts among them as parts of this type. The form is that in
+/// which it came; where there is none, one plain text stands as a string. `None` without pieces.
+pub(super) fn content(pieces: Vec<Piece>, form: Option<&str>, kind: &'static str) -> Option<Tree> {
+    let alone = pieces.len() == 1 && form != Some("array");
+    match pieces.first()? {
+        Piece::Plain(text) if alone => Some(text.clone().into()),
+        Piece::Whole(json) if alone => Some(json.clone().into()),
+        Piece::Part(whole) if alone && form == Some("whole") => Some(whole.clone()),
+        Piece::Plain(_) | Piece::Whole(_) | Piece::Part(_) => {
+            Some(Tree::Array(pieces.into_iter().map(|piece| part(piece, kind)).collect()))
+        }
+    }
+}
+
+fn part(piece: Piece, kind: &'static str) -> Tree {
+    match piece {
+        Piece::Plain(text) => Object::typed(kind).with("text", text).into(),
+        Piece::Whole(json) if json.as_str().starts_with('"') => {
+            Object::typed(kind).with("text", json).into()
+        }
+        Piece::Whole(json) => json.into(),
+        Piece::Part(part) => part,
+    }
+}
+
+/// The content of a result that says nothing, in the form in which it came.
+pub(super) fn no_content(form: Option<&str>) -> Option<Tree> {
+    match form {
+        Some("absent") => None,
+        Some("null") => Some(Tree::Null),
+        Some("empty_array") => Some(Tree::Array(Vec::new())),
+        Some(_) | None => Some(Tree::Word("")),
+    }
+}
+
+/// The address of a picture or a document: the data themselves, or where they are.
+pub(super) fn address(source: &MediaSource) -> Option<Text> {
+    match source {
+        MediaSource::Base64 { media_type, data } => {
+            Some(format!("data:{media_type};base64,{data}").into())
+        }
+        MediaSource::Url { url } => Some(url.clone()),
+        MediaSource::File { .. } | MediaSource::Text { .. } | MediaSource::Opaque { .. } => None,
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::openai_content::address;
 
     #[test]
     fn a_data_uri_is_taken_apart_only_where_it_can_be_put_together_again() {

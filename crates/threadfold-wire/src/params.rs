@@ -5,16 +5,14 @@
 //! The remembered text is written as long as it still says what the request says.
 
 use super::{
-    extras::Field,
-    fields::Fields,
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
-    raw::Raw,
-    tree::{Object, Tree},
 };
 use serde_json::Number;
-use threadfold_core::message::Extra;
+use threadfold_core::message::{Extra, Text};
 
 /// A parameter: its key, where its text is remembered, and both directions.
+#[derive(Clone, Copy)]
 pub(super) struct Param<T> {
     pub(super) key: &'static str,
     /// A note, or the key itself where the text may say more than the value.
@@ -24,17 +22,24 @@ pub(super) struct Param<T> {
 }
 
 impl<T: PartialEq> Param<T> {
-    /// Takes the parameter out, and notes its text where ours would differ. One that does not read
-    /// stays.
-    pub(super) fn take(&self, fields: &mut Fields<'_>, notes: &mut Vec<Field>) -> Option<T> {
-        let raw = fields.get(self.key)?;
+    /// Takes the parameter out of a body, and notes its text where ours would differ. One that does not
+    /// read stays.
+    pub(super) fn take(&self, body: &mut Fields<'_>) -> Option<T> {
+        let raw = body.get(self.key)?;
         let value = (self.read)(raw)?;
-        fields.take(self.key);
+        body.take(self.key);
         let text = raw.json();
         if (self.write)(&value).is_none_or(|ours| ours.into_json() != text) {
-            notes.push((self.kept_as, text));
+            body.note(self.kept_as, text);
         }
         Some(value)
+    }
+
+    /// As [`take`](Self::take), out of an object within the body.
+    pub(super) fn take_from(&self, inner: &mut Fields<'_>, body: &mut Fields<'_>) -> Option<T> {
+        let value = self.take(inner);
+        body.move_marks(inner);
+        value
     }
 
     /// Sets the parameter of a body. One that has no form here is noted as left out.
@@ -78,4 +83,14 @@ pub(super) fn write_float(value: &f64) -> Option<Tree> {
 /// dialect is remembered and goes back.
 pub(super) fn write_to_one(value: &f64) -> Option<Tree> {
     write_float(value).filter(|_| (0.0..=1.0).contains(value))
+}
+
+/// Whether parameters of this type of thinking switch it on with a fixed budget.
+pub(super) fn thinks_manually(kind: Option<Text>) -> bool {
+    kind.is_some_and(|kind| kind == "enabled")
+}
+
+/// Whether parameters of this type of thinking leave it off: they say so, or say nothing.
+pub(super) fn does_not_think(kind: Option<Text>) -> bool {
+    kind.is_none_or(|kind| kind == "disabled")
 }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     contract::{Change, ModelTraits},
-    normal::{Thread, as_user, fit, own_fields, own_message_fields},
+    normal::{Thread, as_user, call_id, extra, fit, own_fields, own_message_fields},
     notes::{Fitted, Notes, with_object},
 };
 use threadfold_core::message::{
@@ -22,11 +22,11 @@ pub(super) enum Medium {
     Document,
 }
 
-/// A source that can be written instead of another one, nothing where that can be written itself, or
-/// why none can.
+/// The source to write instead of another one, `None` if the other one can be written, or the
+/// reason why neither can.
 pub(super) type FittedSource = Result<Option<MediaSource>, &'static str>;
 
-/// How the text of a result is marked that came blank. Other blank texts are left out.
+/// The mark of a blank text that came in a result. Other blank texts are left out.
 pub(super) const BLANK: &str = "~blank";
 
 /// The rules of a provider for the blocks of a thread. What a dialect does not override is the rule
@@ -69,7 +69,7 @@ pub(super) trait Rules {
         None
     }
 
-    /// Whether less than this source is written: the text of a document becomes plain text.
+    /// Whether the media type of this source is lost: the text of a document becomes plain text.
     fn is_flattened(&self, _source: &MediaSource) -> bool {
         false
     }
@@ -134,8 +134,8 @@ pub(super) fn accepts_system_after(before: Option<Role>, traits: ModelTraits) ->
     traits.accepts_inner_system && matches!(before, Some(Role::User | Role::System))
 }
 
-/// Why reasoning that is signed would be refused, if it would. It must be of this provider, and on
-/// some models nothing before it may have been rewritten.
+/// The reason why signed reasoning would be refused, if it would. It must be this provider's, and
+/// for some models nothing before it may have been rewritten.
 pub(super) fn signed_fault(
     codec: &str,
     (message, block): (&Message, &ContentBlock),
@@ -148,7 +148,7 @@ pub(super) fn signed_fault(
         let is_signed = signature.as_ref().is_some_and(|it| !it.is_empty());
         is_unsigned = !is_signed && (needs_signature || !is_own);
     }
-    let reader = super::normal::extra(block).and_then(Extra::codec);
+    let reader = extra(block).and_then(Extra::codec);
     if message.origin.is_some() && !is_own {
         return Some("another provider signed it");
     }
@@ -359,9 +359,7 @@ pub(super) fn is_made_by(message: &Message, codec: &str) -> bool {
 
 /// The fields and the id of a server call, or of the result of one.
 fn server_call(block: &ContentBlock) -> Option<(&Extra, &Text)> {
-    if let ContentBlock::ServerToolUse(call) = block {
-        return Some((&call.extra, &call.id));
-    }
-    let ContentBlock::ServerToolResult(result) = block else { return None };
-    Some((&result.extra, &result.tool_use_id))
+    let is_server =
+        matches!(block, ContentBlock::ServerToolUse(_) | ContentBlock::ServerToolResult(_));
+    extra(block).zip(call_id(block)).filter(|_| is_server)
 }

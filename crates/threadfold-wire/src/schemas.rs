@@ -2,19 +2,17 @@
 
 use super::{
     extras,
-    fields::Fields,
-    raw::Raw,
-    tree::{Object, Tree},
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{Json, ToolSpec};
 
-/// Whether a schema says what type it is of.
+/// Whether a schema states its type.
 pub(super) fn is_typed(schema: Raw<'_>) -> bool {
     Fields::of(schema).is_some_and(|fields| fields.get("type").is_some())
 }
 
-/// The schema of a tool, for providers that demand that it says `object`. One that came without, as
-/// the codec noted under this name, goes back so.
+/// The schema of a tool, for providers that demand the type `object`. A schema that came without a
+/// type, which the codec noted under this name, is written unchanged.
 pub(super) fn typed_schema(tool: &ToolSpec, codec: &str, note: &str) -> Tree {
     let schema = &tool.input_schema;
     if is_typed(Raw::of(schema)) || tool.extra.get(codec, note) == Some(schema) {

@@ -7,10 +7,10 @@ use threadfold_core::message::{
     markup::{self, Form},
 };
 
-/// The mark on a text that reads as another kind and came so in a body. It goes out as it came.
+/// The mark of a text that reads as another kind and came so in a body. It is written unchanged.
 const CAME_SO: &str = "~form";
 
-/// The text by which a block travels, if it travels as text, and its extra fields.
+/// The text that a block is written as, if it is written as text, and its extra fields.
 pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extra)> {
     match block {
         ContentBlock::Text(block) => Some((block.text.clone(), &block.extra)),
@@ -36,9 +36,9 @@ pub(super) fn wire_text(role: Role, block: &ContentBlock) -> Option<(Text, &Extr
     }
 }
 
-/// Hides the texts of the user that would be read as another kind, but for those that came so in a
-/// body: what others wrote stays as it is.
-pub(super) fn hide_forms(messages: &mut [(usize, Message)]) {
+/// Escapes texts of the user that would be read as another kind, except those that came so in a
+/// body.
+pub(super) fn escape_forms(messages: &mut [(usize, Message)]) {
     let said = messages.iter_mut().filter(|(_, message)| message.role == Role::User);
     for (_, message) in said {
         for index in 0..message.content.len() {
@@ -130,7 +130,7 @@ fn recognised(codec: &'static str, block: TextBlock, asked: Recognise, last: boo
     }
 }
 
-/// Whose blocks are read, and which texts become kinds again.
+/// Whose blocks are read, and which texts are recognized as other kinds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Speaker {
     pub(super) codec: &'static str,
@@ -148,7 +148,7 @@ impl Speaker {
     }
 }
 
-/// Blank ones would be taken out of the thread as blocks that say nothing.
+/// Repairs would remove blank blocks from the thread.
 fn says_something(text: &Text) -> bool {
     !text.is_blank()
 }

@@ -1,6 +1,6 @@
 //! Reading what an answer cost.
 
-use super::{fields::Fields, raw::Raw};
+use super::json::{Fields, Raw};
 use threadfold_core::message::Usage;
 
 /// The fields in which a dialect counts tokens: paths of one or two keys, whose counts are added.
@@ -34,9 +34,7 @@ impl Counts {
 
 fn count(fields: &Fields<'_>, path: &str) -> u64 {
     let found = match path.split_once('.') {
-        Some((key, inner)) => {
-            fields.get(key).and_then(Fields::of).and_then(|details| details.get(inner))
-        }
+        Some((key, inner)) => fields.object(key).and_then(|details| details.get(inner)),
         None => fields.get(path),
     };
     found.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()

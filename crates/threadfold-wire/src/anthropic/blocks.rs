@@ -4,13 +4,12 @@
 //! dialect has, is kept whole as an opaque block and goes back as it came.
 
 use super::{
-    forms::{self, Forms, NAME},
+    forms::{self, NAME},
     media,
 };
 use crate::{
     extras::read_item,
-    fields::{self, Fields},
-    raw::Raw,
+    json::{Fields, Raw},
     rules::Medium,
     texts::Speaker,
 };
@@ -22,7 +21,7 @@ use threadfold_core::message::{
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
     let read = |item| read_item(NAME, item, read_known);
-    let mut blocks: Vec<ContentBlock> = fields::items(raw)?.into_iter().map(read).collect();
+    let mut blocks: Vec<ContentBlock> = raw.items()?.into_iter().map(read).collect();
     let last = blocks.len().checked_sub(1);
     speaker.recognise(&mut blocks, last);
     Some(blocks)
@@ -61,21 +60,20 @@ fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
 
 fn read_plain(mut fields: Fields<'_>) -> Option<TextBlock> {
     let text = fields.take_text("text")?;
-    Some(TextBlock { text, extra: Forms::of(NAME).into_extra(&fields) })
+    Some(TextBlock { text, extra: fields.keep(NAME) })
 }
 
 fn read_medium(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::of(NAME);
     match kind {
         "image" => {
             let source = media::read(fields.take("source")?, Medium::Image)?;
-            Some(Image { source, extra: forms.into_extra(&fields) }.into())
+            Some(Image { source, extra: fields.keep(NAME) }.into())
         }
         "document" => {
             let source = media::read(fields.take("source")?, Medium::Document)?;
-            let title = take_optional(&mut fields, "title", forms::TITLE, &mut forms)?;
-            let context = take_optional(&mut fields, "context", forms::CONTEXT, &mut forms)?;
-            let extra = forms.into_extra(&fields);
+            let title = take_optional(&mut fields, "title", forms::TITLE)?;
+            let context = take_optional(&mut fields, "context", forms::CONTEXT)?;
+            let extra = fields.keep(NAME);
             Some(Document { source, title, context, extra }.into())
         }
         _ => None,
@@ -88,48 +86,43 @@ fn read_thinking(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(_) => Some(fields.take_text("signature")?),
         None => None,
     };
-    Some(Thinking { text, signature, extra: Forms::of(NAME).into_extra(&fields) }.into())
+    Some(Thinking { text, signature, extra: fields.keep(NAME) }.into())
 }
 
 fn read_redacted(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let data = fields.take_text("data")?;
-    Some(RedactedThinking { data, extra: Forms::of(NAME).into_extra(&fields) }.into())
+    Some(RedactedThinking { data, extra: fields.keep(NAME) }.into())
 }
 
 fn read_tool_use(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?.into();
-    Some(ToolUse { id, name, input, extra: Forms::of(NAME).into_extra(&fields) }.into())
+    Some(ToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
 
 fn read_tool_result(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
     let content = match fields.take("content") {
         None => Vec::new(),
         Some(raw) if raw.get() == "null" => Vec::new(),
-        Some(raw) if fields::is_text(raw) => {
-            forms::note_string(&mut forms);
-            vec![ContentBlock::text(fields::text(raw)?)]
+        Some(raw) if raw.is_text() => {
+            forms::note_string(&mut fields);
+            vec![ContentBlock::text(raw.text()?)]
         }
         Some(raw) => {
-            fields::items(raw)?.into_iter().map(|item| read_item(NAME, item, read_nested)).collect()
+            raw.items()?.into_iter().map(|item| read_item(NAME, item, read_nested)).collect()
         }
     };
-    let is_error = match fields.take("is_error").map(Raw::get) {
-        None => false,
+    let spelled = fields.take("is_error");
+    let is_error = match spelled.map(Raw::get) {
+        None | Some("false" | "null") => false,
         Some("true") => true,
-        Some("false") => {
-            forms.note(forms::IS_ERROR, serde_json::Value::Bool(false));
-            false
-        }
-        Some("null") => {
-            forms.note(forms::IS_ERROR, Json::default());
-            false
-        }
         Some(_) => return None,
     };
-    let extra = forms.into_extra(&fields);
+    if let Some(spelled) = spelled.filter(|_| !is_error) {
+        fields.note(forms::IS_ERROR, spelled.json());
+    }
+    let extra = fields.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
 }
 
@@ -137,19 +130,18 @@ fn read_server_tool_use(kind: &str, mut fields: Fields<'_>) -> Option<ContentBlo
     let (id, name) = (fields.take_text("id")?, fields.take_text("name")?);
     let input = fields.take_json("input")?;
     // Always noted, because it also says whose server the call is for.
-    let mut forms = Forms::of(NAME);
-    forms.note(forms::TYPE, serde_json::Value::from(kind));
-    Some(ServerToolUse { id, name, input, extra: forms.into_extra(&fields) }.into())
+    fields.mark(forms::TYPE, kind);
+    Some(ServerToolUse { id, name, input, extra: fields.keep(NAME) }.into())
 }
 
 fn read_server_result(kind: Text, mut fields: Fields<'_>) -> Option<ContentBlock> {
-    let mut forms = Forms::of(NAME);
     let tool_use_id = fields.take_text("tool_use_id")?;
-    let content = fields.take_json("content").unwrap_or_else(|| {
-        forms.note(forms::CONTENT, Json::default());
-        Json::default()
-    });
-    let extra = forms.into_extra(&fields);
+    let content = fields.take_json("content");
+    if content.is_none() {
+        fields.note(forms::CONTENT, Json::default());
+    }
+    let content = content.unwrap_or_default();
+    let extra = fields.keep(NAME);
     Some(ServerToolResult { tool_use_id, kind, content, extra }.into())
 }
 
@@ -158,13 +150,12 @@ pub(super) fn take_optional(
     fields: &mut Fields<'_>,
     key: &str,
     note: &'static str,
-    forms: &mut Forms,
 ) -> Option<Option<Text>> {
     match fields.get(key).map(Raw::get) {
         None => Some(None),
         Some("null") => {
             fields.take(key);
-            forms.note(note, Json::default());
+            fields.note(note, Json::default());
             Some(None)
         }
         Some(_) => fields.take_text(key).map(Some),

@@ -2,38 +2,32 @@
 
 use super::{
     forms::{self, NAME},
-    params,
-    target::{self, Head, KINDS, Target},
+    params::{self, thinking_type},
+    target::{self, Head, Target},
     write,
 };
 use crate::{
     cache::Parts,
     contract::{EncodeOptions, Encoded},
-    fields::Fields,
-    names::{self, is_word},
-    normal::{self, Ending, Thread},
+    json::{Fields, Tree},
+    names,
+    normal::{self, Ending, Kinds, Thread},
     notes::{self, Notes},
+    params::{does_not_think, thinks_manually},
     rules::{self, Rules, foreign_server_calls},
-    tree::Tree,
 };
 use threadfold_core::message::{ContentBlock, Message, Request, StopReason, ToolSpec};
 
-/// The names of tools: twice as long as elsewhere.
+/// The names of tools may be twice as long as in other dialects.
 const TOOLS: names::Rules = names::Rules { most: 128, ..names::TOOLS };
 
-const IDS: names::Rules = names::Rules {
-    most: usize::MAX,
-    is_legal: is_word,
-    nameless: "call",
-    spaced: false,
-    begins_with_letter: false,
-};
+const IDS: names::Rules = names::Rules { most: usize::MAX, nameless: "call", ..names::TOOLS };
 
 /// Writes a request body, and says what had to be changed.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let mut target = Target::new(request, options);
     let (mut messages, mut notes) = notes::prepare(&request.messages, NAME);
-    let prefill = target.traits.accepts_prefill && !params::thinks_manually(&request.extra);
+    let prefill = target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra));
     if !(prefill && target.model.is_none()) {
         notes::answer_open_calls(&mut messages, request.messages.len(), &mut notes);
     }
@@ -44,14 +38,14 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         at: request.messages.len(),
         stays: !notes::open_calls(&messages).is_empty() || is_paused(&messages, &target),
         prefill,
-        thoughtless: target.model.is_some() && params::does_not_think(&request.extra),
+        refuses_reasoning: target.model.is_some() && does_not_think(thinking_type(&request.extra)),
     };
     notes.turn_to(None);
     let mut system = rules::system(&target, &request.system, &mut notes);
     let mut tools = normal::fit_tools(&request.tools, &mut notes);
     let mut thread = rules::thread(&target, messages, &mut notes);
-    normal::results_first(&mut thread, KINDS, &mut notes);
-    normal::end_well(&mut thread, &ending, KINDS, &mut notes);
+    normal::results_first(&mut thread, Kinds::USUAL, &mut notes);
+    normal::fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
     normal::begin_with_user(&mut thread, ending.at, begins_with_compaction, &mut notes);
     target::unmark_reasoning(&mut thread, &mut notes);
     let rules = target::CACHE;
@@ -68,7 +62,7 @@ fn is_known_result(block: &ContentBlock) -> bool {
     forms::is_server_result(&result.kind)
 }
 
-/// Whether an answer waits to be sent back: the provider said so, or it ends with the provider's
+/// Whether the provider paused the answer: its stop reason says so, or it ends with the provider's
 /// own tool.
 fn is_paused(messages: &Thread, target: &Target) -> bool {
     let Some((_, last)) = messages.last() else { return false };
@@ -81,7 +75,8 @@ fn is_paused(messages: &Thread, target: &Target) -> bool {
     last.stop_reason == Some(StopReason::PauseTurn) || own_tool
 }
 
-/// Whether the provider's own compaction opens a message: then it may come first.
+/// Whether a message begins with the provider's own compaction. Such an answer may be the first
+/// message.
 fn begins_with_compaction(message: &Message) -> bool {
     let Some(ContentBlock::Opaque(opaque)) = message.content.first() else { return false };
     let kind = Fields::parse(opaque.value.as_str()).and_then(|mut fields| fields.take_text("type"));

@@ -20,9 +20,12 @@
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.
 
-pub(super) use crate::extras::{Forms, add_rest, raw_object};
-use crate::tree::Object;
-use threadfold_core::message::{Extra, Json};
+use crate::json::{Fields, Object};
+pub(super) use crate::{
+    extras::add_rest,
+    messages::{ROLE, SYSTEM},
+};
+use threadfold_core::message::Extra;
 
 /// The name of the codec.
 pub(super) const NAME: &str = "anthropic-messages";
@@ -34,8 +37,6 @@ pub(super) const DESCRIPTION: &str = "~description";
 pub(super) const INPUT_SCHEMA: &str = "~input_schema";
 pub(super) const IS_ERROR: &str = "~is_error";
 pub(super) const MAX_TOKENS: &str = "~max_tokens";
-pub(super) const ROLE: &str = "~role";
-pub(super) const SYSTEM: &str = "~system";
 pub(super) const TEMPERATURE: &str = "~temperature";
 pub(super) const TITLE: &str = "~title";
 pub(super) const TOOL_CHOICE: &str = "~tool_choice";
@@ -48,8 +49,8 @@ pub(super) fn is_server_result(kind: &str) -> bool {
 }
 
 /// Notes that a content came as one string.
-pub(super) fn note_string(forms: &mut Forms) {
-    forms.note(CONTENT, Json::from_compact("\"\""));
+pub(super) fn note_string(owner: &mut Fields<'_>) {
+    owner.mark(CONTENT, "");
 }
 
 /// Whether the content of this message, system prompt or tool result came as one string.
@@ -57,7 +58,7 @@ pub(super) fn came_as_string(extra: &Extra) -> bool {
     extra.get(NAME, CONTENT).is_some_and(|form| form.as_str() == "\"\"")
 }
 
-/// Sets a field that the vocabulary says is absent, if its absence was spelled out.
+/// Sets a field that is absent in the vocabulary to the value by which the body spelled that out.
 pub(super) fn set_spelled(
     object: &mut Object,
     extra: &Extra,

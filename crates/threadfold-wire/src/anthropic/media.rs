@@ -2,26 +2,24 @@
 
 use super::forms::NAME;
 use crate::{
-    fields::Fields,
-    raw::Raw,
+    json::{Fields, Object, Raw, Tree},
     rules::{FittedSource, Medium, data_uri},
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{MediaSource, Text};
 
-/// Reads a source. One that the vocabulary cannot hold whole is kept as it came; `None` if it is
-/// no object.
+/// Reads a source. If the vocabulary cannot hold all of it, it is kept as raw JSON; `None` if it is
+/// not an object.
 pub(super) fn read(raw: Raw<'_>, medium: Medium) -> Option<MediaSource> {
     let fields = Fields::of(raw)?;
     let opaque = || MediaSource::Opaque { codec: NAME.into(), value: raw.json() };
     Some(read_known(fields, medium).unwrap_or_else(opaque))
 }
 
-/// Returns a source that can be written; `None` if it can be itself.
+/// Returns a source that can be written instead; `None` if this one can be written.
 ///
 /// # Errors
 ///
-/// Why it has no form.
+/// The reason why the dialect has no form for the source.
 pub(super) fn fit(source: &MediaSource, medium: Medium, reader: Option<&str>) -> FittedSource {
     let base64 = |media_type: &str, data: Text| match self::media_type(medium, media_type) {
         Some(known) => Ok(Some(MediaSource::Base64 { media_type: known.into(), data })),
@@ -48,7 +46,7 @@ pub(super) fn fit(source: &MediaSource, medium: Medium, reader: Option<&str>) ->
     }
 }
 
-/// Writes a source that can be.
+/// Writes a source that [`fit`] accepts.
 pub(super) fn write(source: &MediaSource) -> Tree {
     let object = match source {
         MediaSource::Base64 { media_type, data } => Object::typed("base64")
@@ -81,7 +79,7 @@ fn is_exact(source: &MediaSource, medium: Medium) -> bool {
     }
 }
 
-/// Whether the wire form says less than the source: every text is plain text here.
+/// Whether the wire form loses the media type: every text is plain text in this dialect.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. } if *media_type != PLAIN)
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
 //! | response to turn | `response` |
-//! | events of a stream to response | `stream`, `stream_block` |
+//! | events of a stream to response | `stream` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
 //! | what is legal: what depends on the model | `target` |
@@ -23,15 +23,11 @@ mod media;
 mod params;
 mod response;
 mod stream;
-mod stream_block;
 mod target;
 mod write;
 
-use super::{
-    assembly::Builder,
-    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
-};
-use threadfold_core::message::{Request, Turn};
+#[cfg(doc)]
+use threadfold_core::message::Request;
 
 /// The codec of Anthropic's Messages API.
 ///
@@ -155,24 +151,4 @@ use threadfold_core::message::{Request, Turn};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnthropicMessages;
 
-impl WireFormat for AnthropicMessages {
-    fn name(&self) -> &'static str {
-        forms::NAME
-    }
-
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        decode::request(body, options)
-    }
-
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        encode::request(request, options)
-    }
-
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        response::turn(body)
-    }
-
-    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
-        Box::new(Builder::new(stream::Response::default(), response::turn))
-    }
-}
+crate::contract::codec!(AnthropicMessages, forms::NAME);

@@ -1,28 +1,26 @@
 //! Request parameters that have a type of their own, and what they decide.
 
-use super::forms::{self, Forms, NAME};
+use super::forms::{self, NAME};
 use crate::{
-    fields::Fields,
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
     params::{Param, number, write_to_one},
-    raw::Raw,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Extra, Request, Text, ToolChoice, ToolSpec};
 
 /// Takes the typed parameters out of a body.
-pub(super) fn read(fields: &mut Fields<'_>, forms: &mut Forms, request: &mut Request) {
-    request.max_output = MAX_OUTPUT.take(fields, &mut forms.notes);
-    request.temperature = TEMPERATURE.take(fields, &mut forms.notes);
-    request.tool_choice = TOOL_CHOICE.take(fields, &mut forms.notes);
+pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) {
+    request.max_output = MAX_OUTPUT.take(fields);
+    request.temperature = TEMPERATURE.take(fields);
+    request.tool_choice = TOOL_CHOICE.take(fields);
 }
 
-/// Notes that a choice of tools came without the tools that it is about: then it goes back so.
-pub(super) fn note_lone_choice(request: &Request, forms: &mut Forms) {
+/// Notes a choice among tools that the body does not declare, so that it is written again.
+pub(super) fn note_lone_choice(request: &Request, fields: &mut Fields<'_>) {
     let is_lone = |choice: &&ToolChoice| !is_met(choice, &request.tools);
     let Some(choice) = request.tool_choice.as_ref().filter(is_lone) else { return };
     if let Some(tree) = (TOOL_CHOICE.write)(choice) {
-        forms.note(forms::TOOL_CHOICE, tree.into_json());
+        fields.note(forms::TOOL_CHOICE, tree.into_json());
     }
 }
 
@@ -53,17 +51,8 @@ pub(super) fn is_typed(key: &str) -> bool {
     [MAX_OUTPUT.key, TEMPERATURE.key, TOOL_CHOICE.key].contains(&key)
 }
 
-/// Whether the request switches on thinking with a fixed budget.
-pub(super) fn thinks_manually(extra: &Extra) -> bool {
-    thinking_type(extra).is_some_and(|kind| kind == "enabled")
-}
-
-/// Whether the request leaves thinking off: it says so, or says nothing.
-pub(super) fn does_not_think(extra: &Extra) -> bool {
-    thinking_type(extra).is_none_or(|kind| kind == "disabled")
-}
-
-fn thinking_type(extra: &Extra) -> Option<Text> {
+/// The type of thinking that the request asks for, if it asks for one.
+pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     Fields::parse(extra.get(NAME, "thinking")?.as_str())?.take_text("type")
 }
 
@@ -92,7 +81,7 @@ const TOOL_CHOICE: Param<ToolChoice> = Param {
 };
 
 fn whole_number(raw: Raw<'_>) -> Option<u64> {
-    // Up to here every whole number has a float of its own.
+    // Up to this number floats represent every whole number exactly.
     const MAX: f64 = 9_007_199_254_740_992.0;
     number(raw).or_else(|| {
         let float: f64 = number(raw)?;
@@ -119,10 +108,10 @@ mod tests {
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
-        let (mut forms, mut request) = (Forms::of(NAME), Request::default());
-        read(&mut fields, &mut forms, &mut request);
-        note_lone_choice(&request, &mut forms);
-        request.extra = forms.into_extra(&fields);
+        let mut request = Request::default();
+        read(&mut fields, &mut request);
+        note_lone_choice(&request, &mut fields);
+        request.extra = fields.keep(NAME);
         change(&mut request);
         let mut object = Object::default();
         let (_, mut notes) = notes::prepare(&[], NAME);

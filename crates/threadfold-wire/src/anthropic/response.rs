@@ -2,12 +2,11 @@
 
 use super::{
     blocks,
-    forms::{self, Forms, NAME},
+    forms::{self, NAME},
 };
 use crate::{
     contract::{Recognise, WireError},
-    fields::{self, Fields, Path},
-    raw::Scanned,
+    json::{Fields, Path, Scanned, marked},
     texts::Speaker,
     usage::Counts,
 };
@@ -27,19 +26,13 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let stop_reason = stop_reason.map_or_else(unknown, |reason| StopReason::from(reason.as_str()));
     let mut parts = MessageParts::new(Role::Assistant, content);
     parts.origin = Some(Origin::new(NAME, fields.take_text("model")));
-    parts.extra = answer(fields).into_extra(None);
+    fields.take("role");
+    // What else the response says, which a request could not carry.
+    parts.extra = marked(NAME, forms::ANSWER, fields.json());
     Ok(Turn::new(parts.into(), stop_reason, usage))
 }
 
 const CONTENT: &str = "an array of blocks";
-
-/// Notes what else the response says, which a request could not carry.
-fn answer(mut fields: Fields<'_>) -> Forms {
-    fields.take("role");
-    let mut forms = Forms::of(NAME);
-    forms.note(forms::ANSWER, forms::raw_object(&fields));
-    forms
-}
 
 fn unknown() -> StopReason {
     StopReason::Other("unknown".into())
@@ -48,7 +41,7 @@ fn unknown() -> StopReason {
 fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
     const MESSAGE: &str = "a response of type `message`";
     let Some(raw) = fields.get("type") else { return Ok(()) };
-    match fields::text(raw).as_ref().map(Text::as_str) {
+    match raw.text().as_ref().map(Text::as_str) {
         Some("message") => Ok(()),
         Some("error") => {
             let error = fields.get("error").unwrap_or(raw);
@@ -58,7 +51,7 @@ fn check_type(fields: &Fields<'_>) -> Result<(), WireError> {
     }
 }
 
-/// What was spent. The provider counts the cached part of the prompt apart.
+/// The fields of the usage. The provider counts the cached part of the prompt separately.
 pub(super) const USAGE: Counts = Counts {
     input: &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
     output: &["output_tokens"],

@@ -14,21 +14,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{response, stream_block::Block};
+use super::response;
 use crate::{
-    assembly::{Assembly, Merged, read, said, unreadable},
-    fields::{Fields, text},
+    assembly::{Assembly, provider_error, read, unreadable},
+    growing::Merged,
+    json::{Fields, Raw, Tree},
     stream::StreamEvent,
-    tree::{Object, Tree},
 };
-use threadfold_core::message::{Delta, Json, ModelError, Usage};
+use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
 
 /// A response in the making.
 #[derive(Debug, Default)]
 pub(super) struct Response {
     message: Option<Merged>,
     usage: Merged,
-    /// By the index that the stream gives them, however large.
+    /// The blocks by their index in the stream. A map, because a hostile index may be huge.
     blocks: BTreeMap<u64, Block>,
     stopped: bool,
 }
@@ -46,21 +46,10 @@ impl Assembly for Response {
 
     fn body(&mut self) -> Option<Json> {
         let message = self.message.as_ref().filter(|_| self.stopped)?;
-        let content = || Tree::Array(self.blocks.values().map(|block| block.tree()).collect());
-        let mut body = Object::default();
-        for (key, value) in message.fields() {
-            match key {
-                "content" => body.push(key.to_owned(), content()),
-                "usage" => body.push(key.to_owned(), self.usage_tree(value)),
-                _ => body.push(key.to_owned(), value.clone()),
-            }
-        }
-        if message.get("content").is_none() {
-            body.push("content", content());
-        }
-        if message.get("usage").is_none() {
-            body.set_some("usage", self.usage.object());
-        }
+        let mut body = message.object().unwrap_or_default();
+        body.set("content", Tree::Array(self.blocks.values().map(Block::tree).collect()));
+        // The counts of the whole answer replace those with which it began.
+        body.set_some("usage", self.usage.object());
         Some(Tree::from(body).into_json())
     }
 
@@ -76,7 +65,7 @@ impl Response {
         fields: Fields<'_>,
         data: &str,
     ) -> Result<Vec<Delta>, ModelError> {
-        let kind = fields.get("type").and_then(text);
+        let kind = fields.text("type");
         match kind.as_deref().unwrap_or(name) {
             "message_start" => self.start(&fields)?,
             "content_block_start" => return self.start_block(&fields),
@@ -87,7 +76,7 @@ impl Response {
                 self.begun()?;
                 self.stopped = true;
             }
-            "error" => return Err(said(data)),
+            "error" => return Err(provider_error(data)),
             _ => {}
         }
         Ok(Vec::new())
@@ -136,11 +125,6 @@ impl Response {
     fn begun(&self) -> Result<(), ModelError> {
         self.message.as_ref().map(|_| ()).ok_or_else(not_begun)
     }
-
-    /// The counts of the whole answer, where the message began with these.
-    fn usage_tree(&self, begun: &Json) -> Tree {
-        self.usage.object().map_or_else(|| begun.clone().into(), Tree::from)
-    }
 }
 
 fn not_begun() -> ModelError {
@@ -148,11 +132,121 @@ fn not_begun() -> ModelError {
 }
 
 fn index(fields: &Fields<'_>) -> Result<u64, ModelError> {
-    let index = fields.get("index").and_then(|raw| serde_json::from_str(raw.get()).ok());
-    index.ok_or_else(|| unreadable("a block has no index"))
+    fields.number("index").ok_or_else(|| unreadable("a block has no index"))
 }
 
 fn object<'a>(fields: &Fields<'a>, key: &str) -> Result<Fields<'a>, ModelError> {
-    let object = fields.get(key).and_then(Fields::of);
+    let object = fields.object(key);
     object.ok_or_else(|| unreadable(&format!("an event has no {key}")))
+}
+
+/// A block in the making: how it began, and what came since.
+#[derive(Debug)]
+struct Block {
+    kind: Text,
+    id: Text,
+    begun: Merged,
+    /// The text of an input, which is JSON when it is complete.
+    input: String,
+    stopped: bool,
+}
+
+impl Block {
+    /// Returns a block that begins with these fields.
+    fn new(fields: &Fields<'_>) -> Self {
+        let mut begun = Merged::default();
+        begun.merge(fields);
+        let field = |key: &str| fields.text(key).unwrap_or_default();
+        Self { kind: field("type"), id: field("id"), begun, input: String::new(), stopped: false }
+    }
+
+    /// Returns what the beginning of the block adds to the answer.
+    fn begin(&self) -> Vec<Delta> {
+        let said = |key: &str| self.field(key).filter(|text| !text.is_empty());
+        let delta = match self.kind.as_str() {
+            "text" => said("text").map(|text| Delta::Text { text }),
+            "thinking" => said("thinking").map(|text| Delta::Thinking { text }),
+            "tool_use" => {
+                self.field("name").map(|name| Delta::ToolUse { id: self.id.clone(), name })
+            }
+            _ => None,
+        };
+        delta.into_iter().collect()
+    }
+
+    /// Takes a `delta` and returns what it adds to the answer.
+    fn add(&mut self, fields: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
+        let kind = fields.text("type").unwrap_or_default();
+        let piece = |key: &str| {
+            let piece = fields.text(key);
+            piece.ok_or_else(|| unreadable(&format!("a {kind} has no {key}")))
+        };
+        let delta = match kind.as_str() {
+            "text_delta" => self.grow("text", piece("text")?),
+            "thinking_delta" => self.grow("thinking", piece("thinking")?),
+            "input_json_delta" => self.grow_input(piece("partial_json")?),
+            "signature_delta" => {
+                self.begun.set("signature", Json::text(&piece("signature")?));
+                None
+            }
+            "citations_delta" => {
+                self.begun.extend("citations", Vec::from_iter(fields.get("citation")));
+                None
+            }
+            "compaction_delta" => {
+                let mut fields = fields;
+                fields.take("type");
+                self.begun.merge(&fields);
+                None
+            }
+            _ => None,
+        };
+        Ok(delta.into_iter().collect())
+    }
+
+    /// Ends the block and returns what that adds to the answer: an input that came whole.
+    fn stop(&mut self) -> Vec<Delta> {
+        self.stopped = true;
+        let input = self.begun.get("input").filter(|input| input.as_str() != "{}");
+        let whole = input.filter(|_| self.kind == "tool_use" && self.input.is_empty());
+        let delta = whole
+            .map(|input| Delta::ToolInput { id: self.id.clone(), text: input.as_str().into() });
+        delta.into_iter().collect()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The block as it stands in a whole response.
+    fn tree(&self) -> Tree {
+        let mut object = self.begun.object().unwrap_or_default();
+        // A call that was cut off holds a text that is no JSON. It is kept as that text.
+        if !self.input.trim().is_empty() {
+            let input = Json::parse(&self.input);
+            object.set("input", input.map_or_else(|_| self.input.clone().into(), Tree::from));
+        }
+        object.into()
+    }
+
+    fn grow(&mut self, key: &'static str, piece: Text) -> Option<Delta> {
+        self.begun.grow(key, &piece);
+        match self.kind.as_str() {
+            _ if self.kind != key || piece.is_empty() => None,
+            "text" => Some(Delta::Text { text: piece }),
+            "thinking" => Some(Delta::Thinking { text: piece }),
+            _ => None,
+        }
+    }
+
+    fn grow_input(&mut self, piece: Text) -> Option<Delta> {
+        self.input.push_str(&piece);
+        let is_ours = self.kind == "tool_use" && !piece.is_empty();
+        is_ours.then(|| Delta::ToolInput { id: self.id.clone(), text: piece })
+    }
+
+    /// A field of the beginning that is a text.
+    fn field(&self, key: &str) -> Option<Text> {
+        Raw::of(self.begun.get(key)?).text()
+    }
 }

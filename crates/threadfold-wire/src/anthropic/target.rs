@@ -4,27 +4,29 @@ use std::collections::HashSet;
 
 use super::{
     forms::{self, NAME},
-    media, params,
+    media,
+    params::{self, thinking_type},
 };
 use crate::{
     cache,
     contract::{Change, EncodeOptions, ModelTraits},
+    json::{Object, Tree},
     normal::{Kinds, Thread, loop_has_no_reasoning},
     notes::Notes,
+    params::thinks_manually,
     rules::{FittedSource, Medium, Rules, accepts_system_after, signed_fault},
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Json, MediaSource, Message, Request, Role, Text, ToolChoice, ToolSpec,
 };
 
-/// What the answer may have where the request does not say: the dialect demands a limit.
+/// The limit on the answer if the request states none: the dialect demands one.
 const MAX_OUTPUT: u64 = 4096;
 
 /// The model that a body goes to.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Its name; none in a body that is a thread at rest.
+    /// The name of the model; none in a body that is only stored and asks no model.
     pub(super) model: Option<Tree>,
     /// Whether it is the one that the request was written for.
     pub(super) is_same: bool,
@@ -51,11 +53,6 @@ impl Target {
     }
 }
 
-pub(super) const KINDS: Kinds = Kinds {
-    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
-    is_reasoning: ContentBlock::is_reasoning,
-};
-
 pub(super) const CACHE: cache::Rules = cache::Rules {
     key: "cache_control",
     kind: "ephemeral",
@@ -72,8 +69,7 @@ pub(super) fn unmark_reasoning(thread: &mut Thread, notes: &mut Notes) {
         let is_marked = |block: &&ContentBlock| block.is_reasoning() && mark(block).is_some();
         let count = message.content.iter().filter(is_marked).count();
         if count > 0 {
-            notes.turn_to(*at);
-            notes.note(Change::CacheMarksDropped { count });
+            notes.turn_to(*at).note(Change::CacheMarksDropped { count });
             let content = message.make_mut().content.iter_mut();
             let reasoning = content.filter(|block| block.is_reasoning());
             reasoning.for_each(|block| cache::set(block, NAME, CACHE.key, None));
@@ -145,10 +141,10 @@ fn write_thinking(
     fields: &mut Object,
     notes: &mut Notes,
 ) -> Option<&'static str> {
-    if !params::thinks_manually(&request.extra) {
+    if !thinks_manually(thinking_type(&request.extra)) {
         return None;
     }
-    if loop_has_no_reasoning(thread, KINDS) {
+    if loop_has_no_reasoning(thread, Kinds::USUAL) {
         notes.drop_parameter("thinking");
         return Some("thinking");
     }

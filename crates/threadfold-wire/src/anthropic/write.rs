@@ -5,9 +5,9 @@ use super::{
     media,
 };
 use crate::{
+    json::{Object, Tree},
     schemas::typed_schema,
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolSpec,

@@ -3,14 +3,15 @@
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Adds a piece to what has come so far, so that both together stand for the bytes of both. `None`,
-/// and nothing added, if they have to be coded anew and are no Base64.
+/// Appends a piece, so that the text encodes the bytes of both. Returns `None` and appends nothing
+/// if the two must be encoded again and one is not Base64.
 pub(super) fn append(so_far: &mut String, piece: &str) -> Option<()> {
     if !so_far.ends_with('=') {
         so_far.push_str(piece);
         return Some(());
     }
-    // Full groups of four stand for themselves; only what follows the last of them shifts.
+    // Complete groups of four characters stay; only the bytes of the last, incomplete group are
+    // encoded again.
     let full = so_far.len().checked_sub(4)?;
     let mut bytes = decode(so_far.get(full..)?)?;
     bytes.extend(decode(piece)?);

@@ -4,13 +4,12 @@
 //! than the dialect has, is kept whole as an opaque block and goes back as it came.
 
 use super::{
-    forms::{self, Forms, NAME},
+    forms::{self, NAME, within},
     media, names,
 };
 use crate::{
     extras::read_item,
-    fields::{self, Fields},
-    raw::Raw,
+    json::{Fields, Raw},
     rules::Medium,
     texts::{Speaker, kept_form},
 };
@@ -19,7 +18,8 @@ use threadfold_core::message::{
     TextBlock, Thinking, ToolResult, ToolUse, markup,
 };
 
-/// What a block with this key is. All of them are listed, so that two in one block are seen.
+/// The keys that say what a block is. All are listed, so that a block with two of them is
+/// recognized as malformed.
 const KEYS: [&str; 14] = [
     "text",
     "image",
@@ -37,7 +37,7 @@ const KEYS: [&str; 14] = [
     "toolRemoval",
 ];
 
-/// The mark that stands after what is to be cached.
+/// The key of a cache point, which follows the part to cache.
 pub(super) const CACHE_POINT: &str = "cachePoint";
 
 /// The kind of a server result that came without a `type`.
@@ -45,12 +45,12 @@ pub(super) const RESULT: &str = "toolResult";
 
 /// Reads the blocks of a message; `None` if it is no array.
 pub(super) fn read_all(raw: Raw<'_>, speaker: Speaker) -> Option<Vec<ContentBlock>> {
-    let items = fields::items(raw)?;
+    let items = raw.items()?;
     let is_point = |item: &Raw<'_>| {
         let fields = Fields::of(*item).filter(|fields| fields.get(CACHE_POINT).is_some());
         fields.is_some_and(|fields| key(&fields) == Some(CACHE_POINT))
     };
-    // A checkpoint is the last thing that is said; marks for the cache say nothing.
+    // A checkpoint is the last block, apart from cache points.
     let last = items.iter().rposition(|item| !is_point(item));
     let read = |item| read_item(NAME, item, |fields| read_known(fields, speaker.role));
     let mut blocks: Vec<ContentBlock> = items.into_iter().map(read).collect();
@@ -71,26 +71,25 @@ fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::of(NAME).into_extra(&fields);
-            Some(TextBlock { text: fields::text(raw)?, extra }.into())
+            let extra = fields.keep(NAME);
+            Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "citationsContent" | "guardContent" => {
-            let mut forms = Forms::of(NAME);
-            forms.note(key, raw.json());
-            let extra = forms.into_extra(&fields);
+            fields.note(key, raw.json());
+            let extra = fields.keep(NAME);
             let text = TextBlock { text: media::wrapped_text(key, raw)?, extra };
-            // It is never read as another kind, and goes back in its wrapping.
+            // It is never read as another kind, and is written in the same wrapping again.
             let reads = markup::form(&text.text).is_some();
             Some(if reads { kept_form(NAME, text) } else { text }.into())
         }
         _ => {
-            let (inner, forms) = (Fields::of(raw)?, forms::beside(&fields));
+            let inner = within(raw, &fields)?;
             match key {
-                "reasoningContent" => read_reasoning(inner, forms),
-                "toolUse" => read_tool_use(inner, forms, role),
-                "toolResult" if role == Role::Assistant => read_server_result(inner, forms),
-                "toolResult" => read_tool_result(inner, forms),
-                medium => read_medium(medium, inner, forms),
+                "reasoningContent" => read_reasoning(inner),
+                "toolUse" => read_tool_use(inner, role),
+                "toolResult" if role == Role::Assistant => read_server_result(inner),
+                "toolResult" => read_tool_result(inner),
+                medium => read_medium(medium, inner),
             }
         }
     }
@@ -99,98 +98,97 @@ fn read_known(mut fields: Fields<'_>, role: Role) -> Option<ContentBlock> {
 /// Reads a block of a tool result. A result within a result is opaque, so this goes one level deep
 /// only, whatever the body.
 fn read_nested(mut fields: Fields<'_>) -> Option<ContentBlock> {
-    // Only here JSON may stand for itself.
+    // Only results may hold blocks of JSON.
     let is_json = fields.get("json").is_some() && key(&fields).is_none();
     let key = if is_json { "json" } else { key(&fields)? };
     let raw = fields.take(key)?;
     match key {
         "text" => {
-            let extra = Forms::of(NAME).into_extra(&fields);
-            Some(TextBlock { text: fields::text(raw)?, extra }.into())
+            let extra = fields.keep(NAME);
+            Some(TextBlock { text: raw.text()?, extra }.into())
         }
         "json" => {
-            let mut forms = Forms::of(NAME);
-            forms.note(forms::JSON, serde_json::Value::from(""));
+            fields.mark(forms::JSON, "");
             let text = raw.json().as_str().into();
-            Some(TextBlock { text, extra: forms.into_extra(&fields) }.into())
+            Some(TextBlock { text, extra: fields.keep(NAME) }.into())
         }
-        medium => read_medium(medium, Fields::of(raw)?, forms::beside(&fields)),
+        medium => read_medium(medium, within(raw, &fields)?),
     }
 }
 
-fn read_medium(key: &str, mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
+fn read_medium(key: &str, mut inner: Fields<'_>) -> Option<ContentBlock> {
     match key {
         "image" => {
-            let source = media::read(&mut inner, Medium::Image, &mut forms)?;
-            Some(Image { source, extra: forms.into_extra(&inner) }.into())
+            let source = media::read(&mut inner, Medium::Image)?;
+            Some(Image { source, extra: inner.keep(NAME) }.into())
         }
         "document" => {
-            let source = media::read(&mut inner, Medium::Document, &mut forms)?;
+            let source = media::read(&mut inner, Medium::Document)?;
             let title = inner.take_text("name")?;
             if !names::DOCUMENTS.accept(&title) {
-                forms.note(forms::DOCUMENT, Json::text(&title));
+                inner.mark(forms::DOCUMENT, &title);
             }
             let title = Some(title);
             let context = inner.take_text("context");
-            Some(Document { source, title, context, extra: forms.into_extra(&inner) }.into())
+            Some(Document { source, title, context, extra: inner.keep(NAME) }.into())
         }
         _ => None,
     }
 }
 
-fn read_reasoning(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
+fn read_reasoning(mut inner: Fields<'_>) -> Option<ContentBlock> {
     if let Some(data) = inner.take_text("redactedContent") {
         let alone = inner.get("reasoningText").is_none();
-        let extra = forms.into_extra(&inner);
+        let extra = inner.keep(NAME);
         return alone.then(|| RedactedThinking { data, extra }.into());
     }
     let mut parts = Fields::of(inner.take("reasoningText")?)?;
     let text = parts.take_text("text")?;
     let signature = parts.take_text("signature");
-    // What else is said there stands under the name of the object itself.
-    if parts.left() > 0 {
-        forms.note("reasoningText", forms::raw_object(&parts));
-    }
-    Some(Thinking { text, signature, extra: forms.into_extra(&inner) }.into())
+    // Its unknown fields are kept under the name of the object.
+    inner.note_inner("reasoningText", &parts);
+    Some(Thinking { text, signature, extra: inner.keep(NAME) }.into())
 }
 
-fn read_tool_use(mut inner: Fields<'_>, mut forms: Forms, role: Role) -> Option<ContentBlock> {
+fn read_tool_use(mut inner: Fields<'_>, role: Role) -> Option<ContentBlock> {
     let (id, name) = (inner.take_text("toolUseId")?, inner.take_text("name")?);
     let input = inner.take_json("input")?;
-    let server = inner.get("type").filter(|raw| fields::is_text(*raw) && role == Role::Assistant);
+    let server = inner.get("type").filter(|raw| raw.is_text() && role == Role::Assistant);
     if let Some(kind) = server {
-        forms.note(forms::TYPE, Raw::json(kind));
         inner.take("type");
-        return Some(ServerToolUse { id, name, input, extra: forms.into_extra(&inner) }.into());
+        inner.note(forms::TYPE, kind.json());
+        return Some(ServerToolUse { id, name, input, extra: inner.keep(NAME) }.into());
     }
     let input = input.into();
-    Some(ToolUse { id, name, input, extra: forms.into_extra(&inner) }.into())
+    Some(ToolUse { id, name, input, extra: inner.keep(NAME) }.into())
 }
 
-fn read_tool_result(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
+fn read_tool_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
-    let items = fields::items(inner.take("content")?)?;
+    let items = inner.take("content")?.items()?;
     if items.is_empty() {
-        forms.note(forms::CONTENT, Json::parse("[]").ok()?);
+        inner.note(forms::CONTENT, Json::from_compact("[]"));
     }
     let content = items.into_iter().map(|item| read_item(NAME, item, read_nested)).collect();
     let status = inner.take("status");
     let is_error = status.is_some_and(|status| status.get() == "\"error\"");
-    forms.note_raw(forms::STATUS, status.filter(|_| !is_error));
-    let extra = forms.into_extra(&inner);
+    if let Some(status) = status.filter(|_| !is_error) {
+        inner.note(forms::STATUS, status.json());
+    }
+    let extra = inner.keep(NAME);
     Some(ToolResult { tool_use_id, content, is_error, usage: None, extra }.into())
 }
 
 /// Reads a result in an answer: the provider ran the tool itself.
-fn read_server_result(mut inner: Fields<'_>, mut forms: Forms) -> Option<ContentBlock> {
+fn read_server_result(mut inner: Fields<'_>) -> Option<ContentBlock> {
     let tool_use_id = inner.take_text("toolUseId")?;
     let content = inner.take_json("content")?;
     let kind = inner.take_text("type");
     if let Some(kind) = &kind {
-        forms.note(forms::TYPE, serde_json::Value::from(kind.as_str()));
+        inner.mark(forms::TYPE, kind);
     }
     let kind = kind.unwrap_or_else(|| RESULT.into());
-    let extra = forms.into_extra(&inner);
+    let extra = inner.keep(NAME);
     Some(ServerToolResult { tool_use_id, kind, content, extra }.into())
 }
 

@@ -2,136 +2,76 @@
 
 use super::{
     blocks,
-    forms::{self, Forms, NAME},
+    forms::{self, NAME, within},
     params,
 };
 use crate::{
-    contract::{DecodeOptions, Recognise, WireError},
-    fields::{self, Fields, Path},
-    messages,
-    raw::{Raw, Scanned},
+    contract::{DecodeOptions, WireError},
+    json::{Fields, Path, Scanned},
+    messages::{self, Reader},
     schemas::is_typed,
-    texts::Speaker,
 };
-use threadfold_core::message::{
-    ContentBlock, Json, Message, MessageParts, Origin, Request, Role, ToolSpec,
+use threadfold_core::message::{ContentBlock, Json, Request, Role, ToolSpec};
+
+/// Reads messages, in responses too. A picture in an answer was made by the model, which the origin
+/// records.
+pub(super) const READER: Reader = Reader {
+    codec: NAME,
+    expected: "an array of blocks",
+    content: |raw, speaker, _| blocks::read_all(raw, speaker),
+    is_made_here: |role, block| {
+        let is_painted = role == Role::Assistant && matches!(block, ContentBlock::Image(_));
+        block.is_reasoning() || is_painted
+    },
 };
 
 /// Reads a request body, or one that has nothing but messages.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
-    let mut forms = Forms::of(NAME);
     let mut request = Request::default();
-    params::read(&mut fields, &mut forms, &mut request)?;
-    request.system = Vec::from_iter(read_system(&mut fields, &mut forms)?).into();
-    request.tools = read_tools(&mut fields, &mut forms, &mut request)?.into();
-    let read = |fields: Fields<'_>, path: Path<'_>| read_message(fields, path, options.recognise);
-    request.messages = messages::take_all(&mut fields, read)?.into();
-    request.extra = forms.into_extra(&fields);
+    params::read(&mut fields, &mut request)?;
+    request.system = Vec::from_iter(READER.system(&mut fields)?).into();
+    request.tools = read_tools(&mut fields, &mut request)?.into();
+    request.messages = READER.messages(&mut fields, options.recognise)?.into();
+    request.extra = fields.keep(NAME);
     Ok(request)
 }
 
-/// Reads a message, one of a response too.
-pub(super) fn read_message(
-    mut fields: Fields<'_>,
-    path: Path<'_>,
-    recognise: Recognise,
-) -> Result<Message, WireError> {
-    let mut forms = Forms::of(NAME);
-    let role = messages::take_role(&mut fields, path)?;
-    if role == Role::System {
-        forms.note(forms::ROLE, serde_json::Value::from("system"));
-    }
-    let content_path = Path::Field(&path, "content");
-    let raw = fields.take("content").ok_or_else(|| content_path.missing(BLOCKS))?;
-    let content = blocks::read_all(raw, Speaker { codec: NAME, role, recognise })
-        .ok_or_else(|| content_path.mismatch(BLOCKS, raw))?;
-    // Other codecs must know whose signatures these are, and this one that the model paints.
-    let paints = |block| role == Role::Assistant && matches!(block, &ContentBlock::Image(_));
-    let made_here = content.iter().any(|block| block.is_reasoning() || paints(block));
-    let mut parts = MessageParts::new(role, content);
-    parts.origin = made_here.then(|| Origin::new(NAME, None));
-    parts.extra = forms.into_extra(&fields);
-    Ok(parts.into())
-}
-
-const BLOCKS: &str = "an array of blocks";
-
-fn read_system(fields: &mut Fields<'_>, forms: &mut Forms) -> Result<Option<Message>, WireError> {
-    let Some(raw) = fields.take("system") else { return Ok(None) };
-    let speaker = Speaker { codec: NAME, role: Role::System, recognise: Recognise::default() };
-    let content = match raw.get() {
-        "null" => Vec::new(),
-        _ => blocks::read_all(raw, speaker)
-            .ok_or_else(|| Path::Field(&Path::Body, "system").mismatch(BLOCKS, raw))?,
-    };
-    if content.is_empty() {
-        forms.note(forms::SYSTEM, raw.json());
-        return Ok(None);
-    }
-    Ok(Some(Message::new(Role::System, content)))
-}
-
 /// Reads the tools, and the choice among them.
-fn read_tools(
-    fields: &mut Fields<'_>,
-    forms: &mut Forms,
-    request: &mut Request,
-) -> Result<Vec<ToolSpec>, WireError> {
-    const TOOLS: &str = "an array of tools";
+fn read_tools(fields: &mut Fields<'_>, request: &mut Request) -> Result<Vec<ToolSpec>, WireError> {
     let config_path = Path::Field(&Path::Body, "toolConfig");
     let path = Path::Field(&config_path, "tools");
     let Some(raw) = fields.take("toolConfig") else { return Ok(Vec::new()) };
     if raw.get() == "null" {
-        forms.note(forms::TOOLS, Json::default());
+        fields.note(forms::TOOLS, Json::default());
         return Ok(Vec::new());
     }
     let mut config = Fields::read(raw, config_path)?;
-    params::read_choice(&mut config, forms, request);
-    let tools = config.take("tools").ok_or_else(|| path.missing(TOOLS))?;
-    let items = fields::items(tools).ok_or_else(|| path.mismatch(TOOLS, tools))?;
-    if config.left() > 0 {
-        forms.note("toolConfig", forms::raw_object(&config));
-    }
-    let read = |(index, raw)| read_tool(raw, Path::Item(&path, index));
-    items.into_iter().enumerate().map(read).collect()
-}
-
-/// Reads a tool. One of the provider's own, without a schema, keeps its whole shape as extra
-/// fields, and so does a cache point among the tools; its name is a copy for those who look
-/// tools up.
-fn read_tool(raw: Raw<'_>, path: Path<'_>) -> Result<ToolSpec, WireError> {
-    let fields = Fields::read(raw, path)?;
-    if let Some(tool) = Fields::of(raw).and_then(read_own_tool) {
-        return Ok(tool);
-    }
-    let inner = fields.rest().next().map(|(key, raw)| {
-        let name = Fields::of(raw).and_then(|mut inner| inner.take_text("name"));
-        name.unwrap_or_else(|| key.into())
-    });
-    let extra = Forms::of(NAME).into_extra(&fields);
-    Ok(ToolSpec { extra, ..ToolSpec::new(inner.unwrap_or_default(), "", Json::default()) })
+    params::read_choice(&mut config, fields, request);
+    let items = config.take_items("tools", config_path, "an array of tools")?;
+    fields.note_inner("toolConfig", &config);
+    // A cache point among the tools is read as a tool of the provider's own too.
+    messages::tools(NAME, (items, path), read_tool, |fields| {
+        let (key, raw) = fields.rest().next()?;
+        let name = Fields::of(raw).and_then(|inner| inner.text("name"));
+        Some(name.unwrap_or_else(|| key.into()))
+    })
 }
 
 /// Reads a tool of the host; `None` if it is not one.
-fn read_own_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
-    let raw = fields.take("toolSpec")?;
-    let mut inner = Fields::of(raw)?;
-    let mut forms = forms::beside(&fields);
+fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
+    let mut inner = within(fields.take("toolSpec")?, &fields)?;
     let name = inner.take_text("name")?;
     let mut wrapped = Fields::of(inner.take("inputSchema")?)?;
-    let schema = wrapped.take("json")?;
+    let schema = wrapped.take("json").filter(|_| wrapped.left() == 0)?;
     let input_schema = Some(schema.json()).filter(Json::is_object)?;
-    if wrapped.left() > 0 {
-        return None;
-    }
     if !is_typed(schema) {
-        forms.note(forms::SCHEMA, input_schema.clone());
+        inner.note(forms::SCHEMA, input_schema.clone());
     }
     let description = inner.take_text("description").unwrap_or_default();
-    let extra = forms.into_extra(&inner);
-    Some(ToolSpec { extra, ..ToolSpec::new(name, description, input_schema) })
+    let tool = ToolSpec::new(name, description, input_schema);
+    Some(ToolSpec { extra: inner.keep(NAME), ..tool })
 }
 
 #[cfg(test)]

@@ -9,19 +9,19 @@ use super::{
         KINDS, cache_rules, mark_points, mark_tools, note_dropped, only_results,
         text_beside_documents,
     },
-    params::{self, Forced, MODEL_FIELDS, THINKING},
+    params::{self, Forced, MODEL_FIELDS, THINKING, thinking_type},
     target::{Family, MODEL, Target, own_model},
     write,
 };
 use crate::{
     cache::Parts,
     contract::{Change, EncodeOptions, Encoded},
-    fields::Fields,
+    json::{Fields, Object, Tree},
     names,
     normal::{self, Ending, Thread},
     notes::{self, Notes},
+    params::{does_not_think, thinks_manually},
     rules::{self, foreign_server_calls},
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Json, Message, Request, Role, Text, ToolSpec};
 
@@ -56,10 +56,11 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     let ending = Ending {
         at: end,
         stays: false,
-        prefill: target.traits.accepts_prefill && !params::thinks_manually(&request.extra),
-        thoughtless: target.family == Family::Claude && params::does_not_think(&request.extra),
+        prefill: target.traits.accepts_prefill && !thinks_manually(thinking_type(&request.extra)),
+        refuses_reasoning: target.family == Family::Claude
+            && does_not_think(thinking_type(&request.extra)),
     };
-    normal::end_well(&mut thread, &ending, KINDS, &mut notes);
+    normal::fit_end(&mut thread, &ending, KINDS, &mut notes);
     let may_begin = |_: &Message| target.may_begin_with_answer();
     normal::begin_with_user(&mut thread, end, may_begin, &mut notes);
     Parts { tools: &mut tools, system: &mut system, thread: &mut thread, rules: cache }
@@ -68,8 +69,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     Encoded { body: body.into_json(), adjustments: notes.finish() }
 }
 
-/// Where the thread calls tools and none is declared, declares those that it calls: the provider
-/// demands it.
+/// Declares the tools that the thread calls if the request declares none: the provider demands
+/// declarations.
 fn declare_called(tools: &mut Vec<ToolSpec>, thread: &Thread, notes: &mut Notes) {
     if !tools.is_empty() {
         return;
@@ -91,7 +92,7 @@ fn assemble(
 ) -> Tree {
     let mut body = Object::default();
     notes.turn_to(None);
-    // Over HTTP the name of the model stands in the address; only bodies for SDKs hold it.
+    // Over HTTP the address names the model; only bodies for SDKs hold the name.
     let named = options.model.as_ref().filter(|_| own_model(request).is_some());
     body.set_some(MODEL, named.cloned());
     let prompt = system.iter().flat_map(|message| write::blocks(Role::System, &message.content));
@@ -128,7 +129,7 @@ struct ModelFields {
 fn model_fields(request: &Request, thread: &Thread, notes: &mut Notes) -> ModelFields {
     let fields = request.extra.get(NAME, MODEL_FIELDS).map(Json::as_str);
     let fields = fields.and_then(Fields::parse);
-    let Some(mut fields) = fields.filter(|_| params::thinks_manually(&request.extra)) else {
+    let Some(mut fields) = fields.filter(|_| thinks_manually(thinking_type(&request.extra))) else {
         return ModelFields { forced: Forced::May, rewritten: None };
     };
     if !normal::loop_has_no_reasoning(thread, KINDS) {
@@ -139,5 +140,5 @@ fn model_fields(request: &Request, thread: &Thread, notes: &mut Notes) -> ModelF
             notes.drop_parameter(key);
         }
     }
-    ModelFields { forced: Forced::May, rewritten: Some(forms::object(&fields)) }
+    ModelFields { forced: Forced::May, rewritten: Some(fields.tree()) }
 }

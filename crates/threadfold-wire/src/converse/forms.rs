@@ -24,8 +24,11 @@
 //! A note counts only while the value is still what it was a note on. A wire field whose own name
 //! begins with `~` is kept with a second one.
 
-pub(super) use crate::extras::{Forms, add_rest, object, raw_object, reopen};
-use crate::fields::Fields;
+use crate::json::{Fields, Raw};
+pub(super) use crate::{
+    extras::{add_rest, reopen},
+    messages::{ROLE, SYSTEM},
+};
 
 /// The name of the codec.
 pub(super) const NAME: &str = "bedrock-converse";
@@ -37,20 +40,18 @@ pub(super) const DOCUMENT: &str = "~name";
 pub(super) const FORMAT: &str = "~format";
 pub(super) const INFERENCE: &str = "~inferenceConfig";
 pub(super) const JSON: &str = "~json";
-pub(super) const ROLE: &str = "~role";
 pub(super) const SCHEMA: &str = "~schema";
 pub(super) const STATUS: &str = "~status";
-pub(super) const SYSTEM: &str = "~system";
 pub(super) const TEMPERATURE: &str = "~temperature";
 pub(super) const TOOL_CHOICE: &str = "~toolChoice";
 pub(super) const TOOLS: &str = "~toolConfig";
 pub(super) const TYPE: &str = "~type";
 
-/// Begins the notes on a block with what stands beside its one key.
-pub(super) fn beside(outer: &Fields<'_>) -> Forms {
-    let mut forms = Forms::of(NAME);
-    if outer.left() > 0 {
-        forms.note(BESIDE, raw_object(outer));
+/// Reads the inner object of a block or a tool, and notes the fields beside its key.
+pub(super) fn within<'a>(inner: Raw<'a>, beside: &Fields<'_>) -> Option<Fields<'a>> {
+    let mut inner = Fields::of(inner)?;
+    if beside.left() > 0 {
+        inner.note(BESIDE, beside.json());
     }
-    forms
+    Some(inner)
 }

@@ -1,11 +1,9 @@
 //! Where pictures and documents come from, both ways: the fields `format` and `source` of a block.
 
-use super::forms::{self, Forms, NAME};
+use super::forms::{self, NAME};
 use crate::{
-    fields::{self, Fields},
-    raw::Raw,
+    json::{Fields, Object, Raw, Tree},
     rules::{FittedSource, Medium, data_uri},
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Extra, Json, MediaSource, Text};
 
@@ -64,14 +62,10 @@ impl Medium {
 
 /// Takes the source of a block out, and its format where the source says it. A source that the
 /// vocabulary cannot hold whole is kept as it came; `None` if it is no object.
-pub(super) fn read(
-    block: &mut Fields<'_>,
-    medium: Medium,
-    forms: &mut Forms,
-) -> Option<MediaSource> {
+pub(super) fn read(block: &mut Fields<'_>, medium: Medium) -> Option<MediaSource> {
     let raw = block.take("source")?;
     let source = Fields::of(raw)?;
-    let known = read_known(source, block, medium, forms);
+    let known = read_known(source, block, medium);
     Some(known.unwrap_or_else(|| MediaSource::Opaque { codec: NAME.into(), value: raw.json() }))
 }
 
@@ -80,9 +74,8 @@ fn read_known(
     mut source: Fields<'_>,
     block: &mut Fields<'_>,
     medium: Medium,
-    forms: &mut Forms,
 ) -> Option<MediaSource> {
-    let format = block.get("format").map(fields::text);
+    let format = block.get("format").map(Raw::text);
     let text = source.take_text("text").filter(|_| medium == Medium::Document);
     let data = source.take_text("bytes");
     if source.left() > 0 {
@@ -90,7 +83,7 @@ fn read_known(
     }
     let known = match (text, data, format) {
         (Some(text), None, None) => {
-            forms.note(forms::FORMAT, Json::default());
+            block.note(forms::FORMAT, Json::default());
             return Some(MediaSource::Text { media_type: PLAIN.into(), text });
         }
         (Some(text), None, Some(format)) => {
@@ -105,11 +98,11 @@ fn read_known(
     Some(known)
 }
 
-/// Returns a source that can be written; `None` if it can be itself.
+/// Returns a source that can be written instead; `None` if this one can be written.
 ///
 /// # Errors
 ///
-/// Why it has no form.
+/// The reason why the dialect has no form for the source.
 pub(super) fn fit(source: &MediaSource, medium: Medium) -> FittedSource {
     let base64 = |media_type: &str, data: Text| {
         let format = medium.format(media_type).ok_or(UNREAD)?;
@@ -166,7 +159,7 @@ pub(super) fn write(source: &MediaSource, extra: &Extra) -> Object {
 const UNREAD: &str = "this provider does not read its media type";
 const UNFETCHED: &str = "this provider reads no such address";
 
-/// Whether the wire form says less than the source: a text of a type that has no format here.
+/// Whether the wire form loses the media type: the dialect has no format for this type of text.
 pub(super) fn is_flattened(source: &MediaSource) -> bool {
     matches!(source, MediaSource::Text { media_type, .. }
         if Medium::Document.format(media_type).is_none())
@@ -181,7 +174,7 @@ pub(super) fn wrapped_text(key: &str, raw: Raw<'_>) -> Option<Text> {
     let text = if key == "guardContent" {
         Fields::of(fields.take("text")?)?.take_text("text")?
     } else {
-        let pieces = fields::items(fields.take("content")?)?;
+        let pieces = fields.take("content")?.items()?;
         let texts: Option<Vec<Text>> =
             pieces.into_iter().map(|piece| Fields::of(piece)?.take_text("text")).collect();
         texts?.iter().map(Text::as_str).collect::<String>().into()
@@ -205,9 +198,9 @@ mod tests {
             r#"{"source":{"content":[{"text":"a"}]}}"#,
         ] {
             for medium in [Medium::Image, Medium::Document] {
-                let (mut fields, mut forms) = (Fields::parse(text).unwrap(), Forms::of(NAME));
-                let source = read(&mut fields, medium, &mut forms).unwrap();
-                let extra = forms.into_extra(&fields);
+                let mut fields = Fields::parse(text).unwrap();
+                let source = read(&mut fields, medium).unwrap();
+                let extra = fields.keep(NAME);
                 assert_eq!(fit(&source, medium), Ok(None));
                 let mut written = write(&source, &extra);
                 forms::add_rest(&mut written, extra.of(NAME));

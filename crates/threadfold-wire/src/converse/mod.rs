@@ -7,7 +7,7 @@
 //! | step | file |
 //! |---|---|
 //! | body to request: outline, blocks, sources, parameters | `decode`, `blocks`, `media`, `params` |
-//! | response to turn; the events of one to the response | `response`, `events`, `parts`, `blobs` |
+//! | response to turn; the events of one to the response | `response`, `stream`, `parts`, `blobs` |
 //! | the forms in which something came | `forms` |
 //! | request to body, in order | `encode` |
 //! | what is legal: ids and names; blocks and messages; cache points; what depends on the model | `names`, `normal`, `target` |
@@ -19,7 +19,6 @@ mod blobs;
 mod blocks;
 mod decode;
 mod encode;
-mod events;
 mod forms;
 mod media;
 mod names;
@@ -27,15 +26,12 @@ mod normal;
 mod params;
 mod parts;
 mod response;
+mod stream;
 mod target;
 mod write;
 
-use super::{
-    assembly::Builder,
-    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
-    stream::TurnBuilder,
-};
-use threadfold_core::message::{Request, Turn};
+#[cfg(doc)]
+use threadfold_core::message::Request;
 
 /// The codec of AWS Bedrock's Converse API, for the models of every maker behind it.
 ///
@@ -146,6 +142,7 @@ use threadfold_core::message::{Request, Turn};
 /// [`Change`]: crate::Change
 /// [`Checkpoint`]: threadfold_core::message::ContentBlock::Checkpoint
 /// [`Document`]: threadfold_core::message::ContentBlock::Document
+/// [`EncodeOptions::model`]: crate::EncodeOptions::model
 /// [`Image`]: threadfold_core::message::ContentBlock::Image
 /// [`Opaque`]: threadfold_core::message::ContentBlock::Opaque
 /// [`Recognise`]: crate::Recognise
@@ -161,24 +158,4 @@ use threadfold_core::message::{Request, Turn};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BedrockConverse;
 
-impl WireFormat for BedrockConverse {
-    fn name(&self) -> &'static str {
-        forms::NAME
-    }
-
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        decode::request(body, options)
-    }
-
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        encode::request(request, options)
-    }
-
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        response::turn(body)
-    }
-
-    fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::new(Builder::new(events::Response::default(), response::turn))
-    }
-}
+crate::contract::codec!(BedrockConverse, forms::NAME);

@@ -3,18 +3,16 @@
 use super::forms::{self, NAME};
 use crate::{
     contract::Change,
-    names::{Renamed, Rules, is_word},
-    normal::{Thread, fit},
+    names::{Renamed, Rules, TOOLS, is_word},
+    normal::{Thread, fit, fit_blocks},
     notes::Notes,
 };
 use threadfold_core::message::{ContentBlock, Document, Json, Text, ToolResult};
 
 pub(super) const IDS: Rules = Rules {
-    most: 64,
     is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
     nameless: "call",
-    spaced: false,
-    begins_with_letter: false,
+    ..TOOLS
 };
 pub(super) const DOCUMENTS: Rules = Rules {
     most: 200,
@@ -23,7 +21,7 @@ pub(super) const DOCUMENTS: Rules = Rules {
     },
     nameless: "document",
     spaced: true,
-    begins_with_letter: false,
+    ..TOOLS
 };
 
 /// Finds a new name for every document whose name the provider refuses. The same name gets the same
@@ -38,16 +36,13 @@ pub(super) fn rewrite_titles(thread: &mut Thread, notes: &mut Notes) {
         return;
     }
     for (_, message) in thread {
-        let changed = fit(&message.content, |block| {
+        fit_blocks(message, |block| {
             if let ContentBlock::ToolResult(result) = block {
                 let content = fit(&result.content, |block| Ok(retitled(block, &renamed)));
                 return Ok(content.map(|content| ToolResult { content, ..result.clone() }.into()));
             }
             Ok(retitled(block, &renamed))
         });
-        if let Some(content) = changed {
-            *message = message.with_content(content);
-        }
     }
 }
 
@@ -65,8 +60,8 @@ fn titles(block: &ContentBlock) -> impl Iterator<Item = &Text> + Clone {
     title(block).into_iter().chain(nested.iter().filter_map(title))
 }
 
-/// The title of a document, but one that came so and was accepted: the provider does not always hold
-/// to its rule.
+/// The title of a document, unless it came in a body: the provider sometimes accepts titles that
+/// break its rule.
 fn title(block: &ContentBlock) -> Option<&Text> {
     let ContentBlock::Document(document) = block else { return None };
     let came = document.extra.get(NAME, forms::DOCUMENT);

@@ -10,13 +10,11 @@ use crate::{
     cache,
     contract::Change,
     extras::without,
-    fields::Fields,
+    json::{Fields, Object, Raw, Tree},
     normal::{Kinds, Thread, extra_mut},
     notes::Notes,
-    raw::Raw,
     rules::{FittedSource, Medium, Rules, accepts_system_after, signed_fault},
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Json, MediaSource, Message, Role, Text, TextBlock, ToolResult, ToolSpec,
@@ -27,13 +25,13 @@ pub(super) const KINDS: Kinds = Kinds {
     is_reasoning: |block| key(block) == Some("reasoningContent"),
 };
 
-/// What a result says of which nothing is left: the provider refuses an empty text.
+/// The text of a result that lost all its content: the provider refuses an empty text.
 const NOTHING: &str = "(no output)";
 
-/// What stands beside documents that came alone.
+/// The text that is added to a message of documents without text.
 const BESIDE_DOCUMENTS: &str = "See the documents.";
 
-/// The key under which a block is written; `None` for one that no rule knows.
+/// The key under which a block is written; `None` for an opaque block with an unknown key.
 pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     match block {
         ContentBlock::Text(TextBlock { extra, .. }) => {
@@ -52,11 +50,11 @@ pub(super) fn key(block: &ContentBlock) -> Option<&'static str> {
     }
 }
 
-/// The key under which something is marked for the cache. In a body a mark is a block of its own
-/// after what it marks; here it belongs to that, so that both go the same ways.
+/// The mark of blocks and tools that are followed by a cache point. In a body a cache point is a
+/// block of its own; here it belongs to the block before it, so that both move together.
 pub(super) const MARK: &str = "~cachePoint";
 
-/// The cache marks that a model takes. None may stand after documents, films and reasoning.
+/// The rules for cache points of a model. None may follow documents, videos and reasoning.
 pub(super) fn cache_rules(target: &Target) -> cache::Rules {
     let takes = |block: &ContentBlock| {
         !matches!(key(block), Some("document" | "video" | "reasoningContent"))
@@ -71,15 +69,15 @@ pub(super) fn cache_rules(target: &Target) -> cache::Rules {
     }
 }
 
-/// The point that a block is, if it is one.
+/// The cache point, if a block is one.
 fn point(block: &ContentBlock) -> Option<Json> {
     let ContentBlock::Opaque(opaque) = block else { return None };
     let fields = Fields::parse(opaque.value.as_str())?;
     (blocks::key(&fields) == Some(CACHE_POINT)).then(|| opaque.value.clone())
 }
 
-/// Turns the points of a message into marks on what stands before them. Those that stand where none
-/// may are left out.
+/// Turns the cache points of a message into marks on the blocks before them. Those at forbidden
+/// positions are left out.
 pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &mut Notes) {
     if message.content.iter().all(|block| point(block).is_none()) {
         return;
@@ -102,8 +100,8 @@ pub(super) fn mark_points(message: &mut Message, rules: &cache::Rules, notes: &m
     *message = message.with_content(content);
 }
 
-/// Turns the points among the tools into marks on the tools before them. Returns how many are left
-/// out, because they stand where none may.
+/// Turns the cache points among the tools into marks on the tools before them. Returns how many are
+/// left out because they are at forbidden positions.
 pub(super) fn mark_tools(tools: &mut Vec<ToolSpec>) -> usize {
     let mut marked: Vec<ToolSpec> = Vec::with_capacity(tools.len());
     let mut dropped = 0;
@@ -147,7 +145,7 @@ impl Rules for Target {
         came_so || accepts_system_after(before, self.traits)
     }
 
-    /// Pictures that a model of this provider made go back.
+    /// Pictures that a model of this provider made are sent back to it.
     fn takes_media(&self, role: Role, is_own: bool) -> bool {
         role == Role::User || (role == Role::Assistant && is_own)
     }
@@ -168,8 +166,8 @@ impl Rules for Target {
         true
     }
 
-    /// Puts a text into a result of which nothing is left, and takes its status away where the model
-    /// takes none.
+    /// Puts a text into a result that lost all its content, and removes its status if the model
+    /// accepts none.
     fn result(&self, result: &mut ToolResult, notes: &mut Notes) -> bool {
         let came_empty = result.extra.get(NAME, forms::CONTENT).is_some();
         let is_empty = result.content.is_empty() && !came_empty;
@@ -188,7 +186,7 @@ impl Rules for Target {
     }
 }
 
-/// Takes the citations or the guard of a text away that says something else than it came with.
+/// Removes the citations or the guard of a text that was changed since.
 fn unwrapped(role: Role, block: &ContentBlock, notes: &mut Notes) -> Option<ContentBlock> {
     let (text, extra) = wire_text(role, block)?;
     let has_changed = |key: &&str| {
@@ -208,7 +206,7 @@ fn drop_field(name: &str, notes: &mut Notes) {
     notes.note(Change::FieldsDropped { codec: NAME.into(), fields: vec![name.into()] });
 }
 
-/// Puts what may not stand beside results into the last of them.
+/// Moves blocks that may not stand beside results into the last result.
 pub(super) fn only_results(thread: &mut Thread, target: &Target, notes: &mut Notes) {
     const KEYS: [&str; 5] = ["text", "image", "document", "video", "searchResult"];
     let may_stay = |block: &ContentBlock| {
@@ -251,8 +249,7 @@ pub(super) fn text_beside_documents(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         let has = |wanted| message.content.iter().any(|block| key(block) == Some(wanted));
         if has("document") && !has("text") {
-            notes.turn_to(*at);
-            notes.note(Change::TextInserted);
+            notes.turn_to(*at).note(Change::TextInserted);
             message.make_mut().content.push(ContentBlock::text(BESIDE_DOCUMENTS));
         }
     }

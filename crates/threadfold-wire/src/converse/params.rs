@@ -1,13 +1,11 @@
 //! Request parameters that have a type of their own, both ways, and what they decide.
 
-use super::forms::{self, Forms, NAME};
+use super::forms::{self, NAME};
 use crate::{
     contract::WireError,
-    fields::{Fields, Path},
+    json::{Fields, Object, Path, Raw, Tree},
     notes::Notes,
     params::{Param, number, write_to_one},
-    raw::Raw,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Extra, Request, Text, ToolChoice};
 
@@ -25,28 +23,22 @@ const TOOL_CHOICE: Param<ToolChoice> =
     Param { key: "toolChoice", kept_as: forms::TOOL_CHOICE, read: choice, write: choice_form };
 
 /// Takes the parameters of inference out of a body.
-pub(super) fn read(
-    fields: &mut Fields<'_>,
-    forms: &mut Forms,
-    request: &mut Request,
-) -> Result<(), WireError> {
+pub(super) fn read(fields: &mut Fields<'_>, request: &mut Request) -> Result<(), WireError> {
     let Some(raw) = fields.take("inferenceConfig") else { return Ok(()) };
     if matches!(raw.get(), "null" | "{}") {
-        forms.note(forms::INFERENCE, raw.json());
+        fields.note(forms::INFERENCE, raw.json());
         return Ok(());
     }
     let mut config = Fields::read(raw, Path::Field(&Path::Body, "inferenceConfig"))?;
-    request.max_output = MAX_OUTPUT.take(&mut config, &mut forms.notes);
-    request.temperature = TEMPERATURE.take(&mut config, &mut forms.notes);
-    if config.left() > 0 {
-        forms.note("inferenceConfig", forms::raw_object(&config));
-    }
+    request.max_output = MAX_OUTPUT.take_from(&mut config, fields);
+    request.temperature = TEMPERATURE.take_from(&mut config, fields);
+    fields.note_inner("inferenceConfig", &config);
     Ok(())
 }
 
 /// Takes the choice of tools out. One that does not read as a choice stays.
-pub(super) fn read_choice(config: &mut Fields<'_>, forms: &mut Forms, request: &mut Request) {
-    request.tool_choice = TOOL_CHOICE.take(config, &mut forms.notes);
+pub(super) fn read_choice(config: &mut Fields<'_>, body: &mut Fields<'_>, request: &mut Request) {
+    request.tool_choice = TOOL_CHOICE.take_from(config, body);
 }
 
 /// Sets the parameters of inference of a body.
@@ -97,23 +89,14 @@ pub(super) enum Forced {
     MayNot,
 }
 
-/// Where the fields stand that only the model behind the provider knows.
+/// The key of the fields that the provider passes on to the model.
 pub(super) const MODEL_FIELDS: &str = "additionalModelRequestFields";
 
 /// The names under which Claude's thinking is switched on there.
 pub(super) const THINKING: [&str; 2] = ["thinking", "reasoning_config"];
 
-/// Whether the request switches on thinking with a fixed budget.
-pub(super) fn thinks_manually(extra: &Extra) -> bool {
-    thinking_type(extra).is_some_and(|kind| kind == "enabled")
-}
-
-/// Whether the request leaves thinking off: it says so, or says nothing.
-pub(super) fn does_not_think(extra: &Extra) -> bool {
-    thinking_type(extra).is_none_or(|kind| kind == "disabled")
-}
-
-fn thinking_type(extra: &Extra) -> Option<Text> {
+/// The type of thinking that the request asks for, if it asks for one.
+pub(super) fn thinking_type(extra: &Extra) -> Option<Text> {
     let fields = Fields::parse(extra.get(NAME, MODEL_FIELDS)?.as_str())?;
     let thinking = THINKING.into_iter().find_map(|key| fields.get(key))?;
     Fields::of(thinking)?.take_text("type")
@@ -157,9 +140,9 @@ mod tests {
 
     fn reread(body: &str, change: impl FnOnce(&mut Request)) -> String {
         let mut fields = Fields::parse(body).unwrap();
-        let (mut forms, mut request) = (Forms::of(NAME), Request::default());
-        read(&mut fields, &mut forms, &mut request).unwrap();
-        request.extra = forms.into_extra(&fields);
+        let mut request = Request::default();
+        read(&mut fields, &mut request).unwrap();
+        request.extra = fields.keep(NAME);
         change(&mut request);
         let (_, mut notes) = notes::prepare(&[], NAME);
         let mut object = Object::default();

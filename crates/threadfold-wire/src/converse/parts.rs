@@ -1,11 +1,7 @@
 //! The blocks of an answer, as they grow with the events of its stream.
 
-use super::{blobs, forms};
-use crate::{
-    fields::{self, Fields},
-    raw::Raw,
-    tree::{Object, Tree},
-};
+use super::blobs;
+use crate::json::{Fields, Object, Raw, Tree};
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Text};
 
 /// A block in the making.
@@ -56,14 +52,14 @@ impl From<Unreadable> for ModelError {
 }
 
 impl Part {
-    /// Begins a block that announces itself; texts and reasoning do not. The second is what that
-    /// adds to the answer.
+    /// Begins a block from its start event, and returns what that adds to the answer. Texts and
+    /// reasoning have no start event.
     pub(super) fn begin(start: Raw<'_>) -> Result<(Self, Option<Delta>), Unreadable> {
         const START: Unreadable = Unreadable("a block that does not say what it is");
         let fields = Fields::of(start).ok_or(START)?;
         let (kind, raw) = fields.rest().next().ok_or(START)?;
         let inner = Fields::of(raw);
-        let start = inner.as_ref().map(forms::object).unwrap_or_default();
+        let start = inner.as_ref().map(Fields::tree).unwrap_or_default();
         let part = match (kind, inner) {
             ("toolUse", Some(mut inner)) => {
                 const CALL: Unreadable = Unreadable("a call without id or name");
@@ -126,7 +122,7 @@ impl Part {
                 Ok(id.and_then(|id| reported(piece, |text| Delta::ToolInput { id, text })))
             }
             (Self::ToolResult { items, .. }, "toolResult") => {
-                let pieces = fields::items(raw).ok_or(OTHER)?;
+                let pieces = raw.items().ok_or(OTHER)?;
                 items.extend(pieces.into_iter().map(|piece| Tree::from(Raw::json(piece))));
                 Ok(None)
             }
@@ -157,7 +153,7 @@ impl Part {
         }
     }
 
-    /// Returns the block as the whole answer has it.
+    /// Returns the block as it stands in a whole answer.
     pub(super) fn into_tree(self) -> Tree {
         let (kind, inner) = match self {
             Self::Text { text, citations } if citations.is_empty() => {
@@ -193,19 +189,19 @@ impl Part {
     }
 }
 
-/// Adds a piece of a picture: more bytes, or what it has instead of them.
+/// Adds a piece of a picture: more bytes, or another kind of source.
 fn add_picture(
     bytes: &mut Option<String>,
     rest: &mut Object,
     mut piece: Fields<'_>,
 ) -> Result<Option<Delta>, Unreadable> {
-    let mut source = piece.get("source").and_then(Fields::of);
+    let mut source = piece.object("source");
     if let Some(more) = source.as_mut().and_then(|source| source.take_text("bytes")) {
         piece.take("source");
         let added = blobs::append(bytes.get_or_insert_default(), &more);
         added.ok_or(Unreadable("a picture that is not Base64"))?;
     }
-    rest.extend_unset(forms::object(&piece));
+    rest.extend_unset(piece.tree());
     Ok(None)
 }
 
@@ -222,7 +218,7 @@ fn inner(raw: Raw<'_>) -> Result<Fields<'_>, Unreadable> {
 }
 
 fn text_of(raw: Raw<'_>) -> Result<Text, Unreadable> {
-    fields::text(raw).ok_or(Unreadable("a piece that is no text"))
+    raw.text().ok_or(Unreadable("a piece that is no text"))
 }
 
 /// What a piece adds to the answer, unless it is empty.

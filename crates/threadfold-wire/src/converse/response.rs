@@ -1,13 +1,12 @@
 //! Reading answers.
 
 use super::{
-    decode,
+    decode::READER,
     forms::{self, NAME},
 };
 use crate::{
     contract::{Recognise, WireError},
-    fields::{Fields, Path},
-    raw::Scanned,
+    json::{Fields, Path, Scanned},
     usage::Counts,
 };
 use threadfold_core::message::{Extra, Json, Origin, Role, StopReason, Text, Turn};
@@ -21,13 +20,13 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let path = Path::Field(&Path::Body, "output");
     let mut output = match (fields.take("output"), fields.get("message")) {
         (Some(raw), _) => Fields::read(raw, path)?,
-        // So an error says what is wrong.
+        // Errors have a message instead of an output.
         (None, Some(error)) => return Err(Path::Body.mismatch(OUTPUT, error)),
         (None, None) => return Err(path.missing(OUTPUT)),
     };
     let path = Path::Field(&path, "message");
     let raw = output.take("message").ok_or_else(|| path.missing(MESSAGE))?;
-    let mut message = decode::read_message(Fields::read(raw, path)?, path, Recognise::default())?;
+    let mut message = READER.message(Fields::read(raw, path)?, path, Recognise::default())?;
     if message.role != Role::Assistant {
         return Err(Path::Field(&path, "role").mismatch("`assistant`", raw));
     }
@@ -41,7 +40,7 @@ pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
 
 /// Notes what else the response says, which a request could not carry.
 fn answer<'e>(fields: &Fields<'_>, own: impl Iterator<Item = (&'e str, &'e Json)>) -> Extra {
-    let note = (Text::from(forms::ANSWER), forms::raw_object(fields));
+    let note = (Text::from(forms::ANSWER), fields.json());
     let own = own.map(|(key, json)| (Text::from(key), json.clone()));
     Extra::new(NAME, std::iter::once(note).chain(own))
 }
@@ -54,7 +53,7 @@ fn stop_reason(reason: Option<Text>) -> StopReason {
     }
 }
 
-/// What was spent. The provider counts the cached part of the prompt apart.
+/// The fields of the usage. The provider counts the cached part of the prompt separately.
 pub(super) const USAGE: Counts = Counts {
     input: &["inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens"],
     output: &["outputTokens"],

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     cache,
+    json::{Object, Tree},
     schemas::typed_schema,
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Extra, Json, Message, Role, Text, ToolInput, ToolResult, ToolSpec,

@@ -3,16 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::{
-    calls::Calls,
-    marks::{self, CODEC, Field, Spelling, flag, has_mark, keep, mark},
+    marks::{self, CODEC, Spelling, flag, has_mark},
     params,
     part::{self, Part},
-    read_results, tools,
+    read_results::{self, Calls},
+    tools,
 };
 use crate::{
     contract::{DecodeOptions, WireError},
-    fields::{Fields, Path, items, text, word},
-    raw::{Raw, Scanned},
+    json::{Fields, Path, Raw, Scanned},
     texts::recognise,
 };
 use threadfold_core::message::{
@@ -24,19 +23,15 @@ use threadfold_core::message::{
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
+    let contents = fields.take_items("contents", Path::Body, "an array of contents")?;
     let path = Path::Field(&Path::Body, "contents");
-    let raw = fields.take("contents").ok_or_else(|| path.missing("an array of contents"))?;
-    let contents = items(raw).ok_or_else(|| path.mismatch("an array of contents", raw))?;
     let (before, calls) = (Vec::with_capacity(contents.len()), Calls::default());
     let mut reader = Reader { options, origin: Origin::new(CODEC, None), before, calls };
     for (index, raw) in contents.into_iter().enumerate() {
         reader.content(raw, index, Path::Item(&path, index))?;
     }
     let system = system(&mut fields);
-    let tools = fields.get("tools").and_then(tools::read_all);
-    if tools.is_some() {
-        fields.take("tools");
-    }
+    let tools = fields.take_as("tools", tools::read_all);
     let request = Request {
         system: Vec::from_iter(system).into(),
         tools: tools.unwrap_or_default().into(),
@@ -47,19 +42,17 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
 
 /// Reads the system prompt, if it is a content that says something.
 fn system(fields: &mut Fields<'_>) -> Option<Message> {
-    let key = marks::SYSTEM.in_fields(fields)?;
-    let mut content = Fields::of(fields.get(key)?)?;
-    let parts = content.get("parts").and_then(items).filter(|parts| !parts.is_empty())?;
+    let mut content = Fields::of(marks::SYSTEM.get(fields)?)?;
+    let read = |raw: Raw<'_>| {
+        let block = Part::read(raw).filter(|part| part.data == marks::TEXT).and_then(Part::block);
+        let block = block.filter(|block| !block.is_reasoning());
+        Some(block.unwrap_or_else(|| part::opaque(raw)))
+    };
+    let blocks = content.take_as("parts", |raw| raw.all(read))?;
     let mut spelling = Spelling::default();
     spelling.take(fields, marks::SYSTEM);
-    content.take("parts");
-    let blocks = parts.into_iter().map(|raw| {
-        let block = Part::read(raw).filter(|part| part.data == marks::TEXT).and_then(Part::block);
-        block.filter(|block| !block.is_reasoning()).unwrap_or_else(|| part::opaque(raw))
-    });
-    let extra = keep(&content, &spelling, Vec::new());
-    let parts = MessageParts::new(Role::System, blocks.collect());
-    Some(MessageParts { extra, ..parts }.into())
+    let extra = spelling.keep(content);
+    Some(MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into())
 }
 
 /// Reads the parts of one content of the model. The calls are added to those that wait.
@@ -98,15 +91,16 @@ struct Reader<'o> {
 impl Reader<'_> {
     fn content(&mut self, raw: Raw<'_>, index: usize, path: Path<'_>) -> Result<(), WireError> {
         let mut fields = Fields::read(raw, path)?;
-        let mut own = Vec::new();
-        let role = role(&mut fields, &mut own, path)?;
+        let role = role(&mut fields, path)?;
         let path = Path::Field(&path, "parts");
         let parts = match fields.take("parts") {
-            Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of parts", raw))?,
+            Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
             None => Vec::new(),
         };
         let beside = self.before.last().is_some_and(|last| last.role == role);
-        own.extend(beside.then(|| flag("~beside")));
+        if beside {
+            flag(&mut fields, "~beside");
+        }
         let blocks = if role == Role::Assistant {
             if !beside {
                 self.calls = Calls::default();
@@ -114,10 +108,12 @@ impl Reader<'_> {
             answer(parts, &mut self.calls, |number| format!("call_{index}_{number}").into())
         } else {
             let blocks = self.user(parts);
-            own.extend(self.placed(&blocks).then(|| flag("~placed")));
+            if self.placed(&blocks) {
+                flag(&mut fields, "~placed");
+            }
             blocks
         };
-        let extra = keep(&fields, &Spelling::default(), own);
+        let extra = fields.keep(CODEC);
         let mut message = MessageParts { extra, ..MessageParts::new(role, blocks) };
         message.origin = is_made_here(&message).then(|| self.origin.clone());
         self.before.push(message.into());
@@ -130,7 +126,7 @@ impl Reader<'_> {
             if part.data == marks::FUNCTION_RESPONSE {
                 return Some(read_results::result(part, &mut self.calls)?.into());
             }
-            // A person neither thinks nor signs for the model.
+            // A user message holds no reasoning.
             part.block().filter(|block| !block.is_reasoning())
         };
         let mut blocks: Vec<ContentBlock> =
@@ -152,7 +148,7 @@ impl Reader<'_> {
     }
 }
 
-/// The model that answered is one of this provider. What it made goes back there only.
+/// Whether the message holds calls or reasoning, which only models of this provider may get back.
 fn is_made_here(message: &MessageParts) -> bool {
     let made =
         |block: &ContentBlock| block.is_reasoning() || matches!(block, ContentBlock::ToolUse(_));
@@ -161,22 +157,22 @@ fn is_made_here(message: &MessageParts) -> bool {
 
 const ROLES: &str = "user or model";
 
-fn role(fields: &mut Fields<'_>, own: &mut Vec<Field>, path: Path<'_>) -> Result<Role, WireError> {
+fn role(fields: &mut Fields<'_>, path: Path<'_>) -> Result<Role, WireError> {
     let path = Path::Field(&path, "role");
     let Some(raw) = fields.take("role") else {
-        own.push(mark("~role", "absent"));
+        fields.mark("~role", "absent");
         return Ok(Role::User);
     };
     if raw.get() == "null" {
-        own.push(mark("~role", "null"));
+        fields.mark("~role", "null");
         return Ok(Role::User);
     }
-    match word(raw).as_deref() {
+    match raw.word().as_deref() {
         Some("user") => Ok(Role::User),
         Some("model") => Ok(Role::Assistant),
-        // Empty is what an unset text reads as in this dialect.
+        // In this dialect an empty text means that none is set.
         Some(old @ ("function" | "")) => {
-            own.push(mark("~role", old));
+            fields.mark("~role", old);
             Ok(Role::User)
         }
         Some(_) | None => Err(path.mismatch(ROLES, raw)),
@@ -193,13 +189,13 @@ struct Servers {
 impl Servers {
     /// Reads a call of the provider's own tools, or the result of one before it. Their data stays
     /// whole. A result without a call is opaque.
-    fn read(&mut self, part: Part<'_>) -> Option<ContentBlock> {
+    fn read(&mut self, mut part: Part<'_>) -> Option<ContentBlock> {
         let inner = part.inner()?;
-        let field = |key: &str| inner.get(key).and_then(text);
+        let field = |key: &str| inner.text(key);
         let came = field("id").filter(|id| !id.is_empty());
         let value = Raw::json(part.value);
-        let own = vec![mark("~as", part.data.camel)];
-        let extra = keep(&part.rest, &part.spelling, own);
+        part.rest.mark("~as", part.data.camel);
+        let extra = part.spelling.keep(part.rest);
         let is_code = [marks::EXECUTABLE_CODE, marks::CODE_RESULT].contains(&part.data);
         let tool = if is_code { "code".into() } else { came.clone().unwrap_or_default() };
         if [marks::EXECUTABLE_CODE, marks::TOOL_CALL].contains(&part.data) {

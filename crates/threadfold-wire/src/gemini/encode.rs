@@ -1,25 +1,19 @@
 //! Writing request bodies: the thread is made legal first, and written then.
 
 use super::{
-    calls,
     marks::{CODEC, SYSTEM, Spelling, marked},
     normal::{self, Gemini},
-    params, signatures, tools, write,
+    params, read_results, signatures, tools, write,
 };
 use crate::{
     contract::{EncodeOptions, Encoded},
     extras::own_object,
+    json::{Object, Tree},
     names,
-    normal::{Ending, Kinds, begin_with_user, end_well},
+    normal::{Ending, Kinds, begin_with_user, fit_end},
     notes, rules,
-    tree::{Object, Tree},
 };
-use threadfold_core::message::{ContentBlock, Message, Request, Role, Text};
-
-const KINDS: Kinds = Kinds {
-    is_result: |block| matches!(block, ContentBlock::ToolResult(_)),
-    is_reasoning: ContentBlock::is_reasoning,
-};
+use threadfold_core::message::{Message, Request, Role, Text};
 
 /// Returns the body of a request.
 pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
@@ -30,7 +24,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     if !at_rest {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
-    let request = &*names::legal(request, &mut messages, (&calls::TOOLS, false), &mut notes);
+    let request = &*names::legal(request, &mut messages, (&read_results::TOOLS, false), &mut notes);
     let rules = Gemini::new(&messages);
     let system = rules::system(&rules, &request.system, &mut notes);
     let mut thread = rules::thread(&rules, messages, &mut notes);
@@ -39,8 +33,8 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     signatures::sign(&mut thread, demanded, &mut notes);
     let mut thread = normal::arrange(&thread, &mut notes);
     let stays = options.traits.accepts_prefill;
-    let ending = Ending { at: end, stays, prefill: false, thoughtless: false };
-    end_well(&mut thread, &ending, KINDS, &mut notes);
+    let ending = Ending { at: end, stays, prefill: false, refuses_reasoning: false };
+    fit_end(&mut thread, &ending, Kinds::USUAL, &mut notes);
     begin_with_user(&mut thread, end, |_| false, &mut notes);
 
     let functions = request.tools.iter().filter(|tool| tools::is_function(tool));

@@ -25,12 +25,10 @@
 //! | `~generationConfig`, `~toolConfig` | request | the whole of it, where the fields of the request say all of it |
 //! | `~response` | answer | what the response body says beside the answer |
 
-pub(super) use crate::extras::{Field, inner, mark, reopen, wire_fields};
+pub(super) use crate::extras::{reopen, wire_fields};
 use crate::{
     extras,
-    fields::Fields,
-    raw::Raw,
-    tree::{Object, Tree},
+    json::{Fields, Object, Raw, Tree},
 };
 use serde_json::Value;
 use threadfold_core::message::{Extra, Json, Text};
@@ -83,6 +81,11 @@ impl Name {
         [self.camel, self.snake].into_iter().find(|key| fields.get(key).is_some())
     }
 
+    /// The value that some fields have under it.
+    pub(super) fn get<'a>(self, fields: &Fields<'a>) -> Option<Raw<'a>> {
+        fields.get(self.in_fields(fields)?)
+    }
+
     /// The spelling in which an object has it, if it does.
     pub(super) fn in_object(self, object: &Object) -> Option<&'static str> {
         [self.camel, self.snake].into_iter().find(|key| object.get(key).is_some())
@@ -132,17 +135,19 @@ impl Spelling {
         }
     }
 
-    /// The mark of it, if there is anything to say.
-    pub(super) fn mark(&self) -> Option<Field> {
-        let names: Vec<&str> = self.0.iter().map(Text::as_str).collect();
-        (!names.is_empty()).then(|| ("~snake", Json::from(Value::from(names))))
+    /// Whether every field came in camelCase.
+    pub(super) fn is_usual(&self) -> bool {
+        self.0.is_empty()
     }
-}
 
-/// Returns the fields that were not taken, after these marks and that of the spelling.
-pub(super) fn keep(rest: &Fields<'_>, spelling: &Spelling, mut own: Vec<Field>) -> Extra {
-    own.extend(spelling.mark());
-    extras::keep(CODEC, rest, own)
+    /// What becomes of the fields that were not taken and their marks, with a mark of the spelling.
+    pub(super) fn keep(&self, mut rest: Fields<'_>) -> Extra {
+        if !self.is_usual() {
+            let names: Vec<&str> = self.0.iter().map(Text::as_str).collect();
+            rest.note("~snake", Value::from(names));
+        }
+        rest.keep(CODEC)
+    }
 }
 
 /// The word of a mark.
@@ -155,9 +160,9 @@ pub(super) fn has_mark(extra: &Extra, key: &str) -> bool {
     extra.get(CODEC, key).is_some()
 }
 
-/// Returns a mark that says nothing but that it is there.
-pub(super) fn flag(key: &'static str) -> Field {
-    (key, Json::from_compact("true"))
+/// Marks a value, without a word.
+pub(super) fn flag(fields: &mut Fields<'_>, key: &'static str) {
+    fields.note(key, Json::from_compact("true"));
 }
 
 /// Whether this codec read a value.
@@ -176,12 +181,10 @@ pub(super) const SERVER_DATA: [Name; 4] = [EXECUTABLE_CODE, CODE_RESULT, TOOL_CA
 
 /// Takes the unknown fields of a part's data out of those of the part, to be completed.
 pub(super) fn take_inner(part: &mut Object, name: Name) -> Object {
-    match part.remove(name.camel) {
-        Some(Tree::Raw(json)) => reopen(Some(&json)),
-        Some(Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::Word(_))
-        | Some(Tree::Array(_) | Tree::Object(_))
-        | None => Object::default(),
+    if let Some(Tree::Raw(json)) = part.remove(name.camel) {
+        return reopen(Some(&json));
     }
+    Object::default()
 }
 
 #[cfg(test)]
@@ -194,7 +197,7 @@ mod tests {
         let mut spelling = Spelling::default();
         spelling.take(&mut fields, INLINE_DATA);
         spelling.take(&mut fields, SIGNATURE);
-        let read = Spelling::of(&keep(&fields, &spelling, Vec::new()));
+        let read = Spelling::of(&spelling.keep(fields));
         assert_eq!(read.key(INLINE_DATA), "inline_data");
         assert_eq!(read.key(SIGNATURE), "thoughtSignature");
     }

@@ -2,37 +2,40 @@
 
 use super::{
     marks::{
-        DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, mark,
-        marked, reopen, take_inner,
+        DISPLAY_NAME, FILE_DATA, FILE_URI, INLINE_DATA, MIME_TYPE, Name, Spelling, flag, marked,
+        reopen, take_inner,
     },
     part::Part,
 };
-use crate::{fields::text, tree::Object};
+use crate::json::Object;
 use threadfold_core::message::{ContentBlock, Document, Extra, Image, MediaSource, Text};
 
-/// Reads a picture or a document; `None` for sound, films and what is no medium.
-pub(super) fn read(mut part: Part<'_>) -> Option<ContentBlock> {
-    let mut inner = part.inner()?;
-    let media_type = MIME_TYPE.in_fields(&inner).and_then(|key| inner.get(key)).and_then(text)?;
-    let is_image = is_image(&media_type)?;
-    let mut own = Vec::new();
-    let source = if part.data == INLINE_DATA {
-        part.spelling.take(&mut inner, MIME_TYPE);
-        let (data, alphabet) = standard(inner.take_text("data")?);
-        own.extend(alphabet.map(|alphabet| mark("~base64", alphabet)));
-        MediaSource::Base64 { media_type, data }
-    } else if part.data == FILE_DATA {
-        file(part.spelling.take_text(&mut inner, FILE_URI)?)
-    } else {
-        return None;
-    };
-    if is_image {
-        return Some(Image { source, extra: part.extra(&inner, own) }.into());
+impl Part<'_> {
+    /// Reads a picture or a document; `None` for sound, films and what is no medium.
+    pub(super) fn medium(mut self) -> Option<ContentBlock> {
+        let mut inner = self.inner()?;
+        let media_type = MIME_TYPE.get(&inner)?.text()?;
+        let is_image = is_image(&media_type)?;
+        let source = if self.data == INLINE_DATA {
+            self.spelling.take(&mut inner, MIME_TYPE);
+            let (data, alphabet) = standard(inner.take_text("data")?);
+            alphabet.into_iter().for_each(|alphabet| self.rest.mark("~base64", alphabet));
+            MediaSource::Base64 { media_type, data }
+        } else if self.data == FILE_DATA {
+            file(self.spelling.take_text(&mut inner, FILE_URI)?)
+        } else {
+            return None;
+        };
+        if is_image {
+            return Some(Image { source, extra: self.keep(&inner) }.into());
+        }
+        let title = self.spelling.take_text(&mut inner, DISPLAY_NAME);
+        if title.is_some() {
+            flag(&mut self.rest, "~title");
+        }
+        let extra = self.keep(&inner);
+        Some(Document { source, title, context: None, extra }.into())
     }
-    let title = part.spelling.take_text(&mut inner, DISPLAY_NAME);
-    own.extend(title.iter().map(|_| flag("~title")));
-    let extra = part.extra(&inner, own);
-    Some(Document { source, title, context: None, extra }.into())
 }
 
 /// Returns the data of a part of these fields, which are completed, and the name of its field. An

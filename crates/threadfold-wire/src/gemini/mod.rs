@@ -67,8 +67,6 @@
 //! Contents of one role side by side are accepted and stay. [`CacheMarks`](threadfold_core::message::CacheMarks)
 //! have no form here and need none.
 
-mod blocks;
-mod calls;
 mod decode;
 mod encode;
 mod marks;
@@ -83,21 +81,13 @@ mod response;
 mod signatures;
 mod stream;
 mod tools;
-mod value;
 mod write;
 
-use self::marks::CODEC;
-use super::{
-    assembly::Builder,
-    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
-    stream::TurnBuilder,
-};
 #[cfg(doc)]
 use threadfold_core::message::{
-    Document, Image, Opaque, ServerToolResult, ServerToolUse, TextBlock, Thinking, ToolResult,
-    ToolSpec, ToolUse,
+    Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
+    ToolResult, ToolSpec, ToolUse, Turn,
 };
-use threadfold_core::message::{Request, Turn};
 
 /// The codec of Gemini's `generateContent` and `streamGenerateContent`, named `gemini`.
 ///
@@ -147,24 +137,4 @@ use threadfold_core::message::{Request, Turn};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GeminiGenerate;
 
-impl WireFormat for GeminiGenerate {
-    fn name(&self) -> &'static str {
-        CODEC
-    }
-
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        decode::request(body, options)
-    }
-
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        encode::request(request, options)
-    }
-
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        response::response(body)
-    }
-
-    fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::new(Builder::new(stream::Response::default(), response::response))
-    }
-}
+crate::contract::codec!(GeminiGenerate, marks::CODEC);

@@ -78,7 +78,7 @@ impl Rules for Gemini {
     }
 }
 
-/// Whether another provider made a block, or nobody says who did.
+/// Whether another provider made a block, or its origin is unknown.
 pub(super) fn is_foreign(message: &Message, extra: &Extra) -> bool {
     !is_own(extra) && !is_made_by(message, CODEC)
 }
@@ -121,77 +121,64 @@ pub(super) fn arrange(thread: &Thread, notes: &mut Notes) -> Thread {
         } else {
             let mut made = Turn::default();
             turn.iter().for_each(|(at, message)| made.add(*at, message, notes));
-            calls.sort_results(&mut made.contents, notes);
-            arranged.extend(made.contents);
+            let mut contents = made.merged(notes);
+            calls.sort_results(&mut contents, notes);
+            arranged.extend(contents);
         }
     }
     arranged
 }
 
-/// A user turn in the making.
+/// A user turn in the making: groups of contents, each of which becomes one content. A group is merged
+/// when the turn is complete, because each merge copies all that it merges.
 #[derive(Default)]
 struct Turn {
-    contents: Thread,
-    /// How many of the contents, from the first, hold results only.
-    heads: usize,
-    /// Whether anything but a result has come.
-    others: bool,
+    /// The groups of results, which come first.
+    results: Vec<Thread>,
+    /// The groups that hold anything else.
+    others: Vec<Thread>,
 }
 
 impl Turn {
     fn add(&mut self, at: usize, message: &Message, notes: &mut Notes) {
         notes.turn_to(at);
         if has_mark(&message.extra, "~placed") {
-            self.others |= !message.content.iter().all(is_result);
-            self.contents.push((at, message.clone()));
-            self.heads += usize::from(!self.others);
-            return;
+            let is_first = self.others.is_empty() && message.content.iter().all(is_result);
+            let groups = if is_first { &mut self.results } else { &mut self.others };
+            return groups.push(vec![(at, message.clone())]);
         }
-        let mut others = self.others;
+        let mut follows_others = !self.others.is_empty();
         for block in &message.content {
-            others |= !is_result(block);
-            if others && is_result(block) {
+            follows_others |= !is_result(block);
+            if follows_others && is_result(block) {
                 notes.moved(block.kind(), "results come first in the turn that answers");
             }
         }
         let (results, rest): (Vec<_>, Vec<_>) =
             message.content.iter().cloned().partition(is_result);
         if results.is_empty() {
-            return self.add_others(at, message.clone(), notes);
+            return join(&mut self.others, (at, message.clone()));
         }
-        let place = self.heads.checked_sub(1);
-        let joined = self.join(place, (at, message.with_content(results)), notes);
-        if let Some(apart) = joined {
-            self.contents.insert(self.heads, apart);
-            self.heads += 1;
-        }
+        join(&mut self.results, (at, message.with_content(results)));
         if !rest.is_empty() {
-            self.add_others(at, Message::new(Role::User, rest), notes);
+            join(&mut self.others, (at, Message::new(Role::User, rest)));
         }
     }
 
-    fn add_others(&mut self, at: usize, message: Message, notes: &mut Notes) {
-        let last = self.contents.len().checked_sub(1).filter(|_| self.others);
-        let joined = self.join(last, (at, message), notes);
-        self.others = true;
-        self.contents.extend(joined);
+    fn merged(self, notes: &mut Notes) -> Thread {
+        let groups = self.results.into_iter().chain(self.others);
+        groups.filter_map(|group| normal::merge(&group, notes)).collect()
     }
+}
 
-    /// Merges a content into the one at this place; returns it if it stands apart.
-    fn join(
-        &mut self,
-        place: Option<usize>,
-        content: (usize, Message),
-        notes: &mut Notes,
-    ) -> Option<(usize, Message)> {
-        let is_apart = has_mark(&content.1.extra, "~beside");
-        let before = place.and_then(|place| self.contents.get_mut(place));
-        let before = before.filter(|(_, it)| !is_apart && !has_mark(&it.extra, "~placed"));
-        let Some(before) = before else { return Some(content) };
-        if let Some(merged) = normal::merge(&[before.clone(), content], notes) {
-            *before = merged;
-        }
-        None
+/// Adds a content to the last group, or to a new one if either came as a content of its own.
+fn join(groups: &mut Vec<Thread>, content: (usize, Message)) {
+    let is_apart = has_mark(&content.1.extra, "~beside");
+    let is_placed =
+        |group: &Thread| group.first().is_some_and(|(_, first)| has_mark(&first.extra, "~placed"));
+    match groups.last_mut().filter(|group| !is_apart && !is_placed(group)) {
+        Some(group) => group.push(content),
+        None => groups.push(vec![content]),
     }
 }
 
@@ -258,12 +245,12 @@ impl Calls {
     }
 }
 
-/// Whether a call goes on the wire without an id of ours.
+/// Whether a call is written without an id.
 pub(super) fn is_unnamed(id: &str, extra: &Extra) -> bool {
     id.is_empty() || has_mark(extra, "~no_id") || has_mark(extra, "~id")
 }
 
-/// Whether a user message holds more than results: then a turn begins with it.
+/// Whether a user message holds more than results. Such a message begins a turn.
 pub(super) fn is_question(message: &Message) -> bool {
     message.role == Role::User && !message.content.iter().all(is_result)
 }

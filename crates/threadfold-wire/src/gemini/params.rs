@@ -5,40 +5,38 @@
 //! says all that one of them says, it is kept under a mark: then nothing of it is lost elsewhere.
 
 use super::marks::{
-    ALLOWED_NAMES, CODEC, FUNCTION_CALLING, Field, GENERATION_CONFIG, MAX_OUTPUT, Name, Spelling,
-    TEMPERATURE, TOOL_CONFIG, keep, reopen, wire_fields,
+    ALLOWED_NAMES, CODEC, FUNCTION_CALLING, GENERATION_CONFIG, MAX_OUTPUT, Name, Spelling,
+    TEMPERATURE, TOOL_CONFIG, reopen, wire_fields,
 };
 use crate::{
     contract::{Change, EncodeOptions},
-    fields::{Fields, items, text},
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
-    raw::Raw,
-    tree::{Object, Tree},
+    params::number,
 };
 use serde_json::Number;
 use threadfold_core::message::{Extra, Json, Request, Text, ToolChoice};
 
 /// Returns the request with the parameters of the body.
 pub(super) fn read(mut fields: Fields<'_>, mut request: Request) -> Request {
-    let mut own = Vec::new();
     let mut spelling = Spelling::default();
     if let Some(mut config) = open(&fields, GENERATION_CONFIG) {
-        request.max_output = field(&config, MAX_OUTPUT).and_then(whole_number);
-        request.temperature = field(&config, TEMPERATURE).and_then(float);
+        request.max_output = MAX_OUTPUT.get(&config).and_then(number);
+        request.temperature = TEMPERATURE.get(&config).and_then(number);
         take_known(&mut config, MAX_OUTPUT, request.max_output.is_some());
         take_known(&mut config, TEMPERATURE, request.temperature.is_some());
-        hide(&mut fields, &mut spelling, GENERATION_CONFIG, &config, &mut own);
+        hide(&mut fields, &mut spelling, GENERATION_CONFIG, &config);
     }
     if let Some(mut config) = open(&fields, TOOL_CONFIG) {
-        let calling = field(&config, FUNCTION_CALLING);
+        let calling = FUNCTION_CALLING.get(&config);
         request.tool_choice = calling.and_then(choice);
         let all = calling.and_then(Fields::of);
         let known = |key: &str| key == "mode" || ALLOWED_NAMES.is(key);
         let whole = all.is_some_and(|all| all.rest().all(|(key, _)| known(key)));
         take_known(&mut config, FUNCTION_CALLING, request.tool_choice.is_some() && whole);
-        hide(&mut fields, &mut spelling, TOOL_CONFIG, &config, &mut own);
+        hide(&mut fields, &mut spelling, TOOL_CONFIG, &config);
     }
-    request.extra = keep(&fields, &spelling, own);
+    request.extra = spelling.keep(fields);
     request
 }
 
@@ -65,10 +63,10 @@ fn write_generation(request: &Request, body: &mut Object, notes: &mut Notes) {
     let mut config = came.reopen();
     let view = came.fields();
     let view = view.as_ref();
-    if view.and_then(|view| field(view, MAX_OUTPUT)).and_then(whole_number) != request.max_output {
+    if view.and_then(|view| MAX_OUTPUT.get(view)).and_then(number) != request.max_output {
         patch(&mut config, MAX_OUTPUT, request.max_output.map(Tree::from));
     }
-    let temperature = view.and_then(|view| field(view, TEMPERATURE)).and_then(float);
+    let temperature = view.and_then(|view| TEMPERATURE.get(view)).and_then(number);
     if temperature != request.temperature {
         let written = request.temperature.and_then(Number::from_f64).map(Tree::Number);
         if request.temperature.is_some() && written.is_none() {
@@ -82,7 +80,7 @@ fn write_generation(request: &Request, body: &mut Object, notes: &mut Notes) {
 fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: &mut Notes) {
     let came = Kept::find(&request.extra, TOOL_CONFIG);
     let view = came.fields();
-    let view = view.as_ref().and_then(|view| field(view, FUNCTION_CALLING)).and_then(choice);
+    let view = view.as_ref().and_then(|view| FUNCTION_CALLING.get(view)).and_then(choice);
     if view == request.tool_choice {
         let config = came.reopen();
         return came.put(config, body);
@@ -101,7 +99,7 @@ fn write_tools(request: &Request, functions: &[Text], body: &mut Object, notes: 
     came.put(config, body);
 }
 
-/// An object of parameters as it came: the key, and its text.
+/// A parameter object as it came: its key and its JSON.
 struct Kept {
     key: &'static str,
     json: Option<Json>,
@@ -127,7 +125,7 @@ impl Kept {
         reopen(self.json.as_ref())
     }
 
-    /// Puts the object into the body. One that says nothing stays away, unless it came so.
+    /// Puts the object into the body. An empty one is left out, unless it came empty.
     fn put(&self, config: Object, body: &mut Object) {
         let came_empty = self.json.as_ref().is_some_and(|json| json.as_str() == "{}");
         let is_other = self.json.is_some() && self.fields().is_none();
@@ -144,11 +142,7 @@ fn mark_of(name: Name) -> &'static str {
 }
 
 fn open<'a>(fields: &Fields<'a>, name: Name) -> Option<Fields<'a>> {
-    Fields::of(fields.get(name.in_fields(fields)?)?)
-}
-
-fn field<'a>(fields: &Fields<'a>, name: Name) -> Option<Raw<'a>> {
-    fields.get(name.in_fields(fields)?)
+    Fields::of(name.get(fields)?)
 }
 
 fn take_known(fields: &mut Fields<'_>, name: Name, known: bool) {
@@ -157,18 +151,12 @@ fn take_known(fields: &mut Fields<'_>, name: Name, known: bool) {
     }
 }
 
-/// Keeps an object under its mark if the request says all of it.
-fn hide(
-    fields: &mut Fields<'_>,
-    spelling: &mut Spelling,
-    name: Name,
-    rest: &Fields<'_>,
-    own: &mut Vec<Field>,
-) {
+/// Keeps an object as a mark if the fields of the request hold all of it.
+fn hide(fields: &mut Fields<'_>, spelling: &mut Spelling, name: Name, rest: &Fields<'_>) {
     if rest.left() == 0
         && let Some(raw) = spelling.take(fields, name)
     {
-        own.push((mark_of(name), raw.json()));
+        fields.note(mark_of(name), raw.json());
     }
 }
 
@@ -180,23 +168,15 @@ fn patch(object: &mut Object, name: Name, value: Option<Tree>) {
     }
 }
 
-fn whole_number(raw: Raw<'_>) -> Option<u64> {
-    serde_json::from_str(raw.get()).ok()
-}
-
-fn float(raw: Raw<'_>) -> Option<f64> {
-    serde_json::from_str(raw.get()).ok()
-}
-
 fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
     let fields = Fields::of(raw)?;
-    let names = field(&fields, ALLOWED_NAMES).map(|raw| items(raw).unwrap_or_default());
+    let names = ALLOWED_NAMES.get(&fields).map(|raw| raw.items().unwrap_or_default());
     let names = names.unwrap_or_default();
-    match (fields.get("mode").and_then(text)?.as_str(), names.as_slice()) {
+    match (fields.text("mode")?.as_str(), names.as_slice()) {
         ("AUTO", []) => Some(ToolChoice::Auto),
         ("NONE", []) => Some(ToolChoice::None),
         ("ANY", []) => Some(ToolChoice::Required),
-        ("ANY", [one]) => text(*one).map(ToolChoice::Tool),
+        ("ANY", [one]) => one.text().map(ToolChoice::Tool),
         _ => None,
     }
 }

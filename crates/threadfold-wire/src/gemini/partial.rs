@@ -10,12 +10,10 @@
 //! {"functionCall": {}}
 //! ```
 
-use super::{marks::FUNCTION_CALL, part::Part, path::Step, value::Node};
+use super::{marks::FUNCTION_CALL, part::Part, path::Step};
 use crate::{
-    assembly::Merged,
-    fields::{Fields, items, text},
-    raw::Raw,
-    tree::{Object, Tree},
+    growing::{Growing, Merged},
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{Json, Text};
 
@@ -30,23 +28,28 @@ pub(super) struct Partial {
     pub(super) id: Text,
     call: Merged,
     beside: Merged,
-    args: Node,
+    args: Growing,
 }
 
 impl Partial {
     /// Returns a call of which nothing is known yet.
     pub(super) fn new(id: Text) -> Self {
-        Self { id, call: Merged::default(), beside: Merged::default(), args: Node::object() }
+        Self {
+            id,
+            call: Merged::default(),
+            beside: Merged::default(),
+            args: Growing::Object(Merged::default()),
+        }
     }
 
     /// Takes a piece, and returns whether more will come.
     pub(super) fn add(&mut self, part: &Part<'_>) -> Result<bool, &'static str> {
         let mut inner = part.inner().ok_or("a call is no object")?;
         let continues = take(&mut inner, CONTINUES).is_some_and(|raw| raw.get() == "true");
-        let pieces = take(&mut inner, PARTIAL).and_then(items).unwrap_or_default();
+        let pieces = take(&mut inner, PARTIAL).and_then(Raw::items).unwrap_or_default();
         if let Some(args) = inner.take(ARGS).and_then(Fields::of) {
             for (key, raw) in args.rest() {
-                self.args.at(&[Step::Key(key.to_owned())])?.set(raw.json())?;
+                self.args.field(key)?.set(raw.json())?;
             }
         }
         for raw in pieces {
@@ -59,15 +62,15 @@ impl Partial {
 
     fn piece(&mut self, piece: &Fields<'_>) -> Result<(), &'static str> {
         let get = |names: [&str; 2]| names.into_iter().find_map(|name| piece.get(name));
-        let path = get(["jsonPath", "json_path"]).and_then(text);
+        let path = get(["jsonPath", "json_path"]).and_then(Raw::text);
         let path = Step::path(&path.ok_or("a piece of an argument has no path")?)?;
-        if let Some(said) = get(["stringValue", "string_value"]).and_then(text) {
-            return self.args.at(&path)?.add_text(&said);
+        if let Some(said) = get(["stringValue", "string_value"]).and_then(Raw::text) {
+            return at(&mut self.args, &path)?.add_text(&said);
         }
         let plain = get(["numberValue", "number_value"]).or(get(["boolValue", "bool_value"]));
         let null = get(["nullValue", "null_value"]).map(|_| Json::default());
         match plain.map(Raw::json).or(null) {
-            Some(value) => self.args.at(&path)?.set(value),
+            Some(value) => at(&mut self.args, &path)?.set(value),
             None => Ok(()),
         }
     }
@@ -94,10 +97,56 @@ pub(super) fn is_partial(inner: &Fields<'_>) -> bool {
 
 /// Whether a part says whose call it is.
 pub(super) fn is_named(inner: &Fields<'_>) -> bool {
-    inner.get("name").and_then(text).is_some_and(|name| !name.is_empty())
+    inner.text("name").is_some_and(|name| !name.is_empty())
 }
 
 fn take<'a>(fields: &mut Fields<'a>, names: [&str; 2]) -> Option<Raw<'a>> {
     let [camel, snake] = names;
     fields.take(camel).or_else(|| fields.take(snake))
+}
+
+/// The value at a path, which is made where it is missing.
+fn at<'g>(value: &'g mut Growing, path: &[Step]) -> Result<&'g mut Growing, &'static str> {
+    path.iter().try_fold(value, |value, step| match step {
+        Step::Key(key) => value.field(key),
+        Step::Index(index) => value.item(*index),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growing::OTHER;
+
+    fn set(node: &mut Growing, path: &str, value: &str) -> Result<(), &'static str> {
+        at(node, &Step::path(path)?)?.set(Json::parse(value).unwrap())
+    }
+
+    fn add(node: &mut Growing, path: &str, piece: &str) -> Result<(), &'static str> {
+        at(node, &Step::path(path)?)?.add_text(piece)
+    }
+
+    #[test]
+    fn pieces_come_together_where_their_paths_lead() {
+        let mut node = Growing::Object(Merged::default());
+        set(&mut node, "$.whole", r#"{"z":1.0,"a":[2]}"#).unwrap();
+        add(&mut node, "$.text", "a").unwrap();
+        set(&mut node, "$.list[0].n", "1e2").unwrap();
+        add(&mut node, "$.list[1]", "x").unwrap();
+        add(&mut node, "$.text", "b").unwrap();
+        set(&mut node, "$.whole.a[1]", "null").unwrap();
+        let expected = r#"{"whole":{"z":1.0,"a":[2,null]},"text":"ab","list":[{"n":1e2},"x"]}"#;
+        assert_eq!(node.tree().into_json().as_str(), expected);
+    }
+
+    #[test]
+    fn two_shapes_at_one_place_are_an_error() {
+        let mut node = Growing::Object(Merged::default());
+        add(&mut node, "$.a", "x").unwrap();
+        assert_eq!(set(&mut node, "$.a.b", "1"), Err(OTHER));
+        assert_eq!(set(&mut node, "$.a", "1"), Err(OTHER));
+        assert_eq!(set(&mut node, "$[0]", "1"), Err(OTHER));
+        assert_eq!(add(&mut node, "$", "x"), Err(OTHER));
+        assert!(set(&mut node, "$.b[1000000000]", "1").is_err());
+    }
 }

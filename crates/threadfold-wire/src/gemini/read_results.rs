@@ -1,25 +1,23 @@
-//! Reading `functionResponse` parts.
+//! Reading `functionResponse` parts, and which call each answers: not every call has an id.
+
+use std::collections::{HashMap, VecDeque};
 
 use super::{
-    calls::Calls,
-    marks::{self, Field, flag, mark},
+    marks::{self, flag},
     part::{self, Part},
 };
-use crate::{
-    fields::{Fields, is_text, items, text, word},
-    raw::Raw,
-};
+use crate::json::{Fields, Raw};
+use crate::names::{self, Rules, is_word};
 use threadfold_core::message::{ContentBlock, Text, ToolResult};
 
 /// Reads a result. Where it names no call, the calls of the turn before say which one it answers.
-pub(super) fn result(part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
+pub(super) fn result(mut part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
     let mut inner = part.inner()?;
-    let mut own = Vec::new();
     let came = inner.take_word("id");
-    let name = inner.get("name").and_then(word).unwrap_or_default();
+    let name = inner.word("name").unwrap_or_default();
     let wanted = came.as_deref().filter(|id| !id.is_empty());
     let answered = calls.answer(wanted, &name);
-    // A result of no call is taken out of the thread later; it keeps what it says.
+    // Repairs remove a result without a call later; until then it keeps its content.
     let (id, of_call) = answered.map_or_else(
         || (came.as_deref().unwrap_or_default().into(), None),
         |(id, of_call)| (id, Some(of_call)),
@@ -29,35 +27,31 @@ pub(super) fn result(part: Part<'_>, calls: &mut Calls) -> Option<ToolResult> {
     }
     match &came {
         Some(came) if id == **came => {}
-        Some(came) => own.push(mark("~id", came)),
-        None => own.push(flag("~no_id")),
+        Some(came) => part.rest.mark("~id", came),
+        None => flag(&mut part.rest, "~no_id"),
     }
-    let said = inner.get("response").and_then(|raw| response(raw, &mut own));
-    if said.is_some() {
-        inner.take("response");
-    }
+    let said = inner.take_as("response", |raw| response(raw, &mut part.rest));
     let (mut content, is_error) = said.unwrap_or_default();
-    if let Some(media) = inner.get("parts").and_then(parts) {
-        inner.take("parts");
-        own.push(flag("~parts"));
+    if let Some(media) = inner.take_as("parts", parts) {
+        flag(&mut part.rest, "~parts");
         content.extend(media);
     }
-    let extra = part.extra(&inner, own);
+    let extra = part.keep(&inner);
     Some(ToolResult { is_error, extra, ..ToolResult::new(id, content) })
 }
 
 /// Reads a response: the text under `output` or `error`, or else the whole of it as JSON text.
-fn response(raw: Raw<'_>, own: &mut Vec<Field>) -> Option<(Vec<ContentBlock>, bool)> {
+fn response(raw: Raw<'_>, result: &mut Fields<'_>) -> Option<(Vec<ContentBlock>, bool)> {
     let fields = Fields::of(raw)?;
     let mut all = fields.rest();
     if let (Some((key, value)), None) = (all.next(), all.next())
-        && let Some(said) = text(value).filter(|_| ["output", "error"].contains(&key))
-        && is_text(value)
+        && let Some(said) = value.text().filter(|_| ["output", "error"].contains(&key))
+        && value.is_text()
     {
         let content = if said.is_empty() { Vec::new() } else { vec![ContentBlock::text(said)] };
         return Some((content, key == "error"));
     }
-    own.push(mark("~as", "response"));
+    result.mark("~as", "response");
     let whole = raw.json();
     Some((vec![ContentBlock::text(Text::from(whole.as_str()))], says_error(&fields)))
 }
@@ -68,10 +62,95 @@ pub(super) fn says_error(fields: &Fields<'_>) -> bool {
 }
 
 fn parts(raw: Raw<'_>) -> Option<Vec<ContentBlock>> {
-    let parts = items(raw).filter(|parts| !parts.is_empty())?;
-    let read = |raw: Raw<'_>| {
+    raw.all(|raw| {
         let part = Part::read(raw).filter(|part| part.data != marks::TEXT);
-        part.and_then(Part::block).unwrap_or_else(|| part::opaque(raw))
-    };
-    Some(parts.into_iter().map(read).collect())
+        Some(part.and_then(Part::block).unwrap_or_else(|| part::opaque(raw)))
+    })
+}
+
+/// The names of functions.
+pub(super) const TOOLS: Rules = Rules {
+    is_legal: |char| is_word(char) || matches!(char, '.' | ':'),
+    begins_with_letter: true,
+    ..names::TOOLS
+};
+
+/// The calls of the turn before that wait for their results.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Id and name of each call, until it is answered.
+    calls: Vec<Option<(Text, Text)>>,
+    /// The calls by the keys by which a result may refer to them, the earliest first. Queues may
+    /// hold calls that were answered under another key.
+    waiting: HashMap<Key, VecDeque<usize>>,
+}
+
+/// How a result may refer to its call.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id(Text),
+    /// The name of a call whose id did not come with it.
+    Unnamed(Text),
+    /// The name of a call that came with its id.
+    Named(Text),
+    Any,
+}
+
+impl Calls {
+    /// Adds a call; `came` says whether its id came with it.
+    pub(super) fn add(&mut self, id: Text, name: Text, came: bool) {
+        let of_name = if came { Key::Named(name.clone()) } else { Key::Unnamed(name.clone()) };
+        for key in [Key::Id(id.clone()), of_name, Key::Any] {
+            self.waiting.entry(key).or_default().push_back(self.calls.len());
+        }
+        self.calls.push(Some((id, name)));
+    }
+
+    /// Returns id and name of the call that a result answers: the one that it names, else the next
+    /// one of its function, else, where it names none, the next one.
+    pub(super) fn answer(&mut self, id: Option<&str>, name: &str) -> Option<(Text, Text)> {
+        let unnamed = Key::Unnamed(name.into());
+        let keys = match id {
+            Some(id) => vec![Key::Id(id.into()), unnamed],
+            None => vec![unnamed, Key::Named(name.into()), Key::Any],
+        };
+        keys.iter().find_map(|key| self.next(key))
+    }
+
+    fn next(&mut self, key: &Key) -> Option<(Text, Text)> {
+        let waiting = self.waiting.get_mut(key)?;
+        while let Some(place) = waiting.pop_front() {
+            if let Some(call) = self.calls.get_mut(place).and_then(Option::take) {
+                return Some(call);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(calls: &mut Calls, id: Option<&str>, name: &str) -> Option<String> {
+        calls.answer(id, name).map(|(id, _)| id.to_string())
+    }
+
+    #[test]
+    fn a_result_answers_by_id_then_by_name_then_in_order() {
+        let mut calls = Calls::default();
+        for (id, name, came) in
+            [("a", "f", true), ("1", "f", false), ("2", "g", false), ("3", "f", false)]
+        {
+            calls.add(id.into(), name.into(), came);
+        }
+        assert_eq!(answered(&mut calls, None, "f").as_deref(), Some("1"));
+        assert_eq!(answered(&mut calls, Some("a"), "f").as_deref(), Some("a"));
+        assert_eq!(answered(&mut calls, None, "h").as_deref(), Some("2"));
+        assert_eq!(answered(&mut calls, Some("x"), "f").as_deref(), Some("3"));
+        assert_eq!(answered(&mut calls, None, "f"), None);
+        calls.add("b".into(), "f".into(), true);
+        calls.add("c".into(), "g".into(), true);
+        assert_eq!(answered(&mut calls, None, "g").as_deref(), Some("c"));
+    }
 }

@@ -1,28 +1,21 @@
 //! Reading answers.
 
-use super::{
-    calls::Calls,
-    decode,
-    marks::{CODEC, Field, Spelling, keep},
-};
+use super::{decode, marks::CODEC, read_results::Calls};
 use crate::{
     contract::WireError,
-    extras::object,
-    fields::{Fields, Path, items, text},
-    raw::{Raw, Scanned},
-    tree::Tree,
+    json::{Fields, Path, Raw, Scanned, Tree},
     usage::Counts,
 };
 use threadfold_core::message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn};
 
 /// Reads a response body: its first candidate.
-pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let refused = is_blocked(&fields);
     let path = Path::Field(&Path::Body, "candidates");
     let candidates = match fields.take("candidates") {
-        Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of candidates", raw))?,
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of candidates", raw))?,
         None => Vec::new(),
     };
     let path = Path::Item(&path, 0);
@@ -33,13 +26,16 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
         None => return Err(path.missing("a candidate")),
     };
     let usage = fields.get("usageMetadata").and_then(|raw| USAGE.read(raw));
-    let model = fields.get("modelVersion").and_then(text);
-    let reason = candidate.get("finishReason").and_then(text);
-    let id = fields.get("responseId").and_then(text).unwrap_or_default();
+    let model = fields.text("modelVersion");
+    let reason = candidate.text("finishReason");
+    let id = fields.text("responseId").unwrap_or_default();
     let (content, mut rest) = content(&mut candidate, &id, path)?;
     rest.take("role");
     let stop_reason = stop_reason(reason, refused, &content);
-    let extra = keep(&rest, &Spelling::default(), vec![beside(&fields, &candidate)]);
+    // What the body says beside the answer is kept with the message and never sent back.
+    let beside = fields.tree().with("candidate", candidate.tree());
+    rest.note("~response", Tree::from(beside).into_json());
+    let extra = rest.keep(CODEC);
     let origin = Some(Origin::new(CODEC, model));
     let parts = MessageParts::new(Role::Assistant, content);
     let message = MessageParts { origin, extra, ..parts }.into();
@@ -62,8 +58,8 @@ pub(super) fn is_first(candidate: Raw<'_>) -> bool {
 
 /// Whether the prompt was refused.
 pub(super) fn is_blocked(fields: &Fields<'_>) -> bool {
-    let feedback = fields.get("promptFeedback").and_then(Fields::of);
-    let reason = feedback.and_then(|feedback| feedback.get("blockReason").and_then(text));
+    let feedback = fields.object("promptFeedback");
+    let reason = feedback.and_then(|feedback| feedback.text("blockReason"));
     reason.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED")
 }
 
@@ -90,7 +86,7 @@ fn content<'a>(
     let mut content = Fields::read(raw, path)?;
     let path = Path::Field(&path, "parts");
     let parts = match content.take("parts").filter(|raw| raw.get() != "null") {
-        Some(raw) => items(raw).ok_or_else(|| path.mismatch("an array of parts", raw))?,
+        Some(raw) => raw.items().ok_or_else(|| path.mismatch("an array of parts", raw))?,
         None => Vec::new(),
     };
     let mut blocks = decode::answer(parts, &mut Calls::default(), |number| made_up_id(id, number));
@@ -98,18 +94,12 @@ fn content<'a>(
     Ok((blocks, content))
 }
 
-/// Streams end with a text of nothing, which no request may hold.
+/// Streams end with an empty text, which no request may hold.
 fn says_something(block: &ContentBlock) -> bool {
     if let ContentBlock::Thinking(thinking) = block {
         return !thinking.text.is_empty() || thinking.signature.is_some();
     }
     block.as_text().is_none_or(|text| !text.is_empty())
-}
-
-/// What the body says beside the answer. It is kept with the message and never sent back.
-fn beside(body: &Fields<'_>, candidate: &Fields<'_>) -> Field {
-    let kept = object(body).with("candidate", object(candidate));
-    ("~response", Tree::from(kept).into_json())
 }
 
 /// Why the model stopped. It says `STOP` where it calls, too.

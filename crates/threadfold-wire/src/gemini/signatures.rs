@@ -10,7 +10,7 @@ use super::{
 use crate::{contract::Change, normal::Thread, notes::Notes};
 use threadfold_core::message::{ContentBlock, Json, ToolUse, model_version};
 
-/// What stands for the signature of a call that no model of the provider made.
+/// The documented signature for calls that no model of the provider made.
 const STAND_IN: &str = "skip_thought_signature_validator";
 
 /// Whether a model refuses calls without signatures.
@@ -36,8 +36,7 @@ pub(super) fn sign(thread: &mut Thread, demanded: bool, notes: &mut Notes) {
         if !is_due || is_signed(call) {
             continue;
         }
-        notes.turn_to(*at);
-        notes.note(Change::CallSigned { id: call.id.clone() });
+        notes.turn_to(*at).note(Change::CallSigned { id: call.id.clone() });
         let mut calls = message.make_mut().content.iter_mut();
         let first = calls.find(|block| matches!(block, ContentBlock::ToolUse(_)));
         if let Some(ContentBlock::ToolUse(call)) = first {

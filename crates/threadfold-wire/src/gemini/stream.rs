@@ -11,11 +11,10 @@ use super::{
     response,
 };
 use crate::{
-    assembly::{Assembly, Merged, read, said, unreadable},
-    fields::{Fields, items, text},
-    raw::Raw,
+    assembly::{Assembly, provider_error, read, unreadable},
+    growing::Merged,
+    json::{Fields, Object, Raw, Tree},
     stream::StreamEvent,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
 
@@ -79,7 +78,7 @@ const KNOWN: [&str; 5] =
 impl Response {
     fn read(&mut self, fields: Fields<'_>, data: &str) -> Result<Vec<Delta>, ModelError> {
         if fields.get("error").is_some_and(|error| error.get() != "null") {
-            return Err(said(data));
+            return Err(provider_error(data));
         }
         if !KNOWN.iter().any(|key| fields.get(key).is_some()) {
             return Ok(Vec::new());
@@ -95,7 +94,7 @@ impl Response {
             .unwrap_or(self.usage);
         self.is_complete |= response::is_blocked(&fields);
         // The ids of calls are made of it, so it stays as it was when the first call began.
-        let id = fields.get("responseId").and_then(text);
+        let id = fields.text("responseId");
         if self.id.is_none() && self.calls == 0 && id.is_some() {
             self.id = id;
         } else {
@@ -103,7 +102,7 @@ impl Response {
         }
         self.body.merge(&fields);
         let Some(raw) = candidates else { return Ok(Vec::new()) };
-        let all = items(raw).ok_or_else(|| unreadable("the candidates are no list"))?;
+        let all = raw.items().ok_or_else(|| unreadable("the candidates are no list"))?;
         let first = all.into_iter().find(|candidate| response::is_first(*candidate));
         first.map_or_else(|| Ok(Vec::new()), |candidate| self.candidate(candidate))
     }
@@ -113,12 +112,12 @@ impl Response {
             return Err(unreadable("a candidate is no object"));
         };
         let content = fields.take("content").and_then(Fields::of);
-        let reason = fields.get("finishReason").and_then(text);
+        let reason = fields.text("finishReason");
         self.is_complete |=
             reason.is_some_and(|reason| !["", "FINISH_REASON_UNSPECIFIED"].contains(&&*reason));
         self.candidate.get_or_insert_default().merge(&fields);
         let mut content = content.unwrap_or_default();
-        let parts = content.take("parts").and_then(items).unwrap_or_default();
+        let parts = content.take("parts").and_then(Raw::items).unwrap_or_default();
         self.content.merge(&content);
         let mut deltas = Vec::new();
         for raw in parts {
@@ -188,7 +187,7 @@ impl Response {
     }
 
     fn text(&mut self, raw: Raw<'_>, part: &Part<'_>) -> Option<Delta> {
-        let said = text(part.value);
+        let said = part.value.text();
         let thought = part.rest.get("thought").is_some_and(|raw| raw.get() == "true");
         let plain = part.rest.rest().all(|(key, _)| key == "thought" && thought);
         match (self.parts.last_mut(), &said) {

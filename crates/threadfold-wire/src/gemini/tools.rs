@@ -7,15 +7,12 @@
 use std::collections::HashMap;
 
 use super::marks::{
-    CODEC, DECLARATIONS, Field, JSON_SCHEMA, PARAMETERS, Spelling, is_own, keep, mark, marked,
-    wire_fields,
+    CODEC, DECLARATIONS, JSON_SCHEMA, PARAMETERS, Spelling, is_own, marked, wire_fields,
 };
 use crate::{
-    fields::{Fields, items},
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
-    raw::Raw,
     schemas::no_parameters,
-    tree::{Object, Tree},
 };
 use serde_json::Value;
 use threadfold_core::message::{Json, Text, ToolSpec};
@@ -23,18 +20,18 @@ use threadfold_core::message::{Json, Text, ToolSpec};
 /// Reads `tools`; `None` if it is not an array of objects, or empty.
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolSpec>> {
     let mut tools = Vec::new();
-    for (number, raw) in items(raw)?.into_iter().enumerate() {
+    for (number, raw) in raw.items()?.into_iter().enumerate() {
         let mut fields = Fields::of(raw)?;
         let mut spelling = Spelling::default();
-        let declared = DECLARATIONS.in_fields(&fields).and_then(|key| fields.get(key));
+        let declared = DECLARATIONS.get(&fields);
         let declared = declared.and_then(|raw| declarations(raw, number));
         let any = declared.is_some();
         if any {
             spelling.take(&mut fields, DECLARATIONS);
         }
         tools.extend(declared.into_iter().flatten());
-        if !any || spelling.mark().is_some() || fields.left() > 0 {
-            tools.push(native(&fields, &spelling, number));
+        if !any || !spelling.is_usual() || fields.left() > 0 {
+            tools.push(native(fields, &spelling, number));
         }
     }
     Some(tools).filter(|tools| !tools.is_empty())
@@ -73,7 +70,7 @@ struct Groups {
     all: Vec<Group>,
     /// Where the object of a number stands.
     places: HashMap<Text, usize>,
-    /// Where functions go that did not come in any.
+    /// The object for functions that came in none.
     open: Option<usize>,
 }
 
@@ -115,42 +112,40 @@ impl Group {
 }
 
 fn declarations(raw: Raw<'_>, group: usize) -> Option<Vec<ToolSpec>> {
-    let read: Option<Vec<ToolSpec>> =
-        items(raw)?.into_iter().map(|raw| read_declaration(raw, group)).collect();
-    read.filter(|tools| !tools.is_empty())
+    raw.all(|raw| read_declaration(raw, group))
 }
 
 fn read_declaration(raw: Raw<'_>, group: usize) -> Option<ToolSpec> {
     let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let mut spelling = Spelling::default();
-    let mut own = vec![number(group)];
+    mark_group(&mut fields, group);
     let is_schema = |key: &&str| fields.get(key).is_some_and(|raw| raw.get().starts_with('{'));
     let key = [JSON_SCHEMA, PARAMETERS].into_iter().find_map(|name| {
         let key = name.in_fields(&fields).filter(is_schema)?;
         Some((name, key))
     });
     let schema = key.and_then(|(name, _)| spelling.take(&mut fields, name)).map(Raw::json);
-    own.push(mark("~schema", key.map_or("absent", |(name, _)| name.camel)));
+    fields.mark("~schema", key.map_or("absent", |(name, _)| name.camel));
     let ours = schema.as_ref().and_then(json_schema);
     if let (Some(_), Some(came)) = (&ours, &schema) {
-        own.push(("~came", came.clone()));
+        fields.note("~came", came.clone());
     }
-    let described = fields.get("description").is_some_and(|raw| raw.get().len() > 2);
-    let description = described.then(|| fields.take_text("description")).flatten();
+    let said = |raw: Raw<'_>| raw.text().filter(|text| raw.is_text() && !text.is_empty());
+    let description = fields.take_as("description", said);
     Some(ToolSpec {
         name,
         description: description.unwrap_or_default(),
         input_schema: ours.or(schema).unwrap_or_else(no_parameters),
-        extra: keep(&fields, &spelling, own),
+        extra: spelling.keep(fields),
     })
 }
 
 /// Returns what an object of the list holds beside functions, as a tool of the provider.
-fn native(fields: &Fields<'_>, spelling: &Spelling, group: usize) -> ToolSpec {
-    let name = fields.rest().next().map_or("", |(key, _)| key);
-    let extra = keep(fields, spelling, vec![number(group)]);
-    ToolSpec { extra, ..ToolSpec::new(name, "", Json::default()) }
+fn native(mut fields: Fields<'_>, spelling: &Spelling, group: usize) -> ToolSpec {
+    let name = Text::from(fields.rest().next().map_or("", |(key, _)| key));
+    mark_group(&mut fields, group);
+    ToolSpec { extra: spelling.keep(fields), ..ToolSpec::new(name, "", Json::default()) }
 }
 
 fn declaration(tool: &ToolSpec, notes: &mut Notes) -> Object {
@@ -182,8 +177,8 @@ fn group(tool: &ToolSpec) -> Option<Text> {
     marked(&tool.extra, "~group")
 }
 
-fn number(group: usize) -> Field {
-    mark("~group", &group.to_string())
+fn mark_group(fields: &mut Fields<'_>, group: usize) {
+    fields.mark("~group", &group.to_string());
 }
 
 /// Returns a schema of this dialect, whose types are in capitals, as others read it; `None` if it
@@ -193,8 +188,8 @@ fn json_schema(schema: &Json) -> Option<Json> {
     lower_types(&mut value).then(|| value.into())
 }
 
-/// Writes the types of a schema in small letters; says whether there was any to change. The depth
-/// is that of a tree, which is bounded.
+/// Writes the types of a schema in lower case, and returns whether any changed. The depth of a
+/// parsed value is bounded.
 fn lower_types(schema: &mut Value) -> bool {
     const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
     let Value::Object(fields) = schema else { return false };

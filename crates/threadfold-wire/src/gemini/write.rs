@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::{
-    calls,
     marks::{
         CODEC, DISPLAY_NAME, FUNCTION_CALL, FUNCTION_RESPONSE, SIGNATURE, Spelling, has_mark,
         marked, server_data, take_inner,
@@ -12,10 +11,9 @@ use super::{
 };
 use crate::{
     extras::own_object,
-    fields::Fields,
+    json::{Fields, Object, Tree},
     names,
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Document, Extra, Image, Json, Message, Role, Text, Thinking, ToolResult, ToolUse,
@@ -62,7 +60,7 @@ fn role(message: &Message) -> Option<Tree> {
         Some("absent") => None,
         Some("null") => Some(Tree::Null),
         Some("") => Some(Tree::Word("")),
-        // The old role is for results alone.
+        // The old role `function` is only for results.
         Some("function") if message.content.iter().all(is_result) => Some(Tree::Word("function")),
         Some(_) | None => Some(Tree::Word("user")),
     }
@@ -139,7 +137,7 @@ fn call(call: &ToolUse) -> Tree {
     }
     data.set("name", call.name.clone());
     let input = call.input.json().unwrap_or_else(|_| part::no_args());
-    // Where no arguments came, none go back.
+    // A call that came without arguments is written without them.
     if !(has_mark(&call.extra, "~args") && input == part::no_args()) {
         data.set("args", input);
     }
@@ -157,8 +155,8 @@ fn result(result: &ToolResult, call: Option<&ToolUse>) -> Tree {
     } else if !unnamed && !has_mark(&result.extra, "~no_id") && data.get("id").is_none() {
         data.set("id", result.tool_use_id.clone());
     }
-    if !names::is_legal(data.get("name"), &calls::TOOLS) {
-        // Removed first, so that its place is the same when it is written again.
+    if !names::is_legal(data.get("name"), &read_results::TOOLS) {
+        // Removed first, so that its position does not depend on whether it was there.
         data.remove("name");
         data.set("name", call.map_or(&result.tool_use_id, |call| &call.name).clone());
     }

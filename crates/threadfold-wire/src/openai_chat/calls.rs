@@ -1,19 +1,15 @@
 //! Tool calls, both ways.
 
-use super::marks::{CODEC, inner, keep, mark, marked, reopen};
+use super::marks::{CODEC, marked, reopen};
 use crate::{
     extras::own_object,
-    fields::{Fields, items, text},
-    raw::Raw,
-    tree::{Object, Tree},
+    json::{Fields, Object, Raw},
 };
 use threadfold_core::message::{Extra, Json, Text, ToolInput, ToolUse};
 
 /// Reads `tool_calls`; `None` if it is not an array of objects, or empty.
 pub(super) fn read_all(raw: Raw<'_>) -> Option<Vec<ToolUse>> {
-    let calls: Option<Vec<ToolUse>> =
-        items(raw)?.into_iter().map(|raw| read(raw).or_else(|| read_unknown(raw))).collect();
-    calls.filter(|calls| !calls.is_empty())
+    raw.all(|raw| read(raw).or_else(|| read_unknown(raw)))
 }
 
 /// Reads the deprecated `function_call`, which has no id: it gets this one.
@@ -21,16 +17,17 @@ pub(super) fn read_deprecated(raw: Raw<'_>, id: Text) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let name = fields.take_text("name")?;
     let input = ToolInput::Text(fields.take_text("arguments")?);
-    Some(ToolUse { id, name, input, extra: keep(&fields, vec![mark("~as", "function_call")]) })
+    fields.mark("~as", "function_call");
+    Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
 /// Whether the value of `function_call` has neither name nor arguments: some servers put that into
 /// answers that call nothing.
-pub(super) fn is_of_nothing(raw: Raw<'_>) -> bool {
+pub(super) fn is_empty_call(raw: Raw<'_>) -> bool {
     let Some(fields) = Fields::of(raw) else { return false };
     let says = |key: &str| {
         let value = fields.get(key).filter(|raw| raw.get() != "null");
-        value.is_some_and(|raw| text(raw).is_none_or(|text| !text.is_blank()))
+        value.is_some_and(|raw| raw.text().is_none_or(|text| !text.is_blank()))
     };
     !says("name") && !says("arguments")
 }
@@ -40,7 +37,8 @@ pub(super) fn is_deprecated(call: &ToolUse) -> bool {
     marked(&call.extra, "~as").is_some_and(|form| form == "function_call")
 }
 
-/// A call of an unknown form as it was read, if it goes back so: only its id may have changed.
+/// A call of an unknown form as it was read, if nothing but its id was changed: then it is written
+/// whole.
 pub(super) fn kept_whole(call: &ToolUse) -> Option<ToolUse> {
     let came = read_unknown(Raw::of(call.extra.get(CODEC, "~raw")?))?;
     Some(came).filter(|came| came.name == call.name && came.input == call.input)
@@ -76,48 +74,48 @@ pub(super) fn write_deprecated(call: &ToolUse) -> Object {
 fn read(raw: Raw<'_>) -> Option<ToolUse> {
     let mut fields = Fields::of(raw)?;
     let id = fields.take_text("id")?;
-    let (kind, input, mut own) = match fields.take_word("type")?.as_ref() {
-        "function" => ("function", "arguments", Vec::new()),
-        "custom" => ("custom", "input", vec![mark("~as", "custom")]),
+    let (kind, input) = match fields.take_word("type")?.as_ref() {
+        "function" => ("function", "arguments"),
+        "custom" => ("custom", "input"),
         _ => return None,
     };
+    if kind == "custom" {
+        fields.mark("~as", kind);
+    }
     let mut body = Fields::of(fields.take(kind)?)?;
     let name = body.take_text("name")?;
     let input = ToolInput::Text(body.take_text(input)?);
-    own.extend(inner(kind, &body));
-    Some(ToolUse { id, name, input, extra: keep(&fields, own) })
+    fields.note_inner(kind, &body);
+    Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
-/// Reads a call of a form that is not known here: no type or another one, no id, arguments that are
-/// JSON. It is kept whole, and its id, name and input are looked for as well as can be, so that its
-/// result finds it.
+/// Reads a call of an unknown form: without type or id, of another type, or with arguments that are
+/// JSON. It is kept whole; id, name and input are read as far as possible, so that its result can
+/// be paired with it.
 fn read_unknown(raw: Raw<'_>) -> Option<ToolUse> {
     let fields = Fields::of(raw)?;
-    let field = |key: &str| fields.get(key).and_then(text);
+    let field = |key: &str| fields.text(key);
     let kind = field("type").unwrap_or_else(|| "function".into());
     let body = fields.get(&kind).and_then(Fields::of);
     let body = body.as_ref();
-    let name = body.and_then(|body| body.get("name")).and_then(text);
+    let name = body.and_then(|body| body.get("name")).and_then(Raw::text);
     let input = body.and_then(|body| body.get("arguments").or_else(|| body.get("input")));
     Some(ToolUse {
         id: field("id").unwrap_or_default(),
         name: name.unwrap_or(kind),
-        input: input.map_or_else(|| ToolInput::Json(empty_object()), read_input),
+        input: input.map_or_else(|| ToolInput::Json(Json::from_compact("{}")), read_input),
         extra: Extra::new(CODEC, [("~raw", raw.json())]),
     })
 }
 
 fn read_input(raw: Raw<'_>) -> ToolInput {
-    text(raw).map_or_else(|| ToolInput::Json(raw.json()), ToolInput::Text)
-}
-
-fn empty_object() -> Json {
-    Tree::from(Object::default()).into_json()
+    raw.text().map_or_else(|| ToolInput::Json(raw.json()), ToolInput::Text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Tree;
 
     fn written(call: &ToolUse) -> String {
         Tree::from(write(call)).into_json().to_string()

@@ -4,70 +4,63 @@ use std::borrow::Cow;
 
 use super::{
     calls,
-    marks::{CODEC, Field, REASONING, keep, mark, opaque_field},
+    marks::{CODEC, REASONING, opaque_field},
     params,
-    read_content::{Content, Speaker, content},
+    read_content::{Speaker, take_content},
 };
 use crate::{
     contract::{DecodeOptions, WireError},
-    fields::{Fields, Path, items, text, word},
-    raw::{Raw, Scanned},
+    json::{self, Fields, Path, Raw, Scanned},
     texts::recognise,
 };
 use threadfold_core::message::{
-    ContentBlock, Message, MessageParts, Request, Role, Text, TextBlock, Thinking, ToolResult,
+    ContentBlock, Json, Message, MessageParts, Request, Role, Text, TextBlock, Thinking, ToolResult,
 };
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::body(&scanned)?;
+    let messages = fields.take_items("messages", Path::Body, "an array of messages")?;
     let path = Path::Field(&Path::Body, "messages");
-    let raw = fields.take("messages").ok_or_else(|| path.missing("an array of messages"))?;
-    let messages = items(raw).ok_or_else(|| path.mismatch("an array of messages", raw))?;
     let mut reader = Reader { options, system: Vec::new(), thread: Vec::new(), asked: None };
     for (index, raw) in messages.iter().enumerate() {
         reader.message(*raw, messages.get(index + 1).copied(), Path::Item(&path, index))?;
     }
-    // Results that join a message change it again and again: it is settled once.
+    // Results are added to their message one by one; its size is computed once, at the end.
     Ok(params::read(fields, reader.system, reader.thread))
 }
 
 /// Reads an assistant message. The deprecated `function_call` becomes a call with this id, or an
-/// opaque block where there is none. The message gets these marks.
+/// opaque block where there is none.
 pub(super) fn assistant(
     mut fields: Fields<'_>,
     function_call_id: Option<Text>,
-    mut own: Vec<Field>,
     path: Path<'_>,
 ) -> Result<Message, WireError> {
-    let path = Path::Field(&path, "content");
-    let Content { blocks: said, form } = content(fields.take("content"), Speaker::Assistant, path)?;
-    own.extend(form);
+    let said = take_content(&mut fields, Speaker::Assistant, path)?;
     let mut blocks = reasoning(&mut fields);
     if blocks.is_empty() {
         blocks = said;
     } else {
         blocks.extend(said);
     }
-    if let Some(text) = fields.get("refusal").and_then(text).filter(|text| !text.is_blank()) {
-        fields.take("refusal");
-        let extra = keep(&Fields::default(), vec![mark("~as", "refusal")]);
+    let refusal =
+        fields.take_as("refusal", |raw| raw.text().filter(|text: &Text| !text.is_blank()));
+    if let Some(text) = refusal {
+        let extra = json::marked(CODEC, "~as", Json::text("refusal"));
         blocks.push(TextBlock { text, extra }.into());
     }
-    blocks.extend(take_object(&mut fields, "audio").map(|raw| opaque_field("audio", raw)));
-    let calls = fields.get("tool_calls").and_then(calls::read_all);
-    if calls.is_some() {
-        fields.take("tool_calls");
-    }
+    blocks.extend(fields.take_object("audio").map(|raw| opaque_field("audio", raw)));
+    let calls = fields.take_as("tool_calls", calls::read_all);
     let id = function_call_id.filter(|_| calls.is_none());
     blocks.extend(calls.into_iter().flatten().map(ContentBlock::from));
-    let function_call = fields.get("function_call").filter(|raw| !calls::is_of_nothing(*raw));
-    if let Some(raw) = function_call.and_then(|_| take_object(&mut fields, "function_call")) {
+    let function_call = fields.get("function_call").filter(|raw| !calls::is_empty_call(*raw));
+    if let Some(raw) = function_call.and_then(|_| fields.take_object("function_call")) {
         let call = id.and_then(|id| calls::read_deprecated(raw, id));
         blocks.push(call.map_or_else(|| opaque_field("function_call", raw), ContentBlock::from));
     }
-    let extra = keep(&fields, own);
+    let extra = fields.keep(CODEC);
     Ok(MessageParts { extra, ..MessageParts::new(Role::Assistant, blocks) }.into())
 }
 
@@ -76,7 +69,7 @@ struct Reader<'o> {
     options: &'o DecodeOptions,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// What the message before this one has asked for.
+    /// What the message before this one expects next.
     asked: Option<Asked>,
 }
 
@@ -118,10 +111,11 @@ impl Reader<'_> {
         mut fields: Fields<'_>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
-        let path = Path::Field(&path, "content");
-        let Content { blocks, form } = content(fields.take("content"), Speaker::System, path)?;
-        let word = (role == "developer").then(|| mark("~role", "developer"));
-        let extra = keep(&fields, word.into_iter().chain(form).collect());
+        if role == "developer" {
+            fields.mark("~role", "developer");
+        }
+        let blocks = take_content(&mut fields, Speaker::System, path)?;
+        let extra = fields.keep(CODEC);
         let message = MessageParts { extra, ..MessageParts::new(Role::System, blocks) }.into();
         let leading = self.thread.is_empty();
         if leading { &mut self.system } else { &mut self.thread }.push(message);
@@ -129,11 +123,10 @@ impl Reader<'_> {
     }
 
     fn user(&mut self, mut fields: Fields<'_>, path: Path<'_>) -> Result<(), WireError> {
-        let path = Path::Field(&path, "content");
-        let Content { mut blocks, form } = content(fields.take("content"), Speaker::User, path)?;
+        let mut blocks = take_content(&mut fields, Speaker::User, path)?;
         let last = blocks.len().checked_sub(1);
         recognise(CODEC, &mut blocks, self.options.recognise, last);
-        let extra = keep(&fields, form.into_iter().collect());
+        let extra = fields.keep(CODEC);
         self.thread.push(MessageParts { extra, ..MessageParts::new(Role::User, blocks) }.into());
         Ok(())
     }
@@ -144,13 +137,14 @@ impl Reader<'_> {
         next: Option<Raw<'_>>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
-        // A call without an id can only be paired with a `function` message directly after it.
+        // A call without an id can only be paired with a message directly after it. A `tool` message
+        // there answers nothing else: it is the result, or goes.
         let calls = fields
             .get("function_call")
-            .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_of_nothing(raw));
-        let is_paired = calls && next.is_none_or(is_function);
+            .is_some_and(|raw| raw.get().starts_with('{') && !calls::is_empty_call(raw));
+        let is_paired = calls && next.is_none_or(is_result);
         let id = is_paired.then(|| format!("function_call_{}", self.thread.len()).into());
-        let message = assistant(fields, id.clone(), Vec::new(), path)?;
+        let message = assistant(fields, id.clone(), path)?;
         let paired = message.tool_uses().any(calls::is_deprecated);
         self.asked = id.filter(|_| paired).map(Asked::Function);
         self.thread.push(message);
@@ -164,12 +158,15 @@ impl Reader<'_> {
         asked: Option<Asked>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
-        let mut own = Vec::new();
-        if fields.get("tool_call_id").is_none() {
-            own.push(mark("~id", "absent"));
-        }
-        let id = fields.take_text("tool_call_id").unwrap_or_default();
-        let block = result(id, fields, own, path)?;
+        let id = match (&asked, fields.take_text("tool_call_id")) {
+            (_, Some(id)) => id,
+            (Some(Asked::Function(id)), None) => id.clone(),
+            (Some(Asked::MoreResults) | None, None) => {
+                fields.mark("~id", "absent");
+                Text::default()
+            }
+        };
+        let block = result(id, fields, path)?;
         self.asked = Some(Asked::MoreResults);
         match (asked, self.thread.last_mut()) {
             (Some(Asked::MoreResults), Some(last)) => last.make_mut().content.push(block),
@@ -182,12 +179,13 @@ impl Reader<'_> {
     fn function(
         &mut self,
         raw: Raw<'_>,
-        fields: Fields<'_>,
+        mut fields: Fields<'_>,
         asked: Option<Asked>,
         path: Path<'_>,
     ) -> Result<(), WireError> {
+        fields.mark("~as", "function");
         let block = match asked {
-            Some(Asked::Function(id)) => result(id, fields, vec![mark("~as", "function")], path)?,
+            Some(Asked::Function(id)) => result(id, fields, path)?,
             Some(Asked::MoreResults) | None => opaque_field("message", raw),
         };
         self.thread.push(Message::new(Role::User, vec![block]));
@@ -200,42 +198,27 @@ const ROLES: &str = "system, developer, user, assistant, tool or function";
 fn role<'a>(fields: &mut Fields<'a>, path: Path<'_>) -> Result<Cow<'a, str>, WireError> {
     let path = Path::Field(&path, "role");
     let raw = fields.take("role").ok_or_else(|| path.missing(ROLES))?;
-    word(raw).ok_or_else(|| path.mismatch(ROLES, raw))
+    raw.word().ok_or_else(|| path.mismatch(ROLES, raw))
 }
 
-fn is_function(raw: Raw<'_>) -> bool {
+fn is_result(raw: Raw<'_>) -> bool {
     let fields = Fields::of(raw);
-    let role = fields.and_then(|fields| fields.get("role").and_then(word));
-    role.is_some_and(|role| role == "function")
+    let role = fields.and_then(|fields| fields.word("role"));
+    role.is_some_and(|role| ["function", "tool"].contains(&&*role))
 }
 
-fn result(
-    id: Text,
-    mut fields: Fields<'_>,
-    mut own: Vec<Field>,
-    path: Path<'_>,
-) -> Result<ContentBlock, WireError> {
-    let path = Path::Field(&path, "content");
-    let Content { blocks, form } = content(fields.take("content"), Speaker::Tool, path)?;
-    own.extend(form);
-    Ok(ToolResult { extra: keep(&fields, own), ..ToolResult::new(id, blocks) }.into())
+fn result(id: Text, mut fields: Fields<'_>, path: Path<'_>) -> Result<ContentBlock, WireError> {
+    let blocks = take_content(&mut fields, Speaker::Tool, path)?;
+    Ok(ToolResult { extra: fields.keep(CODEC), ..ToolResult::new(id, blocks) }.into())
 }
 
 /// Takes out the reasoning that compatible servers put beside the content. It has no signature; its
-/// mark says under which name it goes back.
+/// mark is the name of its field.
 fn reasoning(fields: &mut Fields<'_>) -> Vec<ContentBlock> {
-    let mut thoughts = Vec::new();
-    for key in REASONING {
-        if let Some(text) = fields.get(key).and_then(text).filter(|text| !text.is_empty()) {
-            fields.take(key);
-            let extra = keep(&Fields::default(), vec![mark("~as", key)]);
-            thoughts.push(Thinking { extra, ..Thinking::new(text, None) }.into());
-        }
-    }
-    thoughts
-}
-
-fn take_object<'a>(fields: &mut Fields<'a>, key: &str) -> Option<Raw<'a>> {
-    fields.get(key).filter(|raw| raw.get().starts_with('{'))?;
-    fields.take(key)
+    let read = |key| {
+        let text = fields.take_as(key, |raw| raw.text().filter(|text| !text.is_empty()))?;
+        let extra = json::marked(CODEC, "~as", Json::text(key));
+        Some(Thinking { extra, ..Thinking::new(text, None) }.into())
+    };
+    REASONING.into_iter().filter_map(read).collect()
 }

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     contract::{EncodeOptions, Encoded},
-    ids, names,
+    json::Tree,
+    names,
     notes::{self, CONTINUE},
     openai::names_model,
     rules,
-    tree::Tree,
 };
 use threadfold_core::message::{Message, Request};
 
@@ -26,12 +26,15 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
         notes::answer_open_calls(&mut messages, end, &mut notes);
     }
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
-    ids::shorten(&mut messages, MAX_ID, &mut notes);
+    names::shorten_ids(&mut messages, MAX_ID, &mut notes);
     normal::drop_empty_calls(&mut messages, &mut notes);
     let mut body = params::write(request, options, &mut notes);
     let system = rules::system(&Chat, &request.system, &mut notes);
     let thread = rules::thread(&Chat, messages, &mut notes);
     let mut thread = normal::arrange(&thread, &mut notes);
+    if names_model(request, options, CODEC) {
+        normal::answer_last_call(&mut thread, end, &mut notes);
+    }
     if notes::is_emptied(&request.messages, thread.len(), &mut notes) {
         thread.push((end, Message::user(CONTINUE)));
     }

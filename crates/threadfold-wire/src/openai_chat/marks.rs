@@ -24,12 +24,10 @@
 //! blank text), except that `{"~field": name, "value": ..}` is a field of the message, the part
 //! itself where `name` is `content`, and the message itself where it is `message`.
 
-pub(super) use crate::extras::{Field, inner, mark, reopen, wire_fields};
+pub(super) use crate::extras::reopen;
 use crate::{
     extras,
-    fields::{Fields, is_text, text},
-    raw::Raw,
-    tree::{Object, Tree},
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text, TextBlock};
 
@@ -39,11 +37,6 @@ pub(super) const CODEC: &str = "openai-chat";
 /// The fields of a message in which compatible servers put their reasoning.
 pub(super) const REASONING: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// Returns the fields that were not taken, after these of the codec's own.
-pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
-    extras::keep(CODEC, rest, own)
-}
-
 /// The word of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
@@ -52,7 +45,7 @@ pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
 /// Returns a part of the content that only this codec understands.
 pub(super) fn opaque_part(raw: Raw<'_>) -> ContentBlock {
     let value = raw.json();
-    if value.as_str().starts_with(FIELD) || is_text(raw) {
+    if value.as_str().starts_with(FIELD) || raw.is_text() {
         return opaque_field("content", raw);
     }
     Opaque::new(CODEC, value).into()
@@ -69,12 +62,13 @@ pub(super) fn opaque_field(name: &'static str, raw: Raw<'_>) -> ContentBlock {
     Opaque::new(CODEC, Tree::from(object).into_json()).into()
 }
 
-/// The name and the value, if an opaque block of this codec is a field of a message, or a message.
+/// The name and the value of an opaque block that stands for a field of a message, or for a whole
+/// message.
 pub(super) fn message_field(block: &Opaque) -> Option<(Text, Json)> {
     read_field(&block.value).filter(|(name, _)| block.codec == CODEC && name != "content")
 }
 
-/// The part of a content, or the whole one, that an opaque block of this codec is.
+/// The value of an opaque block that stands for a part of a content, or for a whole content.
 pub(super) fn opaque_value(block: &Opaque) -> Json {
     read_field(&block.value).map_or_else(|| block.value.clone(), |(_, value)| value)
 }
@@ -89,11 +83,11 @@ fn read_field(value: &Json) -> Option<(Text, Json)> {
         return None;
     }
     let mut fields = Fields::parse(value.as_str())?;
-    let name = fields.get("~field").and_then(text)?;
+    let name = fields.text("~field")?;
     Some((name, fields.take_json("value")?))
 }
 
-/// How an opaque block that is no part of the content begins.
+/// The beginning of an opaque block that is not a part of the content.
 const FIELD: &str = "{\"~field\":";
 
 #[cfg(test)]
@@ -103,11 +97,12 @@ mod tests {
 
     #[test]
     fn marks_and_wire_fields_of_the_same_name_stay_apart() {
-        let fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
-        let extra = keep(&fields, vec![mark("~as", "custom")]);
+        let mut fields = Fields::parse(r#"{"~as":1,"~~x":2,"name":"n"}"#).unwrap();
+        fields.mark("~as", "custom");
+        let extra = fields.keep(CODEC);
         assert_eq!(marked(&extra, "~as"), Some(Text::from("custom")));
         let (_, mut notes) = notes::prepare(&[], CODEC);
-        let written = Tree::from(wire_fields(&extra, &mut notes)).into_json();
+        let written = Tree::from(extras::wire_fields(&extra, &mut notes)).into_json();
         assert_eq!(written.as_str(), r#"{"~as":1,"~~x":2,"name":"n"}"#);
     }
 

@@ -72,21 +72,13 @@ mod read_content;
 mod response;
 mod stream;
 mod stream_call;
-mod stream_details;
 mod stream_message;
-mod tools;
 mod write;
 
-use self::marks::CODEC;
-use super::{
-    assembly::Builder,
-    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
-};
 #[cfg(doc)]
 use threadfold_core::message::{
-    Document, Image, Opaque, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse,
+    Document, Image, Opaque, Request, TextBlock, Thinking, ToolResult, ToolSpec, ToolUse, Turn,
 };
-use threadfold_core::message::{Request, Turn};
 
 /// The codec of OpenAI Chat Completions (`POST /v1/chat/completions`), named `openai-chat`.
 ///
@@ -130,24 +122,4 @@ use threadfold_core::message::{Request, Turn};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenAiChat;
 
-impl WireFormat for OpenAiChat {
-    fn name(&self) -> &'static str {
-        CODEC
-    }
-
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        decode::request(body, options)
-    }
-
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        encode::request(request, options)
-    }
-
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        response::response(body)
-    }
-
-    fn turn_builder(&self) -> Box<dyn super::stream::TurnBuilder> {
-        Box::new(Builder::new(stream::Response::default(), response::response))
-    }
-}
+crate::contract::codec!(OpenAiChat, marks::CODEC);

@@ -1,5 +1,7 @@
 //! What of a thread this dialect takes, and how the messages of a turn stand.
 
+use std::collections::HashSet;
+
 use super::{
     calls,
     marks::{CODEC, REASONING, marked, message_field, refusal_form},
@@ -7,14 +9,16 @@ use super::{
 use crate::{
     contract::Change,
     extras::without,
-    normal::{self, Thread, fit, note_lost_fields, take_media},
-    notes::{Fitted, Notes},
-    openai::{fit_call, say_failure},
-    raw::Raw,
+    json::Raw,
+    names,
+    normal::{self, Thread, fit_blocks, note_lost_fields, take_media},
+    notes::Notes,
+    openai::{fit_call, write_failure},
     rules::{FittedSource, Medium, Rules},
 };
-use threadfold_core::message::{
-    ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
+use threadfold_core::{
+    legality::{NO_RESULT, Repair},
+    message::{ContentBlock, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse},
 };
 
 /// The rules for the blocks of a thread.
@@ -43,7 +47,7 @@ impl Rules for Chat {
         }
     }
 
-    /// Reasoning goes back to the server that sent it, in the field that it came in.
+    /// Reasoning is sent back to the server that made it, in the same field.
     fn reasoning_fault(&self, _: &Message, block: &ContentBlock) -> Option<&'static str> {
         let ContentBlock::Thinking(thinking) = block else {
             return Some("it is encrypted for another provider");
@@ -58,7 +62,7 @@ impl Rules for Chat {
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
-        say_failure(CODEC, result)
+        write_failure(CODEC, result)
     }
 
     fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {
@@ -72,23 +76,54 @@ impl Rules for Chat {
     }
 }
 
-/// Takes the fields away that say that there is no call, which the provider refuses.
+/// Removes fields for calls that hold no call: the provider refuses them.
 pub(super) fn drop_empty_calls(thread: &mut Thread, notes: &mut Notes) {
     for (at, message) in thread {
         for key in ["tool_calls", "function_call"] {
             let Some(field) = message.extra.get(CODEC, key) else { continue };
             let is_empty = match key {
                 "tool_calls" => field.as_str() == "[]",
-                _ => calls::is_of_nothing(Raw::of(field)),
+                _ => calls::is_empty_call(Raw::of(field)),
             };
             if is_empty && message.role == Role::Assistant {
-                notes.turn_to(*at);
-                notes.note(Change::FieldsDropped { codec: CODEC.into(), fields: vec![key.into()] });
+                notes
+                    .turn_to(*at)
+                    .note(Change::FieldsDropped { codec: CODEC.into(), fields: vec![key.into()] });
                 let parts = message.make_mut();
                 parts.extra = without(CODEC, &parts.extra, key);
             }
         }
     }
+}
+
+/// Answers a call of the old form at the end that was kept as a field, because messages followed it
+/// that are left out: whoever reads the body takes it for an open call.
+pub(super) fn answer_last_call(thread: &mut Thread, end: usize, notes: &mut Notes) {
+    let Some((_, last)) = thread.last_mut() else { return };
+    if last.role != Role::Assistant || last.tool_uses().next().is_some() {
+        return;
+    }
+    let id: Text = "function_call_open".into();
+    let call = last.content.iter().enumerate().find_map(|(at, block)| {
+        let ContentBlock::Opaque(opaque) = block else { return None };
+        let (_, value) = message_field(opaque).filter(|(name, _)| *name == *"function_call")?;
+        let raw = Raw::of(&value);
+        let call = calls::read_deprecated(raw, id.clone()).filter(|_| !calls::is_empty_call(raw));
+        Some((at, call?))
+    });
+    let Some((at, mut call)) = call else { return };
+    if !names::TOOLS.accept(&call.name) {
+        let to = Text::from(names::TOOLS.mend(&call.name));
+        let from = std::mem::replace(&mut call.name, to.clone());
+        notes.note(Change::NameRewritten { from, to });
+    }
+    if let Some(block) = last.make_mut().content.get_mut(at) {
+        *block = call.into();
+    }
+    let mut result = ToolResult::error(id.clone(), NO_RESULT);
+    write_failure(CODEC, &mut result);
+    notes.note(Change::Repaired { repair: Repair::ResultAdded { message: end, id } });
+    thread.push((end, Message::new(Role::User, vec![result.into()])));
 }
 
 /// Puts the messages of each turn into the order that the provider demands: results come directly
@@ -149,7 +184,7 @@ fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut 
     let mut calls = run.iter().flat_map(|(_, message)| message.tool_uses());
     let first = calls.next();
     if first.is_some_and(calls::is_deprecated) && calls.next().is_none() {
-        arranged.extend(run.iter().map(|(at, it)| (*at, lone_fields(*at, it, notes))));
+        arranged.extend(run.iter().map(|(at, it)| (*at, lone_fields(*at, it.clone(), notes))));
         return;
     }
     for (at, message) in run {
@@ -164,28 +199,26 @@ fn arrange_answers(run: &[(usize, Message)], arranged: &mut Thread, notes: &mut 
     let (apart, merged) = run.split_at(calling.unwrap_or(run.len()));
     let merged = normal::merge(merged, notes);
     let all = apart.iter().cloned().chain(merged);
-    arranged.extend(all.map(|(at, it)| (at, lone_fields(at, &it, notes))));
+    arranged.extend(all.map(|(at, it)| (at, lone_fields(at, it, notes))));
 }
 
-/// Leaves out fields of a message that stand in it twice.
-fn lone_fields(at: usize, message: &Message, notes: &mut Notes) -> Message {
+/// Leaves out blocks for a field of the message that another block already stands for.
+fn lone_fields(at: usize, mut message: Message, notes: &mut Notes) -> Message {
     notes.turn_to(at);
-    let mut taken: Vec<Text> = Vec::new();
+    let mut taken: HashSet<Text> = HashSet::new();
     let has_deprecated = message.tool_uses().any(calls::is_deprecated);
     if has_deprecated && message.tool_uses().count() == 1 {
-        taken.push("function_call".into());
+        taken.insert("function_call".into());
     }
-    let rule = |block: &ContentBlock| -> Fitted {
+    fit_blocks(&mut message, |block| {
         let ContentBlock::Opaque(opaque) = block else { return Ok(None) };
         let Some((name, _)) = message_field(opaque) else { return Ok(None) };
-        if taken.contains(&name) {
+        if !taken.insert(name) {
             return Err(notes.leave_out("opaque", "the message has one already"));
         }
-        taken.push(name);
         Ok(None)
-    };
-    let changed = fit(&message.content, rule);
-    changed.map_or_else(|| message.clone(), |content| message.with_content(content))
+    });
+    message
 }
 
 /// Whether a block stands in the content of an answer, not in a field of its own.
@@ -205,5 +238,28 @@ fn is_content(block: &ContentBlock) -> bool {
         | ContentBlock::ContextUpdate(_)
         | ContentBlock::Checkpoint(_)
         | ContentBlock::Summary(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+    use threadfold_core::message::Json;
+
+    #[test]
+    fn of_many_fields_each_stands_once() {
+        const COUNT: usize = 20_000;
+        let field = |number: usize| {
+            let value = format!(r#"{{"~field":"field_{}","value":{number}}}"#, number % COUNT);
+            Opaque::new(CODEC, Json::parse(&value).unwrap()).into()
+        };
+        let content: Vec<ContentBlock> = (0..COUNT + 1).map(field).collect();
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        let answer = Message::new(Role::Assistant, content.clone());
+        let arranged = arrange(&vec![(0, answer)], &mut notes);
+        assert_eq!(arranged[0].1.content, content[..COUNT]);
+        let reasons: Vec<String> = notes.finish().iter().map(ToString::to_string).collect();
+        assert_eq!(reasons, ["message 0: opaque left out: the message has one already"]);
     }
 }

@@ -1,24 +1,37 @@
-//! Request parameters, both ways. A parameter that does not read stays an unknown field.
+//! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
+//! field.
 
-use super::{
-    marks::{CODEC, keep, wire_fields},
-    tools,
-};
+use super::marks::CODEC;
 use crate::{
     contract::EncodeOptions,
-    fields::{Fields, text},
+    extras::reopen,
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
-    openai::{self, TEMPERATURE, limit, possible_choice, write_tools},
+    openai::{self, Tools, limit, read_function, set_function},
     params::Param,
-    raw::Raw,
-    tree::{Object, Tree},
 };
-use threadfold_core::message::{Message, Request, ToolChoice};
+use threadfold_core::message::{Message, Request, ToolChoice, ToolSpec};
 
 const LIMIT: Param<u64> = limit("max_completion_tokens", "~max_completion_tokens");
 const OLD_LIMIT: Param<u64> = limit("max_tokens", "~max_tokens");
-const TOOL_CHOICE: Param<ToolChoice> =
-    Param { key: "tool_choice", kept_as: "~tool_choice", read: choice, write: write_choice };
+
+const TOOLS: Tools = Tools {
+    codec: CODEC,
+    read: read_tool,
+    describe: |fields| {
+        let body = fields.text("type").and_then(|kind| fields.object(&kind));
+        let field = |key| body.as_ref()?.get(key).or_else(|| fields.get(key))?.text();
+        (field("name"), field("description"))
+    },
+    is_native: |tool| !tool.extra.is_empty(),
+    write: write_tool,
+    choice: Param {
+        key: "tool_choice",
+        kept_as: "~tool_choice",
+        read: choice,
+        write: write_choice,
+    },
+};
 
 /// Returns the request of these messages with the parameters of the body.
 pub(super) fn read(
@@ -26,55 +39,44 @@ pub(super) fn read(
     system: Vec<Message>,
     messages: Vec<Message>,
 ) -> Request {
-    let tools = fields.get("tools").and_then(tools::read_all);
-    if tools.is_some() {
-        fields.take("tools");
-    }
-    let mut own = Vec::new();
-    let temperature = TEMPERATURE.take(&mut fields, &mut own);
-    let tool_choice = TOOL_CHOICE.take(&mut fields, &mut own);
-    let mut max_output = LIMIT.take(&mut fields, &mut own);
+    let mut max_output = LIMIT.take(&mut fields);
     if max_output.is_none() {
-        // Always noted: the note says under which name the limit goes back.
         max_output = fields.get(OLD_LIMIT.key).and_then(OLD_LIMIT.read);
-        let came = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key));
-        own.extend(came.map(|json| (OLD_LIMIT.kept_as, json)));
+        // Always noted: the note says under which name the limit goes back.
+        if let Some(json) = max_output.and_then(|_| fields.take_json(OLD_LIMIT.key)) {
+            fields.note(OLD_LIMIT.kept_as, json);
+        }
     }
-    Request {
-        system: system.into(),
-        tools: tools.unwrap_or_default().into(),
-        tool_choice,
-        max_output,
-        temperature,
-        extra: keep(&fields, own),
-        ..Request::new(messages)
-    }
+    Request { max_output, ..TOOLS.read_request(fields, system, messages) }
 }
 
 /// Returns the body but for its messages.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
-    notes.turn_to(None);
-    let mut body = wire_fields(&request.extra, notes);
-    body.set_some("model", options.model.clone());
     let is_old = request.extra.get(CODEC, OLD_LIMIT.kept_as).is_some();
     let limit = if is_old { OLD_LIMIT } else { LIMIT };
-    if request.max_output.is_some() {
-        limit.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
+    TOOLS.write_request(request, options, request.max_output.map(|_| limit), notes)
+}
+
+fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
+    fields.take_word("type").filter(|kind| kind == "function")?;
+    let mut function = Fields::of(fields.take("function")?)?;
+    if function.get("parameters").is_none() {
+        fields.mark("~parameters", "absent");
     }
-    TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
-    let dropped = write_tools(request, &mut body, |tool| tools::write(tool, notes));
-    let choice = possible_choice(request, &dropped, &body, notes);
-    if choice.is_some() || request.tool_choice.is_none() {
-        TOOL_CHOICE.set(&mut body, &request.extra, choice, notes);
-    }
-    body
+    let tool = read_function(&mut function)?;
+    fields.note_inner("function", &function);
+    Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
+}
+
+fn write_tool(tool: &ToolSpec, object: &mut Object) {
+    let mut function = reopen(tool.extra.get(CODEC, "function"));
+    set_function(tool, CODEC, &mut function);
+    object.set("type", "function");
+    object.set("function", function);
 }
 
 fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
-    openai::choice(raw, |fields, kind| {
-        let named = Fields::of(fields.get(kind)?)?;
-        named.get("name").and_then(text)
-    })
+    openai::choice(raw, |fields, kind| fields.object(kind)?.text("name"))
 }
 
 fn write_choice(choice: &ToolChoice) -> Option<Tree> {
@@ -82,4 +84,31 @@ fn write_choice(choice: &ToolChoice) -> Option<Tree> {
         let function = Object::default().with("name", name);
         Object::typed("function").with("function", function)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+
+    #[test]
+    fn every_form_of_a_tool_goes_back_as_it_came() {
+        for tool in [
+            r#"{"type":"function","function":{"name":"f"}}"#,
+            r#"{"type":"function","function":{"description":null,"parameters":null,"name":"f"}}"#,
+            r#"{"type":"function","function":{"strict":true,"name":"f","parameters":{"b":1,"a":2}}}"#,
+            r#"{"type":"function","function":{"description":"","name":"f","parameters":{}}}"#,
+            r#"{"type":"function","function":{"name":7}}"#,
+            r#"{"type":"custom","custom":{"name":"c","format":{"type":"text"}}}"#,
+        ] {
+            let list = format!("[{tool}]");
+            let (_, mut notes) = notes::prepare(&[], CODEC);
+            let read = TOOLS.read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0);
+            let written = Tree::from(TOOLS.declaration(&read, &mut notes).unwrap()).into_json();
+            assert_eq!(
+                written.to_value().unwrap(),
+                serde_json::from_str::<serde_json::Value>(tool).unwrap()
+            );
+        }
+    }
 }

@@ -1,15 +1,14 @@
 //! Reading the content of messages and results.
 
-use super::marks::{CODEC, Field, inner, keep, mark, opaque_part, opaque_string};
+use super::marks::{CODEC, opaque_part, opaque_string};
 use crate::{
     contract::WireError,
-    fields::{Fields, Path, is_text, items, text},
+    json::{Fields, Path, Raw},
     openai::{data_uri, result_text},
-    raw::Raw,
 };
 use threadfold_core::message::{ContentBlock, Document, Image, MediaSource, TextBlock};
 
-/// Who says it: that decides which parts are known.
+/// Whose content is read: that decides which parts are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaker {
     System,
@@ -18,64 +17,56 @@ pub(super) enum Speaker {
     Tool,
 }
 
-/// A content, and the mark of its form.
-pub(super) struct Content {
-    pub(super) blocks: Vec<ContentBlock>,
-    pub(super) form: Option<Field>,
-}
-
-/// Reads a content: a string, an array of parts, or nothing where that is allowed.
-pub(super) fn content(
-    raw: Option<Raw<'_>>,
+/// Takes the content out of a message: a string, an array of parts, or nothing where that is allowed.
+/// Its form is marked on the message.
+pub(super) fn take_content(
+    message: &mut Fields<'_>,
     speaker: Speaker,
     path: Path<'_>,
-) -> Result<Content, WireError> {
+) -> Result<Vec<ContentBlock>, WireError> {
+    const EXPECTED: &str = "a string or an array";
+    let path = Path::Field(&path, "content");
     let may_lack = matches!(speaker, Speaker::Assistant | Speaker::Tool);
-    match raw {
-        None if may_lack => Ok(Content::empty(Some("absent"))),
-        None => Err(path.missing("a string or an array")),
+    let (blocks, form) = match message.take("content") {
+        None if may_lack => (Vec::new(), Some("absent")),
+        None => return Err(path.missing(EXPECTED)),
+        // `null` is the usual form of an assistant message that only calls.
         Some(raw) if raw.get() == "null" && may_lack => {
-            // It is the usual form where an assistant only calls.
-            Ok(Content::empty((speaker == Speaker::Tool).then_some("null")))
+            (Vec::new(), (speaker == Speaker::Tool).then_some("null"))
         }
-        Some(raw) if is_text(raw) => Ok(string(raw, speaker)),
-        Some(raw) => {
-            let parts = items(raw).ok_or_else(|| path.mismatch("a string or an array", raw))?;
-            Ok(array(parts, speaker))
-        }
+        Some(raw) if raw.is_text() => string(raw, speaker),
+        Some(raw) => array(raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?, speaker),
+    };
+    if let Some(form) = form {
+        message.mark("~content", form);
     }
+    Ok(blocks)
 }
 
-impl Content {
-    fn empty(form: Option<&str>) -> Self {
-        Self { blocks: Vec::new(), form: form.map(|form| mark("~content", form)) }
-    }
-}
+/// The blocks of a content, and the mark of its form.
+type Content = (Vec<ContentBlock>, Option<&'static str>);
 
 /// Blank text is no text block, because other providers refuse those and repairs take them out.
 /// Here it is valid, so it is kept as an opaque part.
 fn string(raw: Raw<'_>, speaker: Speaker) -> Content {
-    match (speaker, text(raw)) {
-        (Speaker::Assistant, Some(text)) if text.is_empty() => Content::empty(Some("empty")),
-        (Speaker::Tool, Some(text)) if text.is_empty() => Content::empty(None),
-        (Speaker::Tool, Some(text)) => {
-            let block = result_text(CODEC, text, &Fields::default());
-            Content { blocks: vec![block], form: None }
-        }
-        (_, Some(text)) if !text.is_blank() => {
-            Content { blocks: vec![ContentBlock::text(text)], form: None }
-        }
-        (_, _) => Content { blocks: vec![opaque_string(raw)], form: None },
-    }
+    let block = match (speaker, raw.text()) {
+        (Speaker::Assistant, Some(text)) if text.is_empty() => return (Vec::new(), Some("empty")),
+        (Speaker::Tool, Some(text)) if text.is_empty() => return (Vec::new(), None),
+        (Speaker::Tool, Some(text)) => result_text(CODEC, text, Fields::default()),
+        (_, Some(text)) if !text.is_blank() => ContentBlock::text(text),
+        (_, _) => opaque_string(raw),
+    };
+    (vec![block], None)
 }
 
 fn array(parts: Vec<Raw<'_>>, speaker: Speaker) -> Content {
+    let form = match parts.len() {
+        0 => Some("empty_array"),
+        1 => Some("array"),
+        _ => None,
+    };
     let part = |raw: Raw<'_>| part(raw, speaker).unwrap_or_else(|| opaque_part(raw));
-    match parts.as_slice() {
-        [] => Content::empty(Some("empty_array")),
-        [one] => Content { blocks: vec![part(*one)], form: Some(mark("~content", "array")) },
-        _ => Content { blocks: parts.into_iter().map(part).collect(), form: None },
-    }
+    (parts.into_iter().map(part).collect(), form)
 }
 
 /// Reads a part; `None` if it is not one that is known here.
@@ -87,14 +78,14 @@ fn part(raw: Raw<'_>, speaker: Speaker) -> Option<ContentBlock> {
         "text" => {
             let text = fields.take_text("text")?;
             if speaker == Speaker::Tool {
-                return Some(result_text(CODEC, text, &fields));
+                return Some(result_text(CODEC, text, fields));
             }
-            (!text.is_blank()).then(|| TextBlock { text, extra: keep(&fields, Vec::new()) }.into())
+            (!text.is_blank()).then(|| TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
         "refusal" if speaker == Speaker::Assistant => {
             let text = fields.take_text("refusal").filter(|text| !text.is_blank())?;
-            let extra = keep(&fields, vec![mark("~as", "refusal_part")]);
-            Some(TextBlock { text, extra }.into())
+            fields.mark("~as", "refusal_part");
+            Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
         }
         "image_url" if media => image(fields),
         "file" if media => document(fields),
@@ -106,8 +97,8 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
     let mut image = Fields::of(fields.take("image_url")?)?;
     let url = image.take_text("url")?;
     let source = data_uri(&url).unwrap_or(MediaSource::Url { url });
-    let own = inner("image_url", &image).into_iter().collect();
-    Some(Image { source, extra: keep(&fields, own) }.into())
+    fields.note_inner("image_url", &image);
+    Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -117,6 +108,6 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
         None => MediaSource::File { id: file.take_text("file_id")? },
     };
     let title = file.take_text("filename");
-    let extra = keep(&fields, inner("file", &file).into_iter().collect());
-    Some(Document { source, title, context: None, extra }.into())
+    fields.note_inner("file", &file);
+    Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
 }

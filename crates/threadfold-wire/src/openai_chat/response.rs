@@ -2,26 +2,22 @@
 
 use super::{
     decode,
-    marks::{CODEC, Field, refusal_form},
+    marks::{CODEC, refusal_form},
 };
 use crate::{
     contract::WireError,
-    extras::object,
-    fields::{Fields, Path, items, text},
-    raw::Scanned,
-    tree::Tree,
+    json::{Fields, Path, Scanned, Tree},
     usage::Counts,
 };
 use threadfold_core::message::{ContentBlock, Origin, StopReason, Text, Turn};
 
 /// Reads a `chat.completion` body: its first choice.
-pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
     let choices = Path::Field(&Path::Body, "choices");
     let path = Path::Item(&choices, 0);
-    let raw = fields.take("choices").ok_or_else(|| choices.missing("an array of choices"))?;
-    let all = items(raw).ok_or_else(|| choices.mismatch("an array of choices", raw))?;
+    let all = fields.take_items("choices", Path::Body, "an array of choices")?;
     let first = all.first().ok_or_else(|| path.missing("a choice"))?;
     let mut choice = Fields::read(*first, path)?;
     let path = Path::Field(&path, "message");
@@ -29,22 +25,18 @@ pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
     let mut message = Fields::read(raw, path)?;
     message.take("role");
 
-    let field = |key: &str| fields.get(key).and_then(text);
+    let field = |key: &str| fields.text(key);
     let id = format!("function_call_{}", field("id").unwrap_or_default());
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
     let model = field("model");
-    let reason = choice.get("finish_reason").and_then(text);
-    let mut message =
-        decode::assistant(message, Some(id.into()), vec![beside(&fields, choice)], path)?;
+    let reason = choice.text("finish_reason");
+    // What the body says beside the answer is kept with the message and never sent back.
+    let beside = fields.tree().with("choice", choice.tree());
+    message.note("~response", Tree::from(beside).into_json());
+    let mut message = decode::assistant(message, Some(id.into()), path)?;
     message.make_mut().origin = Some(Origin::new(CODEC, model));
     let stop_reason = stop_reason(reason, &message.content);
     Ok(Turn::new(message, stop_reason, usage))
-}
-
-/// What the body says beside the answer. It is kept with the message and never sent back.
-fn beside(body: &Fields<'_>, choice: Fields<'_>) -> Field {
-    let kept = object(body).with("choice", object(&choice));
-    ("~response", Tree::from(kept).into_json())
 }
 
 /// Why the model stopped. Some servers say `stop` although the model calls, or declined.

@@ -13,11 +13,10 @@
 
 use super::{response, stream_message::Message};
 use crate::{
-    assembly::{Assembly, Merged, read, said, unreadable},
-    fields::{Fields, items, text},
-    raw::Raw,
+    assembly::{Assembly, provider_error, read, unreadable},
+    growing::Merged,
+    json::{Fields, Object, Raw, Tree},
     stream::StreamEvent,
-    tree::{Object, Tree},
 };
 use serde_json::Value;
 use threadfold_core::message::{Delta, Json, ModelError, Usage};
@@ -73,9 +72,9 @@ impl Response {
         data: &str,
     ) -> Result<Vec<Delta>, ModelError> {
         if name == "error" || is_error(&fields) {
-            return Err(said(data));
+            return Err(provider_error(data));
         }
-        let choices = fields.take("choices").and_then(items);
+        let choices = fields.take("choices").and_then(Raw::items);
         let usage = fields.take("usage");
         if choices.is_none() && usage.is_none() {
             return Ok(Vec::new());
@@ -93,7 +92,7 @@ impl Response {
 
     /// Takes what a chunk says beside its choices.
     fn head(&mut self, mut fields: Fields<'_>) {
-        if let Some(groq) = fields.get("x_groq").and_then(Fields::of)
+        if let Some(groq) = fields.object("x_groq")
             && let Some(usage) = groq.get("usage")
         {
             fields.take("x_groq");
@@ -104,9 +103,7 @@ impl Response {
 
     fn choice(&mut self, mut choice: Fields<'_>) -> Result<Vec<Delta>, ModelError> {
         self.usage.count(choice.take("usage"));
-        let logprobs = choice.get("logprobs").and_then(Fields::of);
-        if let Some(logprobs) = logprobs {
-            choice.take("logprobs");
+        if let Some(logprobs) = choice.take_as("logprobs", Fields::of) {
             self.add_logprobs(&logprobs);
         }
         let delta = choice.take("delta").filter(|raw| raw.get() != "null");
@@ -114,14 +111,14 @@ impl Response {
         let Some(delta) = delta else { return Ok(Vec::new()) };
         let delta = Fields::of(delta);
         let delta = delta.ok_or_else(|| unreadable("a delta is no JSON object"))?;
-        let id = self.head.get("id").and_then(|id| text(Raw::of(id))).unwrap_or_default();
+        let id = self.head.get("id").and_then(|id| Raw::of(id).text()).unwrap_or_default();
         Ok(self.message.get_or_insert_default().add(delta, &id))
     }
 
     fn add_logprobs(&mut self, logprobs: &Fields<'_>) {
-        // Two lists in every known form; a hostile stream makes no more work by many.
+        // Known forms have two lists. The limit keeps a hostile stream from adding many.
         for (key, raw) in logprobs.rest().take(8) {
-            let more = items(raw).into_iter().flatten().map(Raw::json);
+            let more = raw.items().into_iter().flatten().map(Raw::json);
             let full = self.logprobs.len() >= 8;
             match self.logprobs.iter_mut().find(|(name, _)| name == key) {
                 Some((_, list)) => list.extend(more),
@@ -148,10 +145,10 @@ impl Response {
 fn is_error(fields: &Fields<'_>) -> bool {
     let error =
         fields.get("error").is_some_and(|error| !matches!(error.get(), "null" | "false" | "\"\""));
-    error || fields.get("object").and_then(text).is_some_and(|object| object == "error")
+    error || fields.text("object").is_some_and(|object| object == "error")
 }
 
-/// Whether it is the choice that is read of several.
+/// Whether it is the first choice, the only one that is read.
 fn is_first(choice: &Fields<'_>) -> bool {
     let index = choice.get("index").map(|raw| serde_json::from_str::<Value>(raw.get()));
     !matches!(index, Some(Ok(Value::Number(number))) if number.as_u64() != Some(0))

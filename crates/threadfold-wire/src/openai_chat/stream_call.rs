@@ -6,9 +6,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    assembly::Merged,
-    fields::{Fields, text},
-    tree::{Object, Tree},
+    growing::Merged,
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{Delta, Text};
 
@@ -37,7 +36,7 @@ pub(super) struct Call {
 impl Calls {
     /// Takes an item of `tool_calls`, and returns what it adds to the answer.
     pub(super) fn add(&mut self, mut item: Fields<'_>) -> Vec<Delta> {
-        let index = item.take("index").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let index = item.take_as("index", |raw| serde_json::from_str(raw.get()).ok());
         let place = self.place(index, &item);
         let Some(call) = self.calls.get_mut(place) else { return Vec::new() };
         call.add(item)
@@ -53,7 +52,7 @@ impl Calls {
         (!self.is_empty()).then(|| calls.collect())
     }
 
-    /// Where the call stands that an item is a piece of; a new one if there is none.
+    /// Returns the position of the call that an item belongs to; of a new call if there is none.
     fn place(&mut self, index: Option<u64>, item: &Fields<'_>) -> usize {
         let known = match index {
             Some(index) => self.places.get(&index).copied(),
@@ -84,9 +83,9 @@ impl Call {
         if let Some(name) = take_word(&mut fields, "name").filter(|_| self.name.is_empty()) {
             self.name = name;
         }
-        // An input that is JSON and not its text becomes its text.
+        // An input that came as JSON instead of text is kept as its text.
         let input = fields.take(self.input_key()).filter(|raw| raw.get() != "null");
-        let piece = input.map(|raw| text(raw).unwrap_or_else(|| raw.get().into()));
+        let piece = input.map(|raw| raw.text().unwrap_or_else(|| raw.get().into()));
         let piece = piece.unwrap_or_default();
         self.input.push_str(&piece);
         self.body.merge(&fields);
@@ -109,8 +108,7 @@ impl Call {
         }
         let mut deltas = self.report(Text::default());
         for form in ["function", "custom"] {
-            if let Some(body) = item.get(form).and_then(Fields::of) {
-                item.take(form);
+            if let Some(body) = item.take_as(form, Fields::of) {
                 deltas.extend(self.add_body(form, body));
             }
         }
@@ -118,7 +116,7 @@ impl Call {
         deltas
     }
 
-    /// Reports a call when its id and name are known, and of its input then.
+    /// Reports a call once its id and name are known, with the input so far.
     fn report(&mut self, piece: Text) -> Vec<Delta> {
         let id = || self.id.clone();
         if self.reported {
@@ -138,7 +136,7 @@ impl Call {
     /// Whether an item is a piece of this call: it has no other id, and, where calls are not
     /// counted, no name of its own.
     fn goes_on(&self, index: Option<u64>, item: &Fields<'_>) -> bool {
-        let id = item.get("id").and_then(text).unwrap_or_default();
+        let id = item.text("id").unwrap_or_default();
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id;
         }
@@ -155,7 +153,7 @@ impl Call {
             }
         }
         if !self.form.is_empty() {
-            // Servers leave the type out of streams, not of whole answers.
+            // Servers omit the type in streams, but not in whole answers.
             if self.kind.is_empty() {
                 object.push("type", self.form);
             }
@@ -172,5 +170,5 @@ impl Call {
 
 /// Takes a word out, whatever is there; `None` if it is empty, or no text.
 fn take_word(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
-    fields.take(key).and_then(text).filter(|word| !word.is_empty())
+    fields.take(key).and_then(Raw::text).filter(|word| !word.is_empty())
 }

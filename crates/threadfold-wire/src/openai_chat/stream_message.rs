@@ -6,7 +6,7 @@
 //! | a `content` of parts | parts, texts side by side joined |
 //! | no content, or one of no text | `null` beside calls, else what it was |
 //! | `tool_calls`, `function_call` | calls; see `stream_call` |
-//! | `reasoning_details` | entries; see `stream_details` |
+//! | `reasoning_details` | entries; see `Details` |
 //! | `annotations` | one list |
 //! | `audio` | one object, its `data` and `transcript` joined |
 //! | any other field | the last that came |
@@ -14,13 +14,10 @@
 use super::{
     marks::REASONING,
     stream_call::{Call, Calls},
-    stream_details::Details,
 };
 use crate::{
-    assembly::Merged,
-    fields::{Fields, items, text},
-    raw::Raw,
-    tree::{Object, Tree},
+    growing::Merged,
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{Delta, Json, Text};
 
@@ -28,15 +25,14 @@ use threadfold_core::message::{Delta, Json, Text};
 #[derive(Debug, Default)]
 pub(super) struct Message {
     content: Vec<Piece>,
-    /// Whether a content of no text was spelled out.
+    /// Whether the stream stated a content, though perhaps an empty one.
     empty: bool,
     refusal: Option<Said>,
-    reasoning: Vec<(&'static str, String)>,
     details: Option<Details>,
-    annotations: Option<Vec<Tree>>,
     audio: Option<Audio>,
     function_call: Option<Call>,
     calls: Calls,
+    /// The other fields, the reasoning among them.
     rest: Merged,
 }
 
@@ -47,8 +43,8 @@ enum Piece {
     Part(Json),
 }
 
-/// A text of the answer. White space at its beginning is not reported before there is more: a text of
-/// nothing else is none.
+/// A text of the answer. Leading white space is reported together with the text after it, because a
+/// text of white space alone is none.
 #[derive(Debug, Default)]
 struct Said {
     text: String,
@@ -58,7 +54,7 @@ struct Said {
 #[derive(Debug, Default)]
 struct Audio {
     fields: Merged,
-    texts: Vec<(&'static str, String)>,
+    texts: Merged,
 }
 
 impl Message {
@@ -70,15 +66,18 @@ impl Message {
             deltas.extend(self.refusal.get_or_insert_default().add(&piece));
         }
         self.lists(&mut fields);
-        if let Some(audio) = take_object(&mut fields, "audio") {
-            self.audio.get_or_insert_default().add(audio);
+        if let Some(mut piece) = fields.take_as("audio", Fields::of) {
+            let Audio { fields, texts } = self.audio.get_or_insert_default();
+            for key in ["data", "transcript"] {
+                take_piece(&mut piece, key).into_iter().for_each(|text| texts.grow(key, &text));
+            }
+            fields.merge(&piece);
         }
-        if let Some(call) = take_object(&mut fields, "function_call") {
+        if let Some(call) = fields.take_as("function_call", Fields::of) {
             let own = self.function_call.get_or_insert_with(|| Call::deprecated(response));
             deltas.extend(own.add_body("function_call", call));
         }
-        if let Some(calls) = fields.get("tool_calls").and_then(items) {
-            fields.take("tool_calls");
+        if let Some(calls) = fields.take_as("tool_calls", Raw::items) {
             for call in calls.into_iter().filter_map(Fields::of) {
                 deltas.extend(self.calls.add(call));
             }
@@ -88,36 +87,21 @@ impl Message {
         deltas
     }
 
-    /// The message as a response has it.
+    /// The message as it stands in a whole response.
     pub(super) fn tree(&self) -> Tree {
         let mut object = Object::default().with("role", "assistant");
         object.push("content", self.content_tree());
-        let known = self.known();
-        // What is of another form than it should be, or `null`, is among the rest.
-        for (key, value) in self.rest.fields() {
-            if known.iter().all(|(name, _)| *name != key) {
-                object.push(key.to_owned(), value.clone());
-            }
-        }
-        for (key, value) in known {
-            object.push(key, value);
-        }
-        object.into()
-    }
-
-    fn known(&self) -> Vec<(&'static str, Tree)> {
-        let mut known: Vec<(&'static str, Tree)> =
-            self.reasoning.iter().map(|(key, text)| (*key, text.clone().into())).collect();
-        let others = [
+        self.rest.add_to(&mut object);
+        let known = [
             ("reasoning_details", self.details.as_ref().map(Details::tree)),
             ("refusal", self.refusal.as_ref().map(|said| said.text.clone().into())),
-            ("annotations", self.annotations.clone().map(Tree::Array)),
             ("audio", self.audio.as_ref().map(Audio::tree)),
             ("function_call", self.function_call.as_ref().map(|call| call.body().into())),
             ("tool_calls", self.calls.tree()),
         ];
-        known.extend(others.into_iter().filter_map(|(key, value)| Some((key, value?))));
-        known
+        // These replace values of another shape among the rest.
+        known.into_iter().for_each(|(key, value)| object.set_some(key, value));
+        object.into()
     }
 
     fn content_tree(&self) -> Tree {
@@ -135,7 +119,7 @@ impl Message {
         let mut reported: Vec<Delta> = Vec::new();
         for key in REASONING {
             if let Some(text) = take_piece(fields, key) {
-                grow(&mut self.reasoning, key, &text);
+                self.rest.grow(key, &text);
                 let delta = Delta::Thinking { text };
                 if reported.last() != Some(&delta) {
                     reported.push(delta);
@@ -148,10 +132,10 @@ impl Message {
     fn content(&mut self, fields: &mut Fields<'_>, deltas: &mut Vec<Delta>) {
         let Some(raw) = fields.take("content").filter(|raw| raw.get() != "null") else { return };
         self.empty = true;
-        if let Some(piece) = text(raw) {
+        if let Some(piece) = raw.text() {
             deltas.extend(self.say(&piece));
         }
-        for raw in items(raw).into_iter().flatten() {
+        for raw in raw.items().into_iter().flatten() {
             match plain_text(raw) {
                 Some(piece) => deltas.extend(self.say(&piece)),
                 None => self.content.push(Piece::Part(raw.json())),
@@ -173,13 +157,10 @@ impl Message {
     }
 
     fn lists(&mut self, fields: &mut Fields<'_>) {
-        if let Some(more) = fields.get("annotations").and_then(items) {
-            fields.take("annotations");
-            let more = more.into_iter().map(|raw| Tree::Raw(raw.json()));
-            self.annotations.get_or_insert_default().extend(more);
+        if let Some(more) = fields.take_as("annotations", Raw::items) {
+            self.rest.extend("annotations", more);
         }
-        if let Some(more) = fields.get("reasoning_details").and_then(items) {
-            fields.take("reasoning_details");
+        if let Some(more) = fields.take_as("reasoning_details", Raw::items) {
             self.details.get_or_insert_default().add(&more);
         }
     }
@@ -206,28 +187,10 @@ impl Piece {
 }
 
 impl Audio {
-    fn add(&mut self, mut fields: Fields<'_>) {
-        for key in ["data", "transcript"] {
-            if let Some(piece) = take_piece(&mut fields, key) {
-                grow(&mut self.texts, key, &piece);
-            }
-        }
-        self.fields.merge(&fields);
-    }
-
     fn tree(&self) -> Tree {
         let mut object = self.fields.object().unwrap_or_default();
-        for (key, text) in &self.texts {
-            object.set(*key, text.clone());
-        }
+        object.set_all(self.texts.object().unwrap_or_default());
         object.into()
-    }
-}
-
-fn grow(texts: &mut Vec<(&'static str, String)>, key: &'static str, piece: &str) {
-    match texts.iter_mut().find(|(name, _)| *name == key) {
-        Some((_, text)) => text.push_str(piece),
-        None => texts.push((key, piece.to_owned())),
     }
 }
 
@@ -236,16 +199,77 @@ fn take_piece(fields: &mut Fields<'_>, key: &str) -> Option<Text> {
     fields.take_text(key).filter(|text| !text.is_empty())
 }
 
-fn take_object<'a>(fields: &mut Fields<'a>, key: &str) -> Option<Fields<'a>> {
-    let object = Fields::of(fields.get(key)?)?;
-    fields.take(key);
-    Some(object)
-}
-
 /// The text of a part that has nothing else.
 fn plain_text(raw: Raw<'_>) -> Option<Text> {
     let mut fields = Fields::of(raw)?;
     let text = fields.take_text("text")?;
     let plain = fields.take_text("type").is_some_and(|kind| kind == "text");
     (plain && fields.left() == 0).then_some(text)
+}
+
+/// The entries of `reasoning_details`, which gateways give back to the model as they came.
+///
+/// Texts and summaries come piece by piece. Pieces next to each other belong together if they are
+/// of one type, one index and, where both have one, one id. What is encrypted comes whole.
+#[derive(Debug, Default)]
+struct Details(Vec<Detail>);
+
+#[derive(Debug)]
+enum Detail {
+    /// An entry that comes piece by piece, and the field that grows.
+    Growing(Merged, &'static str),
+    Whole(Json),
+}
+
+impl Details {
+    /// Takes more entries, or pieces of them.
+    fn add(&mut self, items: &[Raw<'_>]) {
+        for raw in items {
+            let Some((mut piece, key)) = Fields::of(*raw).and_then(growing) else {
+                self.0.push(Detail::Whole(raw.json()));
+                continue;
+            };
+            match self.0.last_mut() {
+                Some(Detail::Growing(begun, name)) if *name == key && fits(begun, &piece) => {
+                    let text = piece.take(key).and_then(Raw::text);
+                    begun.merge(&piece);
+                    begun.grow(key, &text.unwrap_or_default());
+                }
+                Some(Detail::Growing(..) | Detail::Whole(_)) | None => {
+                    let mut begun = Merged::default();
+                    begun.merge(&piece);
+                    begun.grow(key, "");
+                    self.0.push(Detail::Growing(begun, key));
+                }
+            }
+        }
+    }
+
+    /// The entries as they stand in a whole response.
+    fn tree(&self) -> Tree {
+        let entries = self.0.iter().map(|detail| match detail {
+            Detail::Whole(json) => json.clone().into(),
+            Detail::Growing(fields, _) => fields.object().unwrap_or_default().into(),
+        });
+        Tree::Array(entries.collect())
+    }
+}
+
+/// The field that grows in a piece of a text or of a summary. One without it brings a signature.
+fn growing(piece: Fields<'_>) -> Option<(Fields<'_>, &'static str)> {
+    let key = match piece.word("type")?.as_ref() {
+        "reasoning.text" => "text",
+        "reasoning.summary" => "summary",
+        _ => return None,
+    };
+    let grows = piece.get(key).is_none_or(|raw| raw.get() == "null" || raw.is_text());
+    grows.then_some((piece, key))
+}
+
+/// Whether a piece goes on with an entry.
+fn fits(begun: &Merged, piece: &Fields<'_>) -> bool {
+    let one = |key| begun.get(key).map(Json::as_str).filter(|text| *text != "null");
+    let other = |key| piece.get(key).map(Raw::get).filter(|text| *text != "null");
+    let id = one("id").is_none() || other("id").is_none() || one("id") == other("id");
+    id && one("index") == other("index")
 }

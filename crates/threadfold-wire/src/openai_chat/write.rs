@@ -1,15 +1,17 @@
 //! Writing what is legal.
 
+use std::borrow::Cow;
+
 use super::{
     calls,
     marks::{CODEC, REASONING, marked, message_field, opaque_value, refusal_form, reopen},
 };
 use crate::{
     extras::own_object,
+    json::{Object, Tree},
     names,
-    openai_content::{self, Piece, address, no_content},
+    openai::{self, Piece, address, no_content},
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Document, Json, MediaSource, Message, Opaque, Role, Text, ToolResult, ToolUse,
@@ -18,7 +20,7 @@ use threadfold_core::message::{
 /// Returns the messages of a body.
 pub(super) fn messages(system: &[Message], thread: &[(usize, Message)]) -> Vec<Tree> {
     let mut written = Vec::with_capacity(system.len() + thread.len());
-    // The latest call, if it is of the deprecated form and has no neighbour.
+    // The latest call, if it has the deprecated form and is the only one of its message.
     let mut deprecated = None;
     for message in system.iter().chain(thread.iter().map(|(_, message)| message)) {
         match message.role {
@@ -62,33 +64,37 @@ fn answer(message: &Message) -> Tree {
     let (mut pieces, mut calls) = (Vec::new(), Vec::new());
     let mut thoughts: Vec<(Text, Text)> = Vec::new();
     let mut object = own_object(CODEC, &message.extra).with("role", "assistant");
-    let mut beside = Object::default();
+    // Fields beside the content: a later one of a name replaces an earlier one.
+    let mut beside: Vec<(Cow<'static, str>, Tree)> = Vec::new();
+    let mut is_refused = false;
     let is_alone = message.tool_uses().count() == 1;
     for block in &message.content {
         if let ContentBlock::Thinking(it) = block {
             thoughts.extend(marked(&it.extra, "~as").map(|key| (key, it.text.clone())));
         } else if let ContentBlock::ToolUse(call) = block {
             if is_alone && calls::is_deprecated(call) {
-                beside.set("function_call", calls::write_deprecated(call));
+                beside.push(("function_call".into(), calls::write_deprecated(call).into()));
             } else {
                 calls.push(Tree::from(calls::write(call)));
             }
         } else if let ContentBlock::Text(text) = block
-            && beside.get("refusal").is_none()
+            && !is_refused
             && refusal_form(text).is_some_and(|form| form == "refusal")
         {
-            beside.set("refusal", text.text.clone());
+            is_refused = true;
+            beside.push(("refusal".into(), text.text.clone().into()));
         } else if let ContentBlock::Opaque(opaque) = block
             && let Some((name, value)) = message_field(opaque)
         {
             let value = if name == "audio" { audio(&value) } else { value.into() };
-            beside.set(name.to_string(), value);
+            is_refused |= name == "refusal";
+            beside.push((name.to_string().into(), value));
         } else {
             pieces.extend(piece(Role::Assistant, block));
         }
     }
     let form = marked(&message.extra, "~content");
-    let is_excused = beside.len() > 0 || !calls.is_empty();
+    let is_excused = !beside.is_empty() || !calls.is_empty();
     let empty = match form.as_deref() {
         Some("absent") if is_excused => None,
         Some("empty_array") if is_excused => Some(Tree::Array(Vec::new())),
@@ -102,14 +108,12 @@ fn answer(message: &Message) -> Tree {
         let texts: Vec<&str> = of_key.map(|(_, text)| text.as_str()).collect();
         object.set_some(key, (!texts.is_empty()).then(|| texts.join("\n\n")));
     }
-    for (key, value) in beside {
-        object.set(key, value);
-    }
+    object.set_all(beside);
     object.set_some("tool_calls", (!calls.is_empty()).then_some(calls));
     object.into()
 }
 
-/// An answer's audio comes with its sound; a request names it by its id alone.
+/// An answer holds the sound itself; a request refers to it by its id.
 fn audio(value: &Json) -> Tree {
     let object = reopen(Some(value));
     match object.get("id").filter(|_| object.get("data").is_some()) {
@@ -132,7 +136,7 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
         }
         return fields.into();
     }
-    // A message that named no call, or named it by a number, goes back so.
+    // Keep the id absent, or a number, if it came so.
     let unnamed = marked(&result.extra, "~id").is_some() || fields.get("tool_call_id").is_some();
     if !result.tool_use_id.is_empty() || !unnamed {
         fields.set("tool_call_id", result.tool_use_id.clone());
@@ -141,10 +145,10 @@ fn result(result: &ToolResult, deprecated: Option<&ToolUse>) -> Tree {
 }
 
 fn content(pieces: Vec<Piece>, form: Option<&str>) -> Option<Tree> {
-    openai_content::content(pieces, form, "text")
+    openai::content(pieces, form, "text")
 }
 
-/// Returns a block as a piece of a content; `None` for one that stands elsewhere.
+/// Returns a block as a piece of a content; `None` for a block that is written elsewhere.
 fn piece(role: Role, block: &ContentBlock) -> Option<Piece> {
     if let Some((text, extra)) = wire_text(role, block) {
         if role == Role::Assistant && marked(extra, "~as").is_some_and(|it| it == "refusal_part") {

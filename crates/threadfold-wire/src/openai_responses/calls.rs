@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use super::{kinds, marks::marked};
 use crate::{
     contract::Change,
-    fields::{Fields, text},
-    ids::{Ids, short},
-    normal::{Thread, fit},
+    json::Fields,
+    names::{Ids, short},
+    normal::{Thread, fit_blocks},
     notes::Notes,
 };
 use threadfold_core::message::{ContentBlock, Message, Text, ToolInput, ToolResult, ToolUse};
@@ -29,15 +29,14 @@ pub(super) enum CallKind {
 }
 
 impl CallKind {
-    /// The form in which a call is written: that in which it came, if it still has it.
+    /// The form in which a call is written: the form in which it came, if it was not changed.
     pub(super) fn of(call: &ToolUse) -> Self {
         let Some(kind) = marked(&call.extra, "~as") else { return Self::Function };
         if kind == kinds::CUSTOM {
             return Self::Custom;
         }
         let ToolInput::Json(json) = &call.input else { return Self::Function };
-        let came =
-            Fields::parse(json.as_str()).and_then(|fields| fields.get("type").and_then(text));
+        let came = Fields::parse(json.as_str()).and_then(|fields| fields.text("type"));
         let output = kinds::client_output(&kind).filter(|_| came.as_ref() == Some(&kind));
         output.map_or(Self::Function, Self::Client)
     }
@@ -47,19 +46,21 @@ impl CallKind {
     }
 }
 
-/// The calls of a thread. An id may come again, so a call is known by its message too.
+/// The calls of a thread. Several messages may use one id, so a call is identified by its message
+/// and its id.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// The latest call of each id that was written.
     latest: HashMap<Text, (usize, CallKind)>,
-    /// The calls that go out under another id, because theirs is empty, too long, or stands before.
+    /// The calls that are written with another id, because theirs is empty, too long, or used by an
+    /// earlier call.
     names: HashMap<(usize, Text), Text>,
     /// How many messages of the thread were written.
     place: usize,
 }
 
 impl Calls {
-    /// Leaves out the calls whose answer has no form, and finds names for the others.
+    /// Leaves out the calls whose results cannot be written, and finds ids for the others.
     pub(super) fn new(thread: &mut Thread, notes: &mut Notes) -> Self {
         drop_lost(thread, notes);
         let names = names(thread);
@@ -76,7 +77,7 @@ impl Calls {
         Self { names, ..Self::default() }
     }
 
-    /// Notes that the thread begins; what stands before it makes no calls.
+    /// Begins the thread, after the system messages, which make no calls.
     pub(super) fn begin(&mut self) {
         self.place = 0;
     }
@@ -86,7 +87,7 @@ impl Calls {
         self.place += 1;
     }
 
-    /// Notes that a call is at work.
+    /// Records that a call is written now, and returns its form.
     pub(super) fn turn_to(&mut self, call: &ToolUse) -> CallKind {
         let kind = CallKind::of(call);
         self.latest.insert(call.id.clone(), (self.place, kind));
@@ -98,7 +99,7 @@ impl Calls {
         self.latest.get(id).map(|(_, kind)| *kind).unwrap_or_default()
     }
 
-    /// The id under which the latest call of this id goes out.
+    /// The id that is written for the latest call of this id.
     pub(super) fn name(&self, id: &Text) -> Text {
         let place = self.latest.get(id).filter(|_| !self.names.is_empty()).map(|(place, _)| *place);
         let name = place.and_then(|place| self.names.get(&(place, id.clone())));
@@ -106,7 +107,7 @@ impl Calls {
     }
 }
 
-/// Leaves out the calls whose answer has no form, with the answer.
+/// Leaves out the calls whose results cannot be written, with these results.
 fn drop_lost(thread: &mut Thread, notes: &mut Notes) {
     let calls = |it: &(usize, Message)| it.1.tool_uses().any(|call| CallKind::of(call).is_client());
     let lost = if thread.iter().any(calls) { lost(thread) } else { HashSet::new() };
@@ -116,7 +117,7 @@ fn drop_lost(thread: &mut Thread, notes: &mut Notes) {
     let mut latest = HashMap::new();
     for (place, (at, message)) in thread.iter_mut().enumerate() {
         notes.turn_to(*at);
-        let changed = fit(&message.content, |block| {
+        fit_blocks(message, |block| {
             if let ContentBlock::ToolUse(call) = block {
                 latest.insert(call.id.clone(), place);
                 if lost.contains(&(place, call.id.clone())) {
@@ -131,14 +132,11 @@ fn drop_lost(thread: &mut Thread, notes: &mut Notes) {
             }
             Ok(None)
         });
-        if let Some(content) = changed {
-            *message = message.with_content(content);
-        }
     }
     thread.retain(|(_, message)| !message.content.is_empty());
 }
 
-/// Finds the calls of a form of its own whose answer cannot be written in it.
+/// Finds the calls with a special form of result that cannot be written in it.
 fn lost(messages: &[(usize, Message)]) -> HashSet<(usize, Text)> {
     let (mut latest, mut lost) = (HashMap::new(), HashSet::new());
     for (place, (_, message)) in messages.iter().enumerate() {
@@ -163,7 +161,7 @@ fn names(messages: &[(usize, Message)]) -> HashMap<(usize, Text), Text> {
         let places = messages.iter().enumerate();
         places.flat_map(|(place, (_, message))| message.tool_uses().map(move |call| (place, call)))
     };
-    // Nearly always each has a good one of its own.
+    // Nearly always all ids are valid and differ.
     let mut seen = HashSet::with_capacity(calls().count());
     if calls().all(|(_, ToolUse { id, .. })| (1..=MAX_ID).contains(&id.len()) && seen.insert(id)) {
         return HashMap::new();
@@ -201,7 +199,7 @@ fn is_writable(kind: CallKind, result: &ToolResult) -> bool {
     let CallKind::Client(output) = kind else { return true };
     let came_as = marked(&result.extra, "~as");
     if came_as.as_deref() != Some(output) {
-        // As the answer to a function, where it came so, and where that is known to be accepted.
+        // Written as a function's result, if it came so or the provider is known to accept that.
         let of_function = came_as.as_deref() == Some(kinds::FUNCTION_OUTPUT);
         return of_function || output == kinds::LOCAL_SHELL_OUTPUT;
     }

@@ -1,18 +1,17 @@
 //! Reading request bodies: which items become which messages.
 
 use super::{
-    marks::{CODEC, Field, mark},
+    marks::CODEC,
     params,
     read_content::said,
     read_items::{Context, Item},
 };
 use crate::{
     contract::{DecodeOptions, Recognise, WireError},
-    fields::{Fields, Path, is_text, items},
-    raw::{Raw, Scanned},
+    json::{Fields, Path, Raw, Scanned},
     texts::recognise,
 };
-use threadfold_core::message::{ContentBlock, Message, MessageParts, Request, Role, Summary, Text};
+use threadfold_core::message::{ContentBlock, Json, Message, MessageParts, Request, Role, Summary};
 
 /// Reads a request body.
 pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
@@ -21,23 +20,22 @@ pub(super) fn request(body: &[u8], options: &DecodeOptions) -> Result<Request, W
     let mut reader = Reader { recognise: options.recognise, ..Reader::default() };
     reader.context.is_chained = params::is_chained(|key| fields.get(key).map(Raw::get));
     reader.instructions(&mut fields);
-    let mut own = Vec::new();
     let path = Path::Field(&Path::Body, "input");
     const EXPECTED: &str = "a string or an array of items";
     match fields.take("input") {
-        Some(raw) if is_text(raw) => reader.text(raw),
+        Some(raw) if raw.is_text() => reader.text(raw),
         Some(raw) => {
-            let items = items(raw).ok_or_else(|| path.mismatch(EXPECTED, raw))?;
+            let items = raw.items().ok_or_else(|| path.mismatch(EXPECTED, raw))?;
             reader.items(&items, path)?;
         }
-        None if has_other_start(&fields) => own.push(mark("~input", "absent")),
+        None if has_other_start(&fields) => fields.mark("~input", "absent"),
         None => return Err(path.missing(EXPECTED)),
     }
     reader.close();
-    Ok(params::read(fields, reader.system, reader.thread, own))
+    Ok(params::read(fields, reader.system, reader.thread))
 }
 
-/// Whether a body without input has something else to go on from.
+/// Whether a body without input continues something stored instead.
 fn has_other_start(fields: &Fields<'_>) -> bool {
     let starts = ["previous_response_id", "conversation", "prompt"];
     starts.into_iter().any(|key| fields.get(key).is_some_and(|raw| raw.get() != "null"))
@@ -50,7 +48,7 @@ struct Reader {
     context: Context,
     system: Vec<Message>,
     thread: Vec<Message>,
-    /// The last message, which more items may join: what is known of it is noted once.
+    /// The last message, which more items may join. It becomes a handle when it is complete.
     open: Option<MessageParts>,
     /// Whether the last item was the answer to a call: another one joins it.
     more_results: bool,
@@ -58,20 +56,19 @@ struct Reader {
 
 impl Reader {
     fn instructions(&mut self, fields: &mut Fields<'_>) {
-        let Some(raw) = fields.get("instructions").filter(|raw| is_text(*raw)) else { return };
-        let Some(text) = crate::fields::text(raw).filter(|text: &Text| !text.is_blank()) else {
-            return;
-        };
-        fields.take("instructions");
+        let said = |raw: Raw<'_>| raw.text().filter(|text| raw.is_text() && !text.is_blank());
+        let Some(text) = fields.take_as("instructions", said) else { return };
         let message = MessageParts::new(Role::System, vec![ContentBlock::text(text)]);
-        self.system.push(with_mark(message, mark("~as", "instructions")).into());
+        self.system.push(with_mark(message, "~as", "instructions").into());
     }
 
     /// The input that is one text.
     fn text(&mut self, raw: Raw<'_>) {
-        let blocks = said(raw).map(|content| content.blocks).unwrap_or_default();
-        let message = MessageParts::new(Role::User, blocks);
-        self.said(with_mark(message, mark("~input", "string")));
+        let mut fields = Fields::default();
+        fields.mark("~input", "string");
+        let blocks = said(raw, &mut fields).unwrap_or_default();
+        let extra = fields.keep(CODEC);
+        self.said(MessageParts { extra, ..MessageParts::new(Role::User, blocks) });
     }
 
     fn items(&mut self, items: &[Raw<'_>], path: Path<'_>) -> Result<(), WireError> {
@@ -98,7 +95,7 @@ impl Reader {
     fn said(&mut self, mut message: MessageParts) {
         let is_first = self.thread.is_empty() && self.open.is_none();
         if message.role == Role::System && is_first {
-            self.system.push(with_mark(message, mark("~as", "item")).into());
+            self.system.push(with_mark(message, "~as", "item").into());
             return;
         }
         if message.role == Role::User {
@@ -132,15 +129,14 @@ fn holds_result(message: &MessageParts) -> bool {
     message.content.iter().any(|block| matches!(block, ContentBlock::ToolResult(_)))
 }
 
-/// A summary that came as text is nothing that was compacted here.
+/// Marks a summary that came as text: no compaction of this thread made it.
 fn mark_summary(block: &mut ContentBlock) {
     if let ContentBlock::Summary(Summary { extra, .. }) = block {
-        let (key, word) = mark("~as", "text");
-        *extra = extra.with(CODEC, key, word);
+        *extra = extra.with(CODEC, "~as", Json::text("text"));
     }
 }
 
-fn with_mark(mut message: MessageParts, field: Field) -> MessageParts {
-    message.extra = message.extra.with(CODEC, field.0, field.1);
+fn with_mark(mut message: MessageParts, key: &'static str, word: &str) -> MessageParts {
+    message.extra = message.extra.with(CODEC, key, Json::text(word));
     message
 }

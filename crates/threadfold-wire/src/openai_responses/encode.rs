@@ -3,21 +3,19 @@
 
 use super::{
     calls::Calls,
-    chain,
-    draft::{Item, Kind},
     marks::{CODEC, marked},
     normal::{self, Responses},
-    order::{self, Ending},
+    order::{self, Ending, Item, Kind},
     params,
     write::Writer,
 };
 use crate::{
     contract::{EncodeOptions, Encoded},
+    json::{Object, Tree},
     names,
     notes::{self, CONTINUE},
     openai::names_model,
     rules,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{ContentBlock, Message, Request, Text};
 
@@ -30,7 +28,7 @@ pub(super) fn request(request: &Request, options: &EncodeOptions) -> Encoded {
     }
     let request = &*names::legal(request, &mut messages, (&names::TOOLS, false), &mut notes);
     let mut body = params::write(request, options, &mut notes);
-    chain::cut(request, &mut body, &mut notes);
+    params::cut_chain(request, &mut body, &mut notes);
     let is_chained = params::is_chained(|key| {
         let Some(Tree::Raw(json)) = body.get(key) else { return None };
         Some(json.as_str())
@@ -73,7 +71,7 @@ fn instructions(message: &Message) -> Option<Text> {
     Some(texts?.iter().map(Text::as_str).collect::<Vec<_>>().join("\n\n").into())
 }
 
-/// Writes the items: as one string where they came so, and nothing where there was nothing.
+/// Writes the items: as one string if they came as one, and not at all if the body had no input.
 fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     if items.is_empty() && marked(&request.extra, "~input").is_some() {
         return;
@@ -83,21 +81,11 @@ fn write_input(request: &Request, items: Vec<Item>, body: &mut Object) {
     body.set("input", input.unwrap_or_else(array));
 }
 
-/// The input as the one string as which it came.
+/// The input as one string, if it came as one.
 fn as_string(request: &Request, items: &[Item]) -> Option<Tree> {
     let first = request.messages.first()?;
     let ([item], Some(_)) = (items, marked(&first.extra, "~input")) else { return None };
     let Tree::Object(object) = &item.body else { return None };
     let content = object.get("content").filter(|_| object.len() == 2)?;
-    let is_text = match content {
-        Tree::Text(_) => true,
-        Tree::Raw(json) => json.as_str().starts_with('"'),
-        Tree::Null
-        | Tree::Bool(_)
-        | Tree::Number(_)
-        | Tree::Word(_)
-        | Tree::Array(_)
-        | Tree::Object(_) => false,
-    };
-    is_text.then(|| content.clone())
+    content.text().map(|_| content.clone())
 }

@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    fields::{Fields, is_text, text, word},
-    raw::Raw,
-};
+use crate::json::{Fields, Raw};
 use threadfold_core::message::Text;
 
-/// Calls that the host answers in a form of their own, and the type of the answer.
+/// Calls that the host answers in a special form, and the type of that form.
 const CLIENT_CALLS: [(&str, &str); 5] = [
     ("apply_patch_call", "apply_patch_call_output"),
     ("computer_call", "computer_call_output"),
@@ -21,9 +18,9 @@ const CLIENT_CALLS: [(&str, &str); 5] = [
 const HOSTED_CALLS: [&str; 4] =
     ["code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"];
 
-/// Calls that the provider answers itself, in an item of its own that may come in a later answer.
+/// Calls that the provider answers in a separate item, which may come in a later response.
 const PROGRAMS: [&str; 2] = ["program", "program_output"];
-/// A search among tools may be the host's too.
+/// The host may also run a search among tools.
 pub(super) const SEARCH: &str = "tool_search_call";
 pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
@@ -34,7 +31,7 @@ pub(super) const CUSTOM_OUTPUT: &str = "custom_tool_call_output";
 pub(super) const LOCAL_SHELL_OUTPUT: &str = "local_shell_call_output";
 pub(super) const TRIGGER: &str = "compaction_trigger";
 
-/// The type of what answers a call of this type in a form of its own.
+/// The type of the result of a call that has a special form of result.
 pub(super) fn client_output(kind: &str) -> Option<&'static str> {
     CLIENT_CALLS.iter().find(|(call, _)| *call == kind).map(|(_, output)| *output)
 }
@@ -65,7 +62,7 @@ fn is_of_host(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response") || kind == TRIGGER
 }
 
-/// What an item says of itself. Words are looked at where they stand: every item has several.
+/// The identifying fields of an item. Words are borrowed, because every item is examined.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Label<'a> {
     /// Its type; `item_reference` where it has an id alone, nothing for a message without a type.
@@ -87,21 +84,23 @@ impl<'a> Label<'a> {
 
     /// Reads the label of an item of these fields.
     pub(super) fn of(fields: &Fields<'a>) -> Self {
-        let field = |key: &str| fields.get(key).filter(|raw| is_text(*raw) && raw.get() != "\"\"");
-        let role = field("role").and_then(word);
+        let field = |key: &str| fields.get(key).filter(|raw| raw.is_text() && raw.get() != "\"\"");
+        let role = field("role").and_then(Raw::word);
         let reference = role.is_none() && fields.get("id").is_some();
-        let kind =
-            field("type").and_then(word).or_else(|| reference.then(|| "item_reference".into()));
+        let kind = field("type")
+            .and_then(Raw::word)
+            .or_else(|| reference.then(|| "item_reference".into()));
         let kind = kind.unwrap_or_default();
-        let by_server = || field("execution").and_then(word).is_some_and(|word| word == "server");
+        let by_server =
+            || field("execution").and_then(Raw::word).is_some_and(|word| word == "server");
         let is_of_provider = PROGRAMS.contains(&kind.as_ref())
             || ([SEARCH, SEARCH_OUTPUT].contains(&kind.as_ref()) && by_server());
         Self {
             kind,
             role,
-            id: field("id").and_then(word),
-            call_id: field("call_id").and_then(text),
-            request_id: field("approval_request_id").and_then(text),
+            id: field("id").and_then(Raw::word),
+            call_id: field("call_id").and_then(Raw::text),
+            request_id: field("approval_request_id").and_then(Raw::text),
             is_of_provider,
         }
     }
@@ -152,7 +151,7 @@ impl<'a> Label<'a> {
         self.call_id.clone().or_else(|| self.id.as_deref().map(Text::from))
     }
 
-    /// By what the item is known from among others: its id, else its call, else its type.
+    /// What identifies the item among others: its id, else its call, else its type.
     pub(super) fn identity(&self) -> Text {
         let id = self.id.as_deref().or(self.call_id.as_deref()).unwrap_or(&self.kind);
         if id.is_empty() { "message".into() } else { id.into() }

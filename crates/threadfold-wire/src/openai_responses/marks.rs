@@ -30,50 +30,45 @@
 //! An opaque block is an item as it came, except that `{"~item": .., "~led": ..}` is an item with
 //! the reasoning that led to it, and `{"~part": ..}` is a part of a content.
 
-pub(super) use crate::extras::{Field, mark, reopen, wire_fields};
+pub(super) use crate::extras::reopen;
 use crate::{
     extras,
-    fields::{Fields, text},
-    raw::Raw,
-    tree::{Object, Tree},
+    json::{Fields, Object, Raw, Tree},
 };
 use threadfold_core::message::{ContentBlock, Extra, Json, Opaque, Text};
 
 /// The name of the dialect.
 pub(super) const CODEC: &str = "openai-responses";
 
-/// Returns the fields that were not taken, after these of the codec's own.
-pub(super) fn keep(rest: &Fields<'_>, own: Vec<Field>) -> Extra {
-    extras::keep(CODEC, rest, own)
-}
-
 /// The word of a mark.
 pub(super) fn marked(extra: &Extra, key: &str) -> Option<Text> {
     extras::marked(CODEC, extra, key)
 }
 
-/// As many bytes as what the provider knows an item by takes in most.
-const USUAL_BOOKS: usize = 96;
+/// The usual size of the identifying fields, in bytes.
+const USUAL_IDENTITY: usize = 96;
 
-/// Takes the fields out by which the provider knows an item. They mean nothing to anybody else.
-pub(super) fn books(fields: &mut Fields<'_>) -> Option<Field> {
+/// Takes out the fields that identify an item for the provider, and notes them: they mean nothing
+/// to other codecs. Returns whether there were any.
+pub(super) fn note_identity(fields: &mut Fields<'_>) -> bool {
     let mut json = String::new();
     for key in ["type", "id", "status"] {
         let Some(raw) = fields.take(key) else { continue };
-        json.reserve(if json.is_empty() { USUAL_BOOKS } else { 0 });
+        json.reserve(if json.is_empty() { USUAL_IDENTITY } else { 0 });
         json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
         json.push_str(key);
         json.push_str("\":");
         raw.add_to(&mut json);
     }
-    if json.is_empty() {
-        return None;
+    let any = !json.is_empty();
+    if any {
+        json.push('}');
+        fields.note("~item", Json::from_compact(json));
     }
-    json.push('}');
-    Some(("~item", Json::from_compact(json)))
+    any
 }
 
-/// Returns the fields that [`books`] took and the wire fields, to which the known ones are added.
+/// Returns the fields that [`note_identity`] took and the wire fields, to which the known ones are added.
 pub(super) fn item_fields(extra: &Extra) -> Object {
     let mut object = reopen(extra.get(CODEC, "~item"));
     object.extend_unset(extras::own_object(CODEC, extra));
@@ -111,7 +106,7 @@ pub(super) fn kept(value: &Json) -> Kept {
     let wrapped = value.as_str().starts_with(WRAPPED);
     let fields = if wrapped { Fields::parse(value.as_str()) } else { None };
     let Some(mut fields) = fields else { return Kept::Item(value.clone(), None) };
-    let led = fields.get("~led").and_then(text);
+    let led = fields.text("~led");
     match (fields.take_json("~part"), fields.take_json("~item")) {
         (Some(part), _) => Kept::Part(part),
         (None, Some(item)) => Kept::Item(item, led),
@@ -119,7 +114,15 @@ pub(super) fn kept(value: &Json) -> Kept {
     }
 }
 
-/// How an opaque value begins that is not the item itself.
+/// The extra of a block that holds a whole item of this type, and of what led to it.
+pub(super) fn whole_item(kind: &str, led: Option<&Text>) -> Extra {
+    let mut marks = Fields::default();
+    marks.mark("~as", kind);
+    led.into_iter().for_each(|led| marks.mark("~led", led));
+    marks.keep(CODEC)
+}
+
+/// The beginning of an opaque value that is not the item itself.
 const WRAPPED: &str = "{\"~";
 
 #[cfg(test)]

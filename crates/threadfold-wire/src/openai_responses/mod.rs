@@ -75,35 +75,24 @@
 //! none.
 
 mod calls;
-mod chain;
 mod decode;
-mod draft;
 mod encode;
 mod kinds;
 mod marks;
 mod normal;
 mod order;
 mod params;
-mod read_answer;
 mod read_content;
 mod read_items;
 mod response;
 mod stream;
-mod tools;
 mod write;
 
-use self::marks::CODEC;
-use super::{
-    assembly::Builder,
-    contract::{DecodeOptions, EncodeOptions, Encoded, WireError, WireFormat},
-    stream::TurnBuilder,
-};
 #[cfg(doc)]
 use threadfold_core::message::{
-    Document, Image, Opaque, ServerToolResult, ServerToolUse, TextBlock, Thinking, ToolResult,
-    ToolSpec, ToolUse,
+    Document, Image, Opaque, Request, ServerToolResult, ServerToolUse, TextBlock, Thinking,
+    ToolResult, ToolSpec, ToolUse, Turn,
 };
-use threadfold_core::message::{Request, Turn};
 
 /// The codec of OpenAI Responses (`POST /v1/responses`), named `openai-responses`.
 ///
@@ -148,24 +137,4 @@ use threadfold_core::message::{Request, Turn};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenAiResponses;
 
-impl WireFormat for OpenAiResponses {
-    fn name(&self) -> &'static str {
-        CODEC
-    }
-
-    fn decode_slice(&self, body: &[u8], options: &DecodeOptions) -> Result<Request, WireError> {
-        decode::request(body, options)
-    }
-
-    fn encode(&self, request: &Request, options: &EncodeOptions) -> Encoded {
-        encode::request(request, options)
-    }
-
-    fn decode_response(&self, body: &[u8]) -> Result<Turn, WireError> {
-        response::response(body)
-    }
-
-    fn turn_builder(&self) -> Box<dyn TurnBuilder> {
-        Box::new(Builder::new(stream::Response::default(), response::response))
-    }
-}
+crate::contract::codec!(OpenAiResponses, marks::CODEC);

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::{
     marks::{CODEC, Kept, kept, marked},
-    read_answer,
+    read_content::thought,
 };
 use crate::{
+    json::Raw,
     normal::{self, Thread, note_lost_fields},
     notes::Notes,
-    openai::{fit_call, say_failure},
-    raw::Raw,
+    openai::{fit_call, write_failure},
     rules::{FittedSource, Medium, Rules, foreign_server_calls},
 };
 use threadfold_core::message::{
@@ -77,7 +77,7 @@ impl Rules for Responses {
         }
         let field = |key: &str| thinking.extra.get(CODEC, key).map(Raw::of);
         let was_signed = marked(&thinking.extra, "~signed").is_some();
-        let said = read_answer::thought(field("summary"), field("content"));
+        let said = thought(field("summary"), field("content"));
         if said.as_ref() != Some(&thinking.text) || was_signed != thinking.signature.is_some() {
             return Some("it was changed");
         }
@@ -90,7 +90,7 @@ impl Rules for Responses {
     }
 
     fn result(&self, result: &mut ToolResult, _: &mut Notes) -> bool {
-        say_failure(CODEC, result)
+        write_failure(CODEC, result)
     }
 
     fn opaque_fault(&self, role: Option<Role>, opaque: &Opaque) -> Option<&'static str> {

@@ -1,23 +1,91 @@
-//! Rules on the order of items: an id occurs once, an answer follows its call, reasoning precedes
+//! Items in the making, and the rules on their order: an id occurs once, an answer follows its call, reasoning precedes
 //! what it led to, and a compaction trigger is last.
 
 use std::collections::HashSet;
 
 use super::{
-    draft::{Item, Kind},
-    kinds,
+    kinds::{self, Label},
     marks::CODEC,
     read_items::ProviderCalls,
 };
-use crate::{contract::Change, notes::Notes};
-use threadfold_core::message::Text;
+use crate::{
+    contract::Change,
+    json::{Object, Raw, Tree},
+    notes::Notes,
+};
+use threadfold_core::message::{Json, Text};
+
+/// One item in the making.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// The message that it comes from.
+    pub(super) at: usize,
+    pub(super) kind: Kind,
+    pub(super) body: Tree,
+    /// The provider's id of it.
+    pub(super) id: Option<Text>,
+    /// The reasoning that led to it: its id, or nothing where it had none.
+    pub(super) led: Option<Text>,
+}
+
+/// What an item is.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A message of the user or of the host.
+    Said,
+    /// A message of the model.
+    Answer,
+    /// A call that the host answers: its id before it was shortened.
+    Call(Text),
+    /// The answer to a call.
+    Output,
+    /// Reasoning, and what identifies the item that it led to.
+    Reasoning(Option<Text>),
+    /// An item that is kept whole: it is written unchanged or left out.
+    Whole(Label<'static>),
+}
+
+impl Item {
+    /// Returns an item of these fields.
+    pub(super) fn new(at: usize, kind: Kind, object: Object, led: Option<Text>) -> Self {
+        let id = object.get("id").and_then(Tree::text).filter(|id| !id.is_empty());
+        Self { at, kind, body: object.into(), id, led }
+    }
+
+    /// Returns an item that is kept whole.
+    pub(super) fn whole(at: usize, json: Json, led: Option<Text>) -> Self {
+        let label = Label::read(Raw::of(&json)).into_owned();
+        let id = label.id.as_deref().map(Text::from);
+        Self { at, kind: Kind::Whole(label), body: json.into(), id, led }
+    }
+
+    /// What identifies the item among others.
+    pub(super) fn identity(&self) -> Option<Text> {
+        match &self.kind {
+            Kind::Said | Kind::Output => None,
+            Kind::Answer => Some(self.id.clone().unwrap_or_else(|| "message".into())),
+            Kind::Call(call_id) => Some(self.id.clone().unwrap_or_else(|| call_id.clone())),
+            Kind::Reasoning(_) => Some(self.id.clone().unwrap_or_else(|| "reasoning".into())),
+            Kind::Whole(label) if label.is_of_model() => Some(label.identity()),
+            Kind::Whole(_) => None,
+        }
+    }
+
+    /// Takes the provider's id of it away.
+    pub(super) fn forget_id(&mut self) {
+        self.id = None;
+        if let Tree::Object(object) = &mut self.body {
+            object.remove("id");
+        }
+    }
+}
 
 /// What decides about the end of an input.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
-    /// The model goes on from what the provider stored, where calls may stand.
+    /// The model continues a stored response, which may hold the calls of results in the input.
     pub(super) is_chained: bool,
-    /// No model is asked to go on: what is open at the end stays so.
+    /// No model is asked to continue: open calls at the end stay open.
     pub(super) at_rest: bool,
 }
 
@@ -31,7 +99,7 @@ pub(super) fn settle(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     end_with_trigger(items, notes);
 }
 
-/// Takes an id away that stands before already.
+/// Removes ids that an earlier item has.
 fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     let mut seen: HashSet<Text> = HashSet::new();
     let mut called: HashSet<Text> = HashSet::new();
@@ -44,8 +112,7 @@ fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
         };
         let is_new = !whole || call_id.is_none_or(|id| called.insert(id.clone()));
         if !is_new && matches!(item.kind, Kind::Whole(_)) {
-            notes.turn_to(item.at);
-            notes.drop_block("opaque", "a call of its id stands before it");
+            notes.turn_to(item.at).drop_block("opaque", "a call of its id stands before it");
             return false;
         }
         let Some(id) = item.id.clone() else { return true };
@@ -56,12 +123,12 @@ fn drop_repeated(items: &mut Vec<Item>, notes: &mut Notes) {
     });
 }
 
-/// Whether an item is written as it came. Without one no other can be in its way.
+/// Whether any item is kept whole. Only such items can conflict with others.
 fn has_whole(items: &[Item]) -> bool {
     items.iter().any(|item| matches!(item.kind, Kind::Whole(_)))
 }
 
-/// Takes the id of an item away; `false` if the item cannot stand without.
+/// Removes the id of an item; `false` if the item is invalid without it.
 fn without_id(item: &mut Item, reason: &str, notes: &mut Notes) -> bool {
     notes.turn_to(item.at);
     match &item.kind {
@@ -83,25 +150,30 @@ fn drop_unanswered(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
         return;
     }
     let mut answers: HashSet<Text> = HashSet::new();
-    let mut stays = Vec::with_capacity(items.len());
-    for item in items.iter().rev() {
-        stays.push(match &item.kind {
-            Kind::Whole(label) if label.is_output() => {
-                answers.extend(label.call_id.clone());
-                true
-            }
-            Kind::Whole(label) if label.is_call() => {
-                label.call_id.as_ref().is_none_or(|id| answers.remove(id))
-            }
-            Kind::Said | Kind::Answer | Kind::Call(_) | Kind::Output => true,
-            Kind::Reasoning(_) | Kind::Whole(_) => true,
-        });
-    }
+    let has_answer = |item: &Item| {
+        let Kind::Whole(label) = &item.kind else { return true };
+        if label.is_output() {
+            answers.extend(label.call_id.clone());
+        }
+        !label.is_call() || label.call_id.as_ref().is_none_or(|id| answers.remove(id))
+    };
+    retain_from_the_end(items, has_answer, |item| {
+        notes.turn_to(item.at).drop_block("opaque", "its answer is not there");
+    });
+}
+
+/// Keeps the items for which `stays` is true, asking from the last to the first, and notes the
+/// others in order.
+fn retain_from_the_end(
+    items: &mut Vec<Item>,
+    stays: impl FnMut(&Item) -> bool,
+    mut note: impl FnMut(&Item),
+) {
+    let mut stays: Vec<bool> = items.iter().rev().map(stays).collect();
     items.retain(|item| {
         let kept = stays.pop().unwrap_or(true);
         if !kept {
-            notes.turn_to(item.at);
-            notes.drop_block("opaque", "its answer is not there");
+            note(item);
         }
         kept
     });
@@ -143,8 +215,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
             called.extend(label.id.as_deref().map(Text::from));
         }
         if !stays {
-            notes.turn_to(item.at);
-            notes.drop_block("opaque", "its call is not there");
+            notes.turn_to(item.at).drop_block("opaque", "its call is not there");
         }
         stays
     });
@@ -154,8 +225,7 @@ fn drop_orphans(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
 fn drop_lone_reasoning(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes) {
     let mut next_item: Option<Text> = None;
     let mut is_last = true;
-    let mut stays = Vec::with_capacity(items.len());
-    for item in items.iter().rev() {
+    let is_followed = |item: &Item| {
         let kept = match &item.kind {
             Kind::Reasoning(None) => item.id.is_none() || (is_last && ending.at_rest),
             Kind::Reasoning(next) => item.id.is_none() || *next == next_item,
@@ -165,20 +235,15 @@ fn drop_lone_reasoning(items: &mut Vec<Item>, ending: Ending, notes: &mut Notes)
             next_item = item.identity();
             is_last = false;
         }
-        stays.push(kept);
-    }
-    items.retain(|item| {
-        let kept = stays.pop().unwrap_or(true);
-        if !kept {
-            notes.turn_to(item.at);
-            let reason = "what it led to does not follow".into();
-            notes.note(Change::ReasoningDropped { reason });
-        }
         kept
+    };
+    retain_from_the_end(items, is_followed, |item| {
+        notes.turn_to(item.at).drop_reasoning("what it led to does not follow");
     });
 }
 
-/// Takes the ids of items away whose reasoning is gone: the provider knows that they had some.
+/// Removes the ids of items whose reasoning is gone: the provider demands it for items that it
+/// knows by id.
 fn forget_ids_without_reasoning(items: &mut Vec<Item>, notes: &mut Notes) {
     let mut latest: Option<Text> = None;
     items.retain_mut(|item| {
@@ -207,8 +272,7 @@ fn end_with_trigger(items: &mut Vec<Item>, notes: &mut Notes) {
         if !trigger || index == last {
             return true;
         }
-        notes.turn_to(item.at);
-        notes.drop_block("opaque", "a compaction is triggered at the end alone");
+        notes.turn_to(item.at).drop_block("opaque", "a compaction is triggered at the end alone");
         false
     });
 }

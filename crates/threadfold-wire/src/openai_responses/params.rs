@@ -1,27 +1,33 @@
-//! Request parameters, both ways. A parameter that does not read stays an unknown field.
+//! Request parameters, the tools among them, both ways. A parameter that does not read stays an unknown
+//! field.
 
-use super::{
-    marks::{Field, keep, wire_fields},
-    tools,
-};
+use super::marks::{CODEC, marked};
 use crate::{
-    contract::EncodeOptions,
-    fields::{Fields, text},
+    contract::{Change, EncodeOptions},
+    json::{Fields, Object, Raw, Tree},
     notes::Notes,
-    openai::{self, TEMPERATURE, limit, possible_choice, write_tools},
+    openai::{self, Tools, limit, read_function, set_function},
     params::Param,
-    raw::Raw,
-    tree::{Object, Tree},
 };
-use threadfold_core::message::{Message, Request, ToolChoice};
+use threadfold_core::message::{ContentBlock, Json, Message, Request, Text, ToolChoice, ToolSpec};
 
 const LIMIT: Param<u64> = limit("max_output_tokens", "~max_output_tokens");
-const TOOL_CHOICE: Param<ToolChoice> = Param {
-    key: "tool_choice",
-    kept_as: "~tool_choice",
-    read: choice,
-    write: |choice| {
-        openai::write_choice(choice, |name| Object::typed("function").with("name", name))
+
+const TOOLS: Tools = Tools {
+    codec: CODEC,
+    read: read_tool,
+    describe: |fields| {
+        (fields.text("name").or_else(|| fields.text("server_label")), fields.text("description"))
+    },
+    is_native: |tool| is_own(tool) && marked(&tool.extra, "~strict").is_none(),
+    write: write_tool,
+    choice: Param {
+        key: "tool_choice",
+        kept_as: "~tool_choice",
+        read: choice,
+        write: |choice| {
+            openai::write_choice(choice, |name| Object::typed("function").with("name", name))
+        },
     },
 };
 
@@ -38,49 +44,139 @@ pub(super) fn read(
     mut fields: Fields<'_>,
     system: Vec<Message>,
     messages: Vec<Message>,
-    mut own: Vec<Field>,
 ) -> Request {
-    let tools = fields.get("tools").and_then(tools::read_all);
-    if tools.is_some() {
-        fields.take("tools");
-    }
-    Request {
-        system: system.into(),
-        tools: tools.unwrap_or_default().into(),
-        temperature: TEMPERATURE.take(&mut fields, &mut own),
-        tool_choice: TOOL_CHOICE.take(&mut fields, &mut own),
-        max_output: LIMIT.take(&mut fields, &mut own),
-        extra: keep(&fields, own),
-        ..Request::new(messages)
-    }
+    let max_output = LIMIT.take(&mut fields);
+    Request { max_output, ..TOOLS.read_request(fields, system, messages) }
 }
 
 /// Returns the body but for its instructions and its input.
 pub(super) fn write(request: &Request, options: &EncodeOptions, notes: &mut Notes) -> Object {
-    notes.turn_to(None);
-    let mut body = wire_fields(&request.extra, notes);
-    body.set_some("model", options.model.clone());
-    LIMIT.set(&mut body, &request.extra, request.max_output.as_ref(), notes);
-    TEMPERATURE.set(&mut body, &request.extra, request.temperature.as_ref(), notes);
-    let dropped = write_tools(request, &mut body, |tool| tools::write(tool, notes));
-    let choice = possible_choice(request, &dropped, &body, notes);
-    if choice.is_some() || request.tool_choice.is_none() {
-        TOOL_CHOICE.set(&mut body, &request.extra, choice, notes);
-    }
-    let custom =
-        |name: &str| request.tools.iter().any(|it| it.name == name && tools::is_custom(it));
-    if let Some(ToolChoice::Tool(name)) = choice
-        && let Some(Tree::Object(object)) = body.get_mut(TOOL_CHOICE.key)
-        && custom(name)
+    let mut body = TOOLS.write_request(request, options, Some(LIMIT), notes);
+    let is_custom = |name: &str| {
+        let is_custom =
+            |tool: &ToolSpec| marked(&tool.extra, "type").is_some_and(|it| it == "custom");
+        request.tools.iter().any(|tool| tool.name == name && is_custom(tool))
+    };
+    if let Some(ToolChoice::Tool(name)) = &request.tool_choice
+        && let Some(Tree::Object(object)) = body.get_mut("tool_choice")
+        && is_custom(name)
     {
         object.set("type", "custom");
     }
     body
 }
 
+/// Leaves out the parameters that have the model go on from what the thread holds itself.
+///
+/// The provider puts what it stored before the input. That is right while the thread holds only what
+/// came later. It is wrong when the thread holds the answer that the parameter names, and when a part
+/// of the thread was compacted, because the provider still has that part in full.
+pub(super) fn cut_chain(request: &Request, body: &mut Object, notes: &mut Notes) {
+    notes.turn_to(None);
+    for name in CHAINS {
+        let Some(json) = request.extra.get(CODEC, name).filter(|json| **json != Json::default())
+        else {
+            continue;
+        };
+        if is_compacted(request) || holds_answer(request, name, json) {
+            body.remove(name);
+            notes.note(Change::ParameterDropped { name: name.into() });
+        }
+    }
+}
+
+/// Whether a part of the thread was rewritten since it was read.
+fn is_compacted(request: &Request) -> bool {
+    request.messages.iter().any(|message| {
+        let mut blocks = message.content.iter();
+        let summed = |block: &ContentBlock| {
+            matches!(block, ContentBlock::Summary(summary)
+                if marked(&summary.extra, "~as").is_none())
+        };
+        message.prefix_rewritten || blocks.any(summed)
+    })
+}
+
+/// Whether the thread holds an answer of the stored response or conversation.
+fn holds_answer(request: &Request, name: &str, json: &Json) -> bool {
+    let Some(wanted) = id_of(json) else { return false };
+    let key = if name == "conversation" { name } else { "id" };
+    let answers = request.messages.iter().filter_map(|message| {
+        let said = message.extra.get(CODEC, "~response")?;
+        id_of(&Fields::parse(said.as_str())?.take_json(key)?)
+    });
+    answers.into_iter().any(|id| id == wanted)
+}
+
+/// Reads an id that stands alone or in an object.
+fn id_of(json: &Json) -> Option<Text> {
+    Raw::of(json).text().or_else(|| Fields::parse(json.as_str())?.take_text("id"))
+}
+
+fn is_own(tool: &ToolSpec) -> bool {
+    tool.extra.codec() == Some(CODEC)
+}
+
+fn read_tool(mut fields: Fields<'_>) -> Option<ToolSpec> {
+    fields.take_word("type").filter(|kind| kind == "function")?;
+    // There is always a mark, so that a function of this provider is known from one of others.
+    fields.mark("~strict", if fields.get("strict").is_none() { "absent" } else { "said" });
+    if fields.get("parameters").is_none() {
+        fields.mark("~parameters", "absent");
+    }
+    let tool = read_function(&mut fields)?;
+    Some(ToolSpec { extra: fields.keep(CODEC), ..tool })
+}
+
+fn write_tool(tool: &ToolSpec, object: &mut Object) {
+    // Without this the provider demands that a schema keeps to its rules for strict inputs.
+    if !is_own(tool) {
+        object.set("strict", false);
+    }
+    object.set("type", "function");
+    set_function(tool, CODEC, object);
+}
+
 fn choice(raw: Raw<'_>) -> Option<ToolChoice> {
     openai::choice(raw, |fields, kind| {
-        let named = kind == "function" || kind == "custom";
-        fields.get("name").and_then(text).filter(|_| named)
+        fields.text("name").filter(|_| kind == "function" || kind == "custom")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notes;
+
+    #[test]
+    fn every_form_of_a_tool_goes_back_as_it_came() {
+        for tool in [
+            r#"{"type":"function","name":"f"}"#,
+            r#"{"description":null,"parameters":null,"type":"function","name":"f","strict":null}"#,
+            r#"{"strict":true,"type":"function","name":"f","parameters":{"b":1,"a":2}}"#,
+            r#"{"description":"","type":"function","name":"f","parameters":{}}"#,
+            r#"{"type":"function","name":7}"#,
+            r#"{"type":"custom","name":"c","format":{"type":"text"}}"#,
+            r#"{"type":"mcp","server_label":"s","server_url":"https://example.org"}"#,
+        ] {
+            let list = format!("[{tool}]");
+            let (_, mut notes) = notes::prepare(&[], CODEC);
+            let read = TOOLS.read_all(serde_json::from_str(&list).unwrap()).unwrap().remove(0);
+            let written = Tree::from(TOOLS.declaration(&read, &mut notes).unwrap()).into_json();
+            assert_eq!(
+                written.to_value().unwrap(),
+                serde_json::from_str::<serde_json::Value>(tool).unwrap()
+            );
+        }
+    }
+
+    #[test]
+    fn a_tool_of_others_is_not_strict() {
+        let tool = ToolSpec::new("f", "", serde_json::json!({"type": "object"}));
+        let (_, mut notes) = notes::prepare(&[], CODEC);
+        let written = Tree::from(TOOLS.declaration(&tool, &mut notes).unwrap()).into_json();
+        let expected =
+            r#"{"strict":false,"type":"function","name":"f","parameters":{"type":"object"}}"#;
+        assert_eq!(written.as_str(), expected);
+    }
 }

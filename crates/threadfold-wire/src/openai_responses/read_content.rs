@@ -1,12 +1,13 @@
-//! Reading what messages and results hold.
+//! Reading what messages, results and reasoning hold.
 
-use super::marks::{CODEC, Field, keep, mark, opaque_part};
+use super::marks::{CODEC, note_identity, opaque_part};
 use crate::{
-    fields::{Fields, is_text, items, text},
+    json::{Fields, Raw},
     openai::{data_uri, result_text},
-    raw::Raw,
 };
-use threadfold_core::message::{ContentBlock, Document, Image, MediaSource, TextBlock};
+use threadfold_core::message::{
+    ContentBlock, Document, Image, Json, MediaSource, Text, TextBlock, Thinking,
+};
 
 /// Who says it.
 #[derive(Clone, Copy, Debug)]
@@ -16,55 +17,52 @@ enum By {
     Tool,
 }
 
-/// A content, and the mark of its form.
-pub(super) struct Content {
-    pub(super) blocks: Vec<ContentBlock>,
-    pub(super) form: Option<Field>,
-}
-
 /// Reads what a user or a host says: a string or an array of parts; `None` if it is neither, or an
-/// empty array.
+/// empty array. The form is marked on the message.
 ///
 /// Blank text is no text block, because other providers refuse those and repairs take them out.
 /// Here it is valid, so it is kept as an opaque part.
-pub(super) fn said(raw: Raw<'_>) -> Option<Content> {
-    if !is_text(raw) {
-        return array(items(raw)?, By::Host).filter(|read| !read.blocks.is_empty());
+pub(super) fn said(raw: Raw<'_>, message: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
+    if !raw.is_text() {
+        let parts = raw.items().filter(|parts| !parts.is_empty())?;
+        return array(parts, By::Host, message);
     }
-    let block = match text(raw) {
-        Some(text) if !text.is_blank() => ContentBlock::text(text),
-        Some(_) | None => opaque_part(raw),
-    };
-    Some(Content { blocks: vec![block], form: None })
+    let said = raw.text().filter(|text| !text.is_blank());
+    Some(vec![said.map_or_else(|| opaque_part(raw), ContentBlock::text)])
 }
 
 /// Reads what a tool gave: a string, an array of parts, or another value, which is kept as it came.
-pub(super) fn output(raw: Raw<'_>) -> Content {
-    let empty = |form: Option<Field>| Content { blocks: Vec::new(), form };
-    if let Some(text) = text(raw).filter(|_| is_text(raw)) {
-        let blocks = Some(text).filter(|text| !text.is_empty());
-        let blocks = blocks.map(|text| result_text(CODEC, text, &Fields::default()));
-        return Content { blocks: blocks.into_iter().collect(), form: None };
+/// The form is marked on the result.
+pub(super) fn output(raw: Raw<'_>, result: &mut Fields<'_>) -> Vec<ContentBlock> {
+    if raw.is_text()
+        && let Some(text) = raw.text()
+    {
+        let text = Some(text).filter(|text| !text.is_empty());
+        let block = text.map(|text| result_text(CODEC, text, Fields::default()));
+        return block.into_iter().collect();
     }
-    let whole =
-        || Content { blocks: vec![opaque_part(raw)], form: Some(mark("~content", "whole")) };
-    match items(raw) {
-        Some(parts) if parts.is_empty() => empty(Some(mark("~content", "empty_array"))),
-        Some(parts) if parts.iter().any(|raw| part(*raw, By::Tool).is_some()) => {
-            array(parts, By::Tool).unwrap_or_else(whole)
-        }
-        Some(_) | None => whole(),
+    let parts = raw.items();
+    if parts.as_ref().is_some_and(Vec::is_empty) {
+        result.mark("~content", "empty_array");
+        return Vec::new();
     }
+    let parts = parts.filter(|all| all.iter().any(|raw| part(*raw, By::Tool).is_some()));
+    parts.and_then(|parts| array(parts, By::Tool, result)).unwrap_or_else(|| {
+        result.mark("~content", "whole");
+        vec![opaque_part(raw)]
+    })
 }
 
 /// Reads parts; `None` if one of them is no object: a text among parts would become another one.
-fn array(parts: Vec<Raw<'_>>, by: By) -> Option<Content> {
+fn array(parts: Vec<Raw<'_>>, by: By, owner: &mut Fields<'_>) -> Option<Vec<ContentBlock>> {
     if !parts.iter().all(|raw| raw.get().starts_with('{')) {
         return None;
     }
+    if parts.len() == 1 {
+        owner.mark("~content", "array");
+    }
     let part = |raw: Raw<'_>| part(raw, by).unwrap_or_else(|| opaque_part(raw));
-    let form = (parts.len() == 1).then(|| mark("~content", "array"));
-    Some(Content { blocks: parts.into_iter().map(part).collect(), form })
+    Some(parts.into_iter().map(part).collect())
 }
 
 /// Reads a part; `None` if it is not one that is known here, or if its text may not stay.
@@ -74,9 +72,9 @@ fn part(raw: Raw<'_>, by: By) -> Option<ContentBlock> {
         "input_text" => {
             let text = fields.take_text("text")?;
             match by {
-                By::Tool => Some(result_text(CODEC, text, &fields)),
+                By::Tool => Some(result_text(CODEC, text, fields)),
                 By::Host if text.is_blank() => None,
-                By::Host => Some(TextBlock { text, extra: keep(&fields, Vec::new()) }.into()),
+                By::Host => Some(TextBlock { text, extra: fields.keep(CODEC) }.into()),
             }
         }
         "input_image" => image(fields),
@@ -90,9 +88,10 @@ fn image(mut fields: Fields<'_>) -> Option<ContentBlock> {
         Some(url) => data_uri(&url).unwrap_or(MediaSource::Url { url }),
         None => MediaSource::File { id: fields.take_text("file_id")? },
     };
-    let absent = fields.get("detail").is_none();
-    let own = absent.then(|| mark("~detail", "absent")).into_iter().collect();
-    Some(Image { source, extra: keep(&fields, own) }.into())
+    if fields.get("detail").is_none() {
+        fields.mark("~detail", "absent");
+    }
+    Some(Image { source, extra: fields.keep(CODEC) }.into())
 }
 
 fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
@@ -104,5 +103,77 @@ fn document(mut fields: Fields<'_>) -> Option<ContentBlock> {
         MediaSource::File { id: fields.take_text("file_id")? }
     };
     let title = fields.take_text("filename");
-    Some(Document { source, title, context: None, extra: keep(&fields, Vec::new()) }.into())
+    Some(Document { source, title, context: None, extra: fields.keep(CODEC) }.into())
+}
+
+/// Reads a message of the model: a block for each of its parts, the fields of the item on the
+/// first. Nothing if there is no part, or one that cannot be read; the item is kept whole then.
+pub(super) fn answer(mut fields: Fields<'_>) -> Vec<ContentBlock> {
+    fields.take("role");
+    let Some(raw) = fields.take("content") else { return Vec::new() };
+    // An empty object says that an item begins here, so that two messages do not become one.
+    if !note_identity(&mut fields) {
+        fields.note("~item", Json::from_compact("{}"));
+    }
+    let mut own = Fields::default();
+    own.move_marks(&mut fields);
+    own.note_inner("item", &fields);
+    if raw.is_text() {
+        own.mark("~content", "string");
+        let said = raw.text().filter(|text| !text.is_blank());
+        let block = said.map(|text| TextBlock { text, extra: own.keep(CODEC) }.into());
+        return block.into_iter().collect();
+    }
+    let read = |raw| {
+        let block = answer_part(raw, &mut own)?;
+        own.mark("~joins", "item");
+        Some(block)
+    };
+    raw.all(read).unwrap_or_default()
+}
+
+/// Reads a part of what the model says, which gets these marks.
+fn answer_part(raw: Raw<'_>, own: &mut Fields<'_>) -> Option<ContentBlock> {
+    let mut fields = Fields::of(raw).filter(|fields| fields.get("item").is_none())?;
+    let kind = fields.take_word("type")?;
+    let key = match kind.as_ref() {
+        "output_text" | "input_text" => "text",
+        "refusal" => "refusal",
+        _ => return None,
+    };
+    fields.move_marks(own);
+    if kind != "output_text" {
+        fields.mark("~as", &kind);
+    }
+    if fields.take_as("annotations", |raw| (raw.get() == "[]").then_some(())).is_some() {
+        fields.mark("~annotations", "none");
+    }
+    let text = fields.take_text(key).filter(|text| !text.is_blank())?;
+    Some(TextBlock { text, extra: fields.keep(CODEC) }.into())
+}
+
+/// Reads a reasoning item, and by what the item after it is known; `None` if it has no summary.
+pub(super) fn reasoning(mut fields: Fields<'_>, next: Option<Text>) -> Option<ContentBlock> {
+    let text = thought(fields.get("summary"), fields.get("content"))?;
+    let signature = fields.take_text("encrypted_content");
+    note_identity(&mut fields);
+    if signature.is_some() {
+        fields.mark("~signed", "yes");
+    }
+    next.into_iter().for_each(|next| fields.mark("~next", &next));
+    Some(Thinking { extra: fields.keep(CODEC), ..Thinking::new(text, signature) }.into())
+}
+
+/// What can be read of a reasoning item: its summary, else its content.
+pub(super) fn thought(summary: Option<Raw<'_>>, content: Option<Raw<'_>>) -> Option<Text> {
+    let texts = |raw: Raw<'_>| -> Option<Vec<Text>> {
+        let text = |raw: Raw<'_>| Fields::of(raw)?.take_text("text");
+        Some(raw.items()?.into_iter().filter_map(text).collect())
+    };
+    let mut read = texts(summary?)?;
+    if read.is_empty() {
+        read = content.and_then(texts).unwrap_or_default();
+    }
+    let read: Vec<&str> = read.iter().map(Text::as_str).collect();
+    Some(read.join("\n\n").into())
 }

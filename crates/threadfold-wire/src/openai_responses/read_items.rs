@@ -4,14 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     kinds::{self, Label},
-    marks::{Field, books, keep, mark, opaque_item},
-    read_answer,
-    read_content::{Content, output, said},
+    marks::{CODEC, note_identity, opaque_item, whole_item},
+    read_content::{answer, output, reasoning, said},
 };
-use crate::{
-    fields::{Fields, text},
-    raw::Raw,
-};
+use crate::json::{Fields, Raw};
 use threadfold_core::message::{
     ContentBlock, MessageParts, Role, ServerToolResult, ServerToolUse, Text, ToolInput, ToolResult,
     ToolUse,
@@ -77,33 +73,37 @@ impl Context {
     fn answered(
         &mut self,
         raw: Raw<'_>,
-        fields: Fields<'_>,
+        mut fields: Fields<'_>,
         label: &Label<'_>,
         next: Option<Raw<'_>>,
     ) -> Vec<ContentBlock> {
         let led = self.reasoning.clone();
-        let mark_led = || led.iter().map(|id| mark("~led", id)).collect();
-        let whole = self.is_adjacent && label.kind != "item_reference";
-        let mut blocks = match label.kind.as_ref() {
+        let is_whole = self.is_adjacent && label.kind != "item_reference";
+        let led_whole = led.as_ref().filter(|_| is_whole);
+        let mark_led = |fields: &mut Fields<'_>| {
+            led.iter().for_each(|id| fields.mark("~led", id));
+        };
+        let one = |block: Option<ContentBlock>| block.into_iter().collect();
+        let mut blocks: Vec<ContentBlock> = match label.kind.as_ref() {
             "reasoning" => {
                 let next = next.map(Label::read).filter(|next| next.is_of_model());
-                read_answer::reasoning(fields, next.map(|next| next.identity()))
-                    .into_iter()
-                    .collect()
+                one(reasoning(fields, next.map(|next| next.identity())))
             }
-            _ if label.is_message() => read_answer::message(fields, mark_led()),
-            _ if label.is_of_provider => {
-                self.of_provider(raw, label, led.as_ref().filter(|_| whole)).into_iter().collect()
+            _ if label.is_message() => {
+                mark_led(&mut fields);
+                answer(fields)
             }
-            _ if label.is_call() => self.call(raw, fields, label, mark_led()).into_iter().collect(),
-            kind if kinds::is_hosted(kind) => {
-                hosted(raw, label, led.as_ref().filter(|_| whole)).into_iter().collect()
+            _ if label.is_of_provider => one(self.of_provider(raw, label, led_whole)),
+            _ if label.is_call() => {
+                mark_led(&mut fields);
+                one(self.call(raw, fields, label))
             }
+            kind if kinds::is_hosted(kind) => one(hosted(raw, label, led_whole)),
             _ => Vec::new(),
         };
         if blocks.is_empty() {
             self.kept_calls.extend(label.call_id.clone().filter(|_| label.is_call()));
-            blocks.push(opaque_item(raw, led.as_ref().filter(|_| whole)));
+            blocks.push(opaque_item(raw, led_whole));
         } else if label.kind == "reasoning" {
             self.reasoning = Some(label.id.as_deref().unwrap_or_default().into());
         }
@@ -125,9 +125,7 @@ impl Context {
         led: Option<&Text>,
     ) -> Option<ContentBlock> {
         let kind = label.kind.as_ref();
-        let mut own = vec![mark("~as", kind)];
-        own.extend(led.map(|led| mark("~led", led)));
-        let extra = keep(&Fields::default(), own);
+        let extra = whole_item(kind, led);
         if !label.is_of_providers_answer() {
             let id = label.provider_id()?;
             self.provider_calls.add(kind, id.clone());
@@ -143,21 +141,21 @@ impl Context {
     fn call(
         &mut self,
         raw: Raw<'_>,
-        fields: Fields<'_>,
+        mut fields: Fields<'_>,
         label: &Label<'_>,
-        own: Vec<Field>,
     ) -> Option<ContentBlock> {
         let id = label.call_id.clone().filter(|id| !self.settled.contains(id))?;
-        let call = match label.kind.as_ref() {
-            kinds::FUNCTION => function(id.clone(), "arguments", fields, own)?,
-            kinds::CUSTOM => {
-                let own = [own, vec![mark("~as", kinds::CUSTOM)]].concat();
-                function(id.clone(), "input", fields, own)?
-            }
+        let kind = label.kind.as_ref();
+        if kind != kinds::FUNCTION {
+            fields.mark("~as", kind);
+        }
+        let call = match kind {
+            kinds::FUNCTION => function(id.clone(), "arguments", fields)?,
+            kinds::CUSTOM => function(id.clone(), "input", fields)?,
             kind => {
-                let own = [own, vec![mark("~as", kind)]].concat();
-                let extra = keep(&Fields::default(), own);
-                ToolUse { extra, ..ToolUse::new(id.clone(), kind, raw.json()) }
+                let mut marks = Fields::default();
+                marks.move_marks(&mut fields);
+                ToolUse { extra: marks.keep(CODEC), ..ToolUse::new(id.clone(), kind, raw.json()) }
             }
         };
         self.called.insert(id, kinds::client_output(&label.kind).is_some());
@@ -197,64 +195,63 @@ impl ProviderCalls {
 }
 
 /// Reads a call whose input is a text.
-fn function(id: Text, input: &str, mut fields: Fields<'_>, mut own: Vec<Field>) -> Option<ToolUse> {
+fn function(id: Text, input: &str, mut fields: Fields<'_>) -> Option<ToolUse> {
     fields.take("type");
     fields.take("call_id");
     let name = fields.take_text("name")?;
     let input = ToolInput::Text(fields.take_text(input)?);
-    own.extend(books(&mut fields));
-    Some(ToolUse { id, name, input, extra: keep(&fields, own) })
+    note_identity(&mut fields);
+    Some(ToolUse { id, name, input, extra: fields.keep(CODEC) })
 }
 
 /// Reads a call that the provider answers itself. It is kept whole, so that it can be read.
 fn hosted(raw: Raw<'_>, label: &Label<'_>, led: Option<&Text>) -> Option<ContentBlock> {
     let id = label.id.as_deref()?;
-    let mut own = vec![mark("~as", &label.kind)];
-    own.extend(led.map(|led| mark("~led", led)));
-    let extra = keep(&Fields::default(), own);
     let call = ServerToolUse::new(id, label.kind.as_ref(), raw.json());
-    Some(ServerToolUse { extra, ..call }.into())
+    Some(ServerToolUse { extra: whole_item(&label.kind, led), ..call }.into())
 }
 
 /// Reads a message of the user or of the host; `None` if it cannot be read.
 fn message(label: &Label<'_>, mut fields: Fields<'_>) -> Option<MessageParts> {
-    let (role, word) = match label.role.as_deref()? {
-        "user" => (Role::User, None),
-        "system" => (Role::System, None),
-        "developer" => (Role::System, Some(mark("~role", "developer"))),
+    let role = match label.role.as_deref()? {
+        "user" => Role::User,
+        "system" | "developer" => Role::System,
         _ => return None,
     };
     fields.take("role");
-    let Content { blocks, form } = said(fields.take("content")?)?;
-    let own = books(&mut fields).into_iter().chain(word).chain(form).collect();
-    let extra = keep(&fields, own);
-    Some(MessageParts { extra, ..MessageParts::new(role, blocks) })
+    note_identity(&mut fields);
+    if label.role.as_deref() == Some("developer") {
+        fields.mark("~role", "developer");
+    }
+    let blocks = said(fields.take("content")?, &mut fields)?;
+    Some(MessageParts { extra: fields.keep(CODEC), ..MessageParts::new(role, blocks) })
 }
 
 /// Reads the answer to a call, which may have a form of its own; `None` if it names no call, or has
 /// not the form of its type.
 fn result(label: &Label<'_>, mut fields: Fields<'_>, of_client: bool) -> Option<ContentBlock> {
     let kind = label.kind.as_ref();
-    let mut own = Vec::new();
     let id = match &label.call_id {
         Some(id) => id.clone(),
         None if kind == kinds::LOCAL_SHELL_OUTPUT => {
-            own.push(mark("~named", "id"));
-            fields.take("id").and_then(text)?
+            fields.mark("~named", "id");
+            fields.take("id").and_then(Raw::text)?
         }
         None => return None,
     };
     fields.take("type");
     fields.take("call_id");
     if kind != kinds::FUNCTION_OUTPUT || of_client {
-        own.push(mark("~as", kind));
+        fields.mark("~as", kind);
     }
     let content = match fields.take("output") {
-        Some(raw) => output(raw),
+        Some(raw) => output(raw, &mut fields),
         None if kind == kinds::FUNCTION_OUTPUT || kind == kinds::CUSTOM_OUTPUT => return None,
-        None => Content { blocks: Vec::new(), form: Some(mark("~content", "absent")) },
+        None => {
+            fields.mark("~content", "absent");
+            Vec::new()
+        }
     };
-    own.extend(content.form);
-    own.extend(books(&mut fields));
-    Some(ToolResult { extra: keep(&fields, own), ..ToolResult::new(id, content.blocks) }.into())
+    note_identity(&mut fields);
+    Some(ToolResult { extra: fields.keep(CODEC), ..ToolResult::new(id, content) }.into())
 }

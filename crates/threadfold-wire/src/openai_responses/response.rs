@@ -2,17 +2,17 @@
 
 use super::{
     kinds::Label,
-    marks::{CODEC, Field, keep, marked, opaque_item},
+    marks::{CODEC, marked, opaque_item},
     read_items::{Context, Item},
 };
 use crate::{
     contract::WireError,
-    fields::{Fields, Path, items, text},
-    raw::{Raw, Scanned},
-    tree::{Object, Tree},
+    json::{self, Fields, Object, Path, Raw, Scanned, Tree},
     usage::Counts,
 };
-use threadfold_core::message::{ContentBlock, MessageParts, Origin, Role, StopReason, Text, Turn};
+use threadfold_core::message::{
+    ContentBlock, Json, MessageParts, Origin, Role, StopReason, Text, Turn,
+};
 
 /// What a response repeats of its request. It may be long, and the host has it.
 const ECHOES: [&str; 20] = [
@@ -39,17 +39,15 @@ const ECHOES: [&str; 20] = [
 ];
 
 /// Reads a `response` body.
-pub(super) fn response(body: &[u8]) -> Result<Turn, WireError> {
+pub(super) fn turn(body: &[u8]) -> Result<Turn, WireError> {
     let scanned = Scanned::new(body);
     let mut fields = Fields::answer(&scanned)?;
-    let path = Path::Field(&Path::Body, "output");
-    let raw = fields.take("output").ok_or_else(|| path.missing("an array of items"))?;
-    let output = items(raw).ok_or_else(|| path.mismatch("an array of items", raw))?;
-    let content = blocks(&output, path)?;
-    let field = |key: &str| fields.get(key).and_then(text);
+    let output = fields.take_items("output", Path::Body, "an array of items")?;
+    let content = blocks(&output, Path::Field(&Path::Body, "output"))?;
+    let field = |key: &str| fields.text(key);
     let stop_reason = stop_reason(&field("status").unwrap_or_default(), &fields, &content);
     let usage = fields.get("usage").and_then(|raw| USAGE.read(raw));
-    let extra = keep(&Fields::default(), vec![beside(&fields)]);
+    let extra = json::marked(CODEC, "~response", beside_answer(&fields));
     let origin = Some(Origin::new(CODEC, field("model")));
     let parts = MessageParts { origin, extra, ..MessageParts::new(Role::Assistant, content) };
     Ok(Turn::new(parts.into(), stop_reason, usage))
@@ -76,12 +74,12 @@ fn blocks(output: &[Raw<'_>], path: Path<'_>) -> Result<Vec<ContentBlock>, WireE
 }
 
 /// What the body says beside the answer. It is kept with the message and never sent back.
-fn beside(body: &Fields<'_>) -> Field {
+fn beside_answer(body: &Fields<'_>) -> Json {
     let mut object = Object::default();
     for (key, raw) in body.rest().filter(|(key, _)| !ECHOES.contains(key)) {
         object.push(key.to_owned(), raw.json());
     }
-    ("~response", Tree::from(object).into_json())
+    Tree::from(object).into_json()
 }
 
 /// Why the model stopped. The dialect does not say that the model waits for results.
@@ -102,7 +100,7 @@ fn stop_reason(status: &str, body: &Fields<'_>, content: &[ContentBlock]) -> Sto
 }
 
 fn incomplete(body: &Fields<'_>) -> StopReason {
-    let details = body.get("incomplete_details").and_then(Fields::of);
+    let details = body.object("incomplete_details");
     let reason: Option<Text> = details.and_then(|mut details| details.take_text("reason"));
     match reason.as_deref() {
         Some("max_output_tokens") => StopReason::MaxTokens,

@@ -13,11 +13,9 @@ use super::{
     response,
 };
 use crate::{
-    assembly::{Assembly, read, said},
-    fields::{Fields, items, text},
-    raw::Raw,
+    assembly::{Assembly, provider_error, read},
+    json::{Fields, Object, Raw, Tree},
     stream::StreamEvent,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Delta, Json, ModelError, Text, Usage};
 
@@ -43,7 +41,10 @@ struct Shown {
 
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
-        read(event, &["response."], |fields, data| self.read(event.name, fields, data))
+        read(event, &["response."], |fields, data| {
+            let kind = fields.text("type").unwrap_or_else(|| event.name.into());
+            self.known(&kind, &fields, data)
+        })
     }
 
     fn is_complete(&self) -> bool {
@@ -60,24 +61,13 @@ impl Assembly for Response {
 }
 
 impl Response {
-    fn read(
-        &mut self,
-        name: &str,
-        fields: Fields<'_>,
-        data: &str,
-    ) -> Result<Vec<Delta>, ModelError> {
-        let kind = fields.get("type").and_then(text).unwrap_or_else(|| name.into());
-        self.known(&kind, &fields, data)
-    }
-
     fn known(
         &mut self,
         kind: &str,
         fields: &Fields<'_>,
         data: &str,
     ) -> Result<Vec<Delta>, ModelError> {
-        let index =
-            || fields.get("output_index").and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let index = || fields.number("output_index");
         match kind {
             "response.output_item.added" => Ok(self.begins(index(), fields)),
             "response.output_item.done" => Ok(self.done(index(), fields)),
@@ -98,9 +88,11 @@ impl Response {
                 Ok(Vec::new())
             }
             "response.failed" => self.failed(fields, data),
-            "error" => Err(said(data)),
+            "error" => Err(provider_error(data)),
             // Servers in between send their errors without a type.
-            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => Err(said(data)),
+            "" if fields.get("error").is_some_and(|raw| raw.get() != "null") => {
+                Err(provider_error(data))
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -147,7 +139,7 @@ impl Response {
         fields: &Fields<'_>,
         delta: fn(Text, Option<&Text>) -> Option<Delta>,
     ) -> Vec<Delta> {
-        let text = fields.get("delta").and_then(text).filter(|text| !text.is_empty());
+        let text = fields.text("delta").filter(|text| !text.is_empty());
         let Some((index, text)) = index.zip(text) else { return Vec::new() };
         let shown = self.shown.entry(index).or_default();
         let delta = delta(text, shown.call_id.as_ref());
@@ -169,7 +161,7 @@ impl Response {
         let mut body = reopen(response.as_ref());
         self.note_usage(&body);
         let listed = match body.get("output") {
-            Some(Tree::Raw(json)) => items(Raw::of(json)).map_or(0, |items| items.len()),
+            Some(Tree::Raw(json)) => Raw::of(json).items().map_or(0, |items| items.len()),
             Some(_) | None => 0,
         };
         // Some servers leave the output of the last event empty.
@@ -187,9 +179,9 @@ impl Response {
         Err(match response.get("error") {
             Some(Tree::Raw(error)) if error.is_object() => {
                 let body = Tree::from(Object::default().with("error", error.clone())).into_json();
-                said(body.as_str())
+                provider_error(body.as_str())
             }
-            Some(_) | None => said(data),
+            Some(_) | None => provider_error(data),
         })
     }
 
@@ -212,7 +204,7 @@ fn whole(raw: Raw<'_>, call_id: Option<&Text>) -> Vec<Delta> {
     if !Label::of(&item).is_message() {
         return Vec::new();
     }
-    let parts = item.get("content").and_then(items).unwrap_or_default();
+    let parts = item.items("content").unwrap_or_default();
     let texts = parts.into_iter().filter_map(|raw| {
         let mut part = Fields::of(raw)?;
         let text = part.take_text("text").or_else(|| part.take_text("refusal"))?;

@@ -2,15 +2,15 @@
 
 use super::{
     calls::{CallKind, Calls},
-    draft::{Item, Kind},
     kinds,
     marks::{CODEC, Kept, item_fields, kept, marked, reopen},
+    order::{Item, Kind},
 };
 use crate::{
     extras::own_object,
-    openai_content::{Piece, address, content, no_content},
+    json::{Object, Tree},
+    openai::{Piece, address, content, no_content},
     texts::wire_text,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{
     ContentBlock, Document, Extra, Image, Json, MediaSource, Message, Role, Text, ToolInput,

@@ -1,12 +1,12 @@
 //! Writing JSON with the keys in the order in which a dialect has them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 use threadfold_core::message::{Json, Text, push_string};
 
 /// A JSON value in the making. Texts and raw JSON in it are shared, not copied.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Tree {
+pub(crate) enum Tree {
     Null,
     Bool(bool),
     Number(serde_json::Number),
@@ -19,16 +19,16 @@ pub(super) enum Tree {
 
 /// A JSON object in the making.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Object(Vec<(Cow<'static, str>, Tree)>);
+pub(crate) struct Object(Vec<(Cow<'static, str>, Tree)>);
 
 impl Object {
     /// Returns an object with its `type`, as most wire objects begin.
-    pub(super) fn typed(kind: &'static str) -> Self {
+    pub(crate) fn typed(kind: &'static str) -> Self {
         Self::default().with("type", Tree::Word(kind))
     }
 
     /// Returns the object with one more field.
-    pub(super) fn with(
+    pub(crate) fn with(
         mut self,
         key: impl Into<Cow<'static, str>>,
         value: impl Into<Tree>,
@@ -38,7 +38,7 @@ impl Object {
     }
 
     /// Sets a field, in its place if it is there, else at the end.
-    pub(super) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+    pub(crate) fn set(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
         let (key, value) = (key.into(), value.into());
         match self.get_mut(&key) {
             Some(place) => *place = value,
@@ -48,19 +48,19 @@ impl Object {
 
     /// Adds a field at the end without looking whether it is there. For fields that are known to
     /// differ, of which a hostile body may have very many.
-    pub(super) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
+    pub(crate) fn push(&mut self, key: impl Into<Cow<'static, str>>, value: impl Into<Tree>) {
         self.0.push((key.into(), value.into()));
     }
 
     /// Sets a field if there is a value.
-    pub(super) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
+    pub(crate) fn set_some(&mut self, key: &'static str, value: Option<impl Into<Tree>>) {
         if let Some(value) = value {
             self.set(key, value);
         }
     }
 
     /// Adds fields at the end, but none that is set already. Takes time linear in the new fields.
-    pub(super) fn extend_unset(
+    pub(crate) fn extend_unset(
         &mut self,
         fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>,
     ) {
@@ -72,31 +72,55 @@ impl Object {
         }
     }
 
+    /// Sets fields, as [`set`](Self::set) does each. Takes time linear in all fields together.
+    pub(crate) fn set_all(&mut self, fields: impl IntoIterator<Item = (Cow<'static, str>, Tree)>) {
+        let keys = self.0.iter().enumerate();
+        let mut places: HashMap<_, _> =
+            keys.map(|(place, (key, _))| (key.clone(), place)).collect();
+        for (key, value) in fields {
+            let place = *places.entry(key.clone()).or_insert(self.0.len());
+            match self.0.get_mut(place) {
+                Some((_, before)) => *before = value,
+                None => self.0.push((key, value)),
+            }
+        }
+    }
+
     /// How many fields there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// One field.
-    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Tree> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// One field, to be changed.
-    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
     /// Takes one field out.
-    pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Tree> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(index).1)
     }
 }
 
 impl Tree {
+    /// What a string says; `None` for another value.
+    pub(crate) fn text(&self) -> Option<Text> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Word(word) => Some((*word).into()),
+            Self::Raw(json) => serde_json::from_str(json.as_str()).ok(),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Array(_) | Self::Object(_) => None,
+        }
+    }
+
     /// Returns the value as JSON.
-    pub(super) fn into_json(self) -> Json {
+    pub(crate) fn into_json(self) -> Json {
         let mut json = String::with_capacity(self.size());
         self.write(&mut json);
         Json::from_compact(json)
@@ -104,8 +128,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// About how long the value is as JSON, so that its text is not copied again and again while it
-    /// grows. Of texts one byte in eight may be an escape.
+    /// The approximate size as JSON, in bytes, so that the buffer is allocated once. One byte in
+    /// eight of a text is assumed to be an escape.
     fn size(&self) -> usize {
         const NUMBER: usize = 20;
         match self {
@@ -121,8 +145,9 @@ impl Tree {
         }
     }
 
-    /// Adds the value to a text. By hand, because `serde_json` looks at every byte of a string by
-    /// itself, and strings are most of a body. What is written is dropped while it is still near.
+    /// Appends the value to a text. Written by hand, because `serde_json` escapes byte by byte and
+    /// strings are most of a body. Values are dropped right after they are written, while they are
+    /// in the CPU's cache.
     fn write(self, json: &mut String) {
         match self {
             Self::Null => json.push_str("null"),

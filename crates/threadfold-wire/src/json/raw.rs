@@ -1,28 +1,30 @@
 //! JSON that was not yet looked into.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::scan::{Node, scan};
-use threadfold_core::message::Json;
+use threadfold_core::message::{Json, Text, unescaped};
 
 /// A body, and where everything in it stands.
 #[derive(Debug)]
-pub(super) struct Scanned<'a> {
-    pub(super) body: &'a [u8],
+pub(crate) struct Scanned<'a> {
+    pub(crate) body: &'a [u8],
     text: &'a str,
     nodes: Vec<Node>,
 }
 
 impl<'a> Scanned<'a> {
     /// Scans a body, whatever it is.
-    pub(super) fn new(body: &'a [u8]) -> Self {
+    pub(crate) fn new(body: &'a [u8]) -> Self {
         let text = str::from_utf8(body).unwrap_or_default();
         Self { body, text, nodes: scan(text).unwrap_or_default() }
     }
 
     /// The whole body; `None` where the scan gave up. That does not say that it is no JSON.
-    pub(super) fn whole(&self) -> Option<Raw<'_>> {
+    pub(crate) fn whole(&self) -> Option<Raw<'_>> {
         let nodes = self.nodes.as_slice();
         let whole = nodes.first()?;
         Some(Raw { text: slice(self.text, whole, 0)?, nodes })
@@ -34,7 +36,7 @@ impl<'a> Scanned<'a> {
 /// One of a scanned body knows where everything in it stands. Any other one is read when it is
 /// asked: its parts are texts alone again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raw<'a> {
+pub(crate) struct Raw<'a> {
     text: &'a str,
     /// The value and all within it; none where it was not scanned.
     nodes: &'a [Node],
@@ -42,22 +44,22 @@ pub(super) struct Raw<'a> {
 
 impl<'a> Raw<'a> {
     /// Returns JSON that was kept as what it was.
-    pub(super) fn of(json: &'a Json) -> Self {
+    pub(crate) fn of(json: &'a Json) -> Self {
         Self { text: json.as_str(), nodes: &[] }
     }
 
     /// The text.
-    pub(super) fn get(self) -> &'a str {
+    pub(crate) fn get(self) -> &'a str {
         self.text
     }
 
     /// The value as it is kept.
-    pub(super) fn json(self) -> Json {
+    pub(crate) fn json(self) -> Json {
         if self.is_compact() { Json::from_compact(self.text) } else { Json::from_valid(self.text) }
     }
 
     /// Adds the value to a text, as it is kept.
-    pub(super) fn add_to(self, json: &mut String) {
+    pub(crate) fn add_to(self, json: &mut String) {
         if self.is_compact() {
             json.push_str(self.text);
         } else {
@@ -70,20 +72,60 @@ impl<'a> Raw<'a> {
         self.text.starts_with('"') || self.nodes.first().is_some_and(|node| node.is_plain)
     }
 
-    /// Whether it is known where everything in it stands.
-    pub(super) fn is_scanned(self) -> bool {
-        !self.nodes.is_empty()
+    /// Whether it is an object.
+    pub(crate) fn is_object(self) -> bool {
+        self.text.starts_with('{')
+    }
+
+    /// Whether it is a string.
+    pub(crate) fn is_text(self) -> bool {
+        self.text.starts_with('"')
+    }
+
+    /// Reads a string that is looked at and not kept; `None` if it is something else.
+    pub(crate) fn word(self) -> Option<Cow<'a, str>> {
+        match self.plain_text() {
+            Some(word) => Some(Cow::Borrowed(word)),
+            None => serde_json::from_str(self.text).ok().map(Cow::Owned),
+        }
+    }
+
+    /// Reads a string; `None` if it is something else.
+    pub(crate) fn text(self) -> Option<Text> {
+        match self.plain_text() {
+            Some(text) => Some(text.into()),
+            None if self.nodes.is_empty() => serde_json::from_str(self.text).ok(),
+            None => {
+                let text = self.text.strip_prefix('"')?.strip_suffix('"')?;
+                Some(unescaped(text)?.into())
+            }
+        }
+    }
+
+    /// Reads an array, one level deep; `None` if it is something else.
+    pub(crate) fn items(self) -> Option<Vec<Raw<'a>>> {
+        match self.parts() {
+            Some(parts) => self.text.starts_with('[').then(|| parts.collect()),
+            None => serde_json::from_str(self.text).ok(),
+        }
+    }
+
+    /// Reads every item of an array with this function; `None` if it is no array, or empty, or if one
+    /// of the items does not read.
+    pub(crate) fn all<T>(self, read: impl FnMut(Raw<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let items = self.items().filter(|items| !items.is_empty())?;
+        items.into_iter().map(read).collect()
     }
 
     /// What a string says, where it was scanned and has no escapes.
-    pub(super) fn plain_text(self) -> Option<&'a str> {
+    fn plain_text(self) -> Option<&'a str> {
         let is_plain = self.nodes.first()?.is_plain;
         self.text.strip_prefix('"')?.strip_suffix('"').filter(|_| is_plain)
     }
 
     /// The items of an array, or the keys and values of an object in turns; `None` where it was not
     /// scanned.
-    pub(super) fn parts(self) -> Option<impl Iterator<Item = Raw<'a>>> {
+    pub(crate) fn parts(self) -> Option<impl Iterator<Item = Raw<'a>>> {
         let (whole, mut rest) = self.nodes.split_first()?;
         let offset = whole.start;
         Some(std::iter::from_fn(move || {
@@ -114,15 +156,15 @@ impl<'de> Deserialize<'de> for Raw<'de> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fields::{Fields, items, text};
+    use crate::json::Fields;
 
     /// Everything that a reader sees of a value.
     fn seen(raw: Raw<'_>) -> String {
         let fields = Fields::of(raw).map(|fields| {
             fields.rest().map(|(key, raw)| format!("{key}={}", seen(raw))).collect::<Vec<_>>()
         });
-        let items = items(raw).map(|items| items.into_iter().map(seen).collect::<Vec<_>>());
-        format!("{} {:?} {fields:?} {items:?} {}", raw.get(), text(raw), raw.json())
+        let items = raw.items().map(|items| items.into_iter().map(seen).collect::<Vec<_>>());
+        format!("{} {:?} {fields:?} {items:?} {}", raw.get(), raw.text(), raw.json())
     }
 
     #[test]

@@ -4,16 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::{
-    forms,
     parts::{Part, Unreadable},
     response,
 };
 use crate::{
     assembly::Assembly,
     classify::classify_error,
-    fields::Fields,
+    json::{Fields, Object, Tree},
     stream::StreamEvent,
-    tree::{Object, Tree},
 };
 use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Usage};
 
@@ -21,9 +19,9 @@ use threadfold_core::message::{Delta, Json, ModelError, ModelErrorKind, Usage};
 #[derive(Debug, Default)]
 pub(super) struct Response {
     role: Option<Json>,
-    /// The blocks by their index. A map, because an index may be anything.
+    /// The blocks by their index. A map, because a hostile index may be huge.
     parts: BTreeMap<u64, Part>,
-    /// What stands beside the message: of the end of the answer, and of what was spent.
+    /// The fields of the end event.
     end: Option<Object>,
     metadata: Option<Object>,
     usage: Usage,
@@ -32,7 +30,7 @@ pub(super) struct Response {
 impl Assembly for Response {
     fn take(&mut self, event: StreamEvent<'_>) -> Result<Vec<Delta>, ModelError> {
         let delta = if event.name.is_empty() {
-            // Some have their name in the data.
+            // SDKs put the name of the event into its data.
             let fields = Fields::parse(event.data);
             let named = fields.as_ref().and_then(|fields| fields.rest().next());
             named.map_or(Ok(None), |(name, raw)| self.named(name, raw.get()))
@@ -79,9 +77,9 @@ impl Response {
                 self.metadata = Some(beside(fields));
             }
             exception if exception.ends_with("Exception") => {
-                return Err(said(exception, data));
+                return Err(exception_error(exception, data));
             }
-            // A block ends where another begins, so nothing hangs on `contentBlockStop`.
+            // `contentBlockStop` adds nothing: the next block ends this one.
             _ => {}
         }
         Ok(None)
@@ -97,7 +95,7 @@ impl Response {
     }
 
     fn add(&mut self, event: &Fields<'_>) -> Result<Option<Delta>, ModelError> {
-        let delta = event.get("delta").and_then(Fields::of);
+        let delta = event.object("delta");
         let delta = delta.ok_or(Unreadable("a piece that is no object"))?;
         let index = index(event)?;
         if let Some(part) = self.parts.get_mut(&index) {
@@ -119,14 +117,14 @@ fn index(event: &Fields<'_>) -> Result<u64, Unreadable> {
 /// The fields of an event, without the padding that hides how long it is.
 fn beside(mut fields: Fields<'_>) -> Object {
     fields.take("p");
-    forms::object(&fields)
+    fields.tree()
 }
 
-/// What the provider says when it breaks an answer off. The name of the exception is its code.
-fn said(name: &str, data: &str) -> ModelError {
+/// Returns the error of an exception within the stream. Its name is its code.
+fn exception_error(name: &str, data: &str) -> ModelError {
     let mut body = Object::default().with("type", name.to_owned());
     match Fields::parse(data) {
-        Some(fields) => body.extend_unset(forms::object(&fields)),
+        Some(fields) => body.extend_unset(fields.tree()),
         None => body.set("message", data.to_owned()),
     }
     let mut error = classify_error(0, Tree::from(body).into_json().as_str().as_bytes());

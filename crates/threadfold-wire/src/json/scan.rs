@@ -9,22 +9,22 @@ use threadfold_core::message::run_of_text;
 /// A value, or a key, of a scanned text. Those within a value stand directly after it, in order; in
 /// an object each key stands before its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The first byte, and the one after the last.
-    pub(super) start: u32,
-    pub(super) end: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// How many nodes the value is made of, itself included.
-    pub(super) span: u32,
+    pub(crate) span: u32,
     /// Whether its text can be taken as it is: a string without escapes, or a value without white
     /// space between its tokens.
-    pub(super) is_plain: bool,
+    pub(crate) is_plain: bool,
 }
 
 /// Returns the nodes of a JSON text.
 ///
 /// `None` if it is not JSON, and also if it is huge or has very many values for its length, as no
 /// body of a provider has: notes on those would take much more room than the text.
-pub(super) fn scan(text: &str) -> Option<Vec<Node>> {
+pub(crate) fn scan(text: &str) -> Option<Vec<Node>> {
     u32::try_from(text.len()).ok()?;
     let most = text.len() / 3 + 64;
     let nodes = Vec::with_capacity(text.len() / 64 + 16);

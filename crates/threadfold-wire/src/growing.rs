@@ -1,0 +1,212 @@
+//! JSON that arrives in pieces.
+
+use std::collections::HashMap;
+
+use super::{
+    json::{Fields, Object, Raw, Tree},
+    usage::Counts,
+};
+use threadfold_core::message::{Json, Usage};
+
+/// A value in the making.
+#[derive(Debug, Default)]
+pub(super) enum Growing {
+    /// Nothing came yet.
+    #[default]
+    Nothing,
+    /// A value that came whole.
+    Whole(Json),
+    /// A text, as far as it came.
+    Text(String),
+    Array(Vec<Growing>),
+    Object(Merged),
+}
+
+/// The error of a piece that does not fit the value so far.
+pub(super) const OTHER: &str = "an argument has two shapes";
+
+impl Growing {
+    /// The value of a field, which is added if it is missing. An object that came whole can be added to.
+    pub(super) fn field(&mut self, key: &str) -> Result<&mut Self, &'static str> {
+        match self {
+            Self::Nothing => *self = Self::Object(Merged::default()),
+            Self::Whole(json) => {
+                let mut opened = Merged::default();
+                opened.merge(&Fields::parse(json.as_str()).ok_or(OTHER)?);
+                *self = Self::Object(opened);
+            }
+            Self::Text(_) | Self::Array(_) | Self::Object(_) => {}
+        }
+        let Self::Object(object) = self else { return Err(OTHER) };
+        object.field(key).ok_or(OTHER)
+    }
+
+    /// The item at this index, which is added if it is the next one.
+    pub(super) fn item(&mut self, index: usize) -> Result<&mut Self, &'static str> {
+        let items = self.items()?;
+        if index == items.len() {
+            items.push(Self::Nothing);
+        }
+        items.get_mut(index).ok_or("an item of an argument comes before those before it")
+    }
+
+    /// The items of an array. One that came whole can be added to.
+    fn items(&mut self) -> Result<&mut Vec<Self>, &'static str> {
+        match self {
+            Self::Nothing => *self = Self::Array(Vec::new()),
+            Self::Whole(json) => {
+                let items = Raw::of(json).items().ok_or(OTHER)?;
+                let whole = items.into_iter().map(|raw| Self::Whole(raw.json()));
+                *self = Self::Array(whole.collect());
+            }
+            Self::Text(_) | Self::Array(_) | Self::Object(_) => {}
+        }
+        if let Self::Array(items) = self { Ok(items) } else { Err(OTHER) }
+    }
+
+    /// Adds the next piece of a text.
+    pub(super) fn add_text(&mut self, piece: &str) -> Result<(), &'static str> {
+        match self {
+            Self::Nothing => *self = Self::Text(piece.to_owned()),
+            Self::Text(before) => before.push_str(piece),
+            Self::Whole(json) if Raw::of(json).is_text() => {
+                let before = Raw::of(json).text().unwrap_or_default();
+                *self = Self::Text(format!("{before}{piece}"));
+            }
+            Self::Whole(_) | Self::Array(_) | Self::Object(_) => return Err(OTHER),
+        }
+        Ok(())
+    }
+
+    /// Sets a value that came whole.
+    pub(super) fn set(&mut self, value: Json) -> Result<(), &'static str> {
+        match self {
+            Self::Nothing | Self::Whole(_) => *self = Self::Whole(value),
+            Self::Text(_) | Self::Array(_) | Self::Object(_) => return Err(OTHER),
+        }
+        Ok(())
+    }
+
+    /// The value as far as it came.
+    pub(super) fn tree(&self) -> Tree {
+        match self {
+            Self::Nothing => Tree::Null,
+            Self::Whole(json) => json.clone().into(),
+            Self::Text(text) => text.clone().into(),
+            Self::Array(items) => items.iter().map(Self::tree).collect::<Vec<_>>().into(),
+            Self::Object(object) => object.object().unwrap_or_default().into(),
+        }
+    }
+}
+
+/// The fields of an object that comes in several pieces. A later value replaces an earlier one, except
+/// that `null` replaces nothing, and that nothing replaces a field that grows.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    fields: Vec<(String, Growing)>,
+    places: HashMap<String, usize>,
+}
+
+impl Merged {
+    /// Takes counts, each of which is that of the whole answer so far.
+    pub(super) fn count(&mut self, usage: Option<Raw<'_>>) {
+        if let Some(usage) = usage.and_then(Fields::of) {
+            self.merge(&usage);
+        }
+    }
+
+    /// The usage that the counts state.
+    pub(super) fn usage(&self, counts: &Counts) -> Option<Usage> {
+        let usage = Tree::from(self.object()?).into_json();
+        counts.read(Raw::of(&usage))
+    }
+
+    /// Takes the fields of one more piece that were not taken.
+    pub(super) fn merge(&mut self, piece: &Fields<'_>) {
+        for (key, raw) in piece.rest() {
+            let before = self.places.get(key).and_then(|place| self.fields.get(*place));
+            let stays = match before {
+                None => false,
+                // Most pieces repeat most fields.
+                Some((_, Growing::Whole(json))) => {
+                    raw.get() == "null" || json.as_str() == raw.get()
+                }
+                Some((_, Growing::Nothing)) => false,
+                Some((_, Growing::Text(_) | Growing::Array(_) | Growing::Object(_))) => true,
+            };
+            if !stays {
+                self.set(key, raw.json());
+            }
+        }
+    }
+
+    /// The value of a field, which is added at the end if it is missing.
+    fn field(&mut self, key: &str) -> Option<&mut Growing> {
+        let place = self.places.get(key).copied().unwrap_or(self.fields.len());
+        if place == self.fields.len() {
+            self.places.insert(key.to_owned(), place);
+            self.fields.push((key.to_owned(), Growing::Nothing));
+        }
+        self.fields.get_mut(place).map(|(_, value)| value)
+    }
+
+    /// Sets a field, in its place if it is there, else at the end.
+    pub(super) fn set(&mut self, key: &str, value: Json) {
+        if let Some(field) = self.field(key) {
+            *field = Growing::Whole(value);
+        }
+    }
+
+    /// Adds a piece to the text of a field. What is no text is replaced.
+    pub(super) fn grow(&mut self, key: &str, piece: &str) {
+        if let Some(field) = self.field(key)
+            && field.add_text(piece).is_err()
+        {
+            *field = Growing::Text(piece.to_owned());
+        }
+    }
+
+    /// Adds items to the array of a field. What is no array is replaced.
+    pub(super) fn extend(&mut self, key: &str, items: Vec<Raw<'_>>) {
+        let Some(field) = self.field(key) else { return };
+        let items = items.into_iter().map(|raw| Growing::Whole(raw.json()));
+        match field.items() {
+            Ok(before) => before.extend(items),
+            Err(_) => *field = Growing::Array(items.collect()),
+        }
+    }
+
+    /// A field that came whole.
+    pub(super) fn get(&self, key: &str) -> Option<&Json> {
+        let (_, value) = self.fields.get(*self.places.get(key)?)?;
+        if let Growing::Whole(json) = value { Some(json) } else { None }
+    }
+
+    /// The object; `None` if nothing came.
+    pub(super) fn object(&self) -> Option<Object> {
+        let mut object = Object::default();
+        self.add_to(&mut object);
+        (!self.fields.is_empty()).then_some(object)
+    }
+
+    /// Adds the fields to an object that has none of them.
+    pub(super) fn add_to(&self, object: &mut Object) {
+        self.fields.iter().for_each(|(key, value)| object.push(key.clone(), value.tree()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn null_says_nothing_new() {
+        let mut merged = Merged::default();
+        for piece in [r#"{"b":1,"a":null}"#, r#"{"b":null,"a":2,"c":null}"#, r#"{"b":3.0}"#] {
+            merged.merge(&Fields::parse(piece).unwrap());
+        }
+        let object = Tree::from(merged.object().unwrap()).into_json();
+        assert_eq!(object.as_str(), r#"{"b":3.0,"a":2,"c":null}"#);
+        assert!(Merged::default().object().is_none());
+    }
+}
