@@ -3,14 +3,21 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 
-use super::thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places};
+use super::{
+    lease::{Lease, lease_end},
+    lease_store::LeaseStore,
+    run_store::RunStore,
+    thread_store::{Loaded, StoreError, ThreadStore, check_length, check_log, check_places},
+};
 use crate::{
     log::{EventLog, LogId, LoggedEvent},
-    message::ThreadId,
+    message::{ThreadId, Timestamp},
+    strategy::CompactionRun,
 };
 
 /// A store in memory, for tests and for threads that need not outlive the process.
@@ -31,39 +38,65 @@ use crate::{
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    threads: Mutex<BTreeMap<ThreadId, Stored>>,
+    stored: Mutex<Stored>,
 }
 
-/// A log that is not empty.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Stored {
+    /// Logs that are not empty.
+    logs: BTreeMap<ThreadId, StoredLog>,
+    leases: BTreeMap<ThreadId, Lease>,
+    runs: BTreeMap<ThreadId, CompactionRun>,
+    /// The fence of the latest lease. All threads share the count, so a thread that was deleted
+    /// does not begin again.
+    last_fence: u64,
+}
+
+#[derive(Debug)]
+struct StoredLog {
     id: Option<LogId>,
     events: Vec<LoggedEvent>,
 }
 
 impl MemoryStore {
-    fn threads(&self) -> MutexGuard<'_, BTreeMap<ThreadId, Stored>> {
+    fn stored(&self) -> MutexGuard<'_, Stored> {
         // Every change is a single call of a collection, so a panic leaves consistent data.
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stored.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
+impl Stored {
     /// Appends if the stored log, given as id and length, passes the check.
     fn write(
-        &self,
+        &mut self,
         thread: &ThreadId,
         id: Option<LogId>,
         events: &[LoggedEvent],
         check: impl FnOnce((Option<LogId>, u64)) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut threads = self.threads();
-        let found = threads.get(thread);
-        check(found.map_or((None, 0), |stored| (stored.id, stored.events.len() as u64)))?;
+        let found = self.logs.get(thread);
+        check(found.map_or((None, 0), |log| (log.id, log.events.len() as u64)))?;
         if !events.is_empty() {
-            let new = || Stored { id, events: Vec::new() };
-            let stored = threads.entry(thread.clone()).or_insert_with(new);
-            stored.events.extend_from_slice(events);
+            let new = || StoredLog { id, events: Vec::new() };
+            let log = self.logs.entry(thread.clone()).or_insert_with(new);
+            log.events.extend_from_slice(events);
         }
         Ok(())
+    }
+
+    /// Checks that no worker has the thread.
+    fn check_free(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        match self.leases.get(thread) {
+            Some(lease) => Err(StoreError::Held { lease: lease.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the current form of a lease.
+    fn current(&mut self, lease: &Lease) -> Result<&mut Lease, StoreError> {
+        let Lease { thread, fence, .. } = lease;
+        let lost = StoreError::LeaseLost { thread: thread.clone(), fence: *fence };
+        self.leases.get_mut(thread).filter(|found| found.fence == *fence).ok_or(lost)
     }
 }
 
@@ -76,7 +109,9 @@ impl ThreadStore for MemoryStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        self.write(thread, None, events, |(_, found)| check_length(expected_len, found))
+        let mut stored = self.stored();
+        stored.check_free(thread)?;
+        stored.write(thread, None, events, |(_, found)| check_length(expected_len, found))
     }
 
     async fn append_to(
@@ -87,14 +122,16 @@ impl ThreadStore for MemoryStore {
         events: &[LoggedEvent],
     ) -> Result<(), StoreError> {
         check_places(expected_len, events)?;
-        self.write(thread, log, events, |found| check_log(thread, (log, expected_len), found))
+        let mut stored = self.stored();
+        stored.check_free(thread)?;
+        stored.write(thread, log, events, |found| check_log(thread, (log, expected_len), found))
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
         let (id, events) = {
-            let threads = self.threads();
-            let stored = threads.get(thread);
-            stored.map_or((None, Vec::new()), |stored| (stored.id, stored.events.clone()))
+            let stored = self.stored();
+            let found = stored.logs.get(thread);
+            found.map_or((None, Vec::new()), |log| (log.id, log.events.clone()))
         };
         let mut log = EventLog::new(thread.clone());
         for event in events {
@@ -104,18 +141,97 @@ impl ThreadStore for MemoryStore {
     }
 
     async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
-        let threads = self.threads();
-        let stored = threads.get(thread).map(|stored| stored.events.as_slice()).unwrap_or_default();
+        let stored = self.stored();
+        let events = stored.logs.get(thread).map(|log| log.events.as_slice()).unwrap_or_default();
         let from = usize::try_from(seq).ok();
-        Ok(from.and_then(|from| stored.get(from..)).unwrap_or_default().to_vec())
+        Ok(from.and_then(|from| events.get(from..)).unwrap_or_default().to_vec())
     }
 
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        Ok(self.threads().keys().cloned().collect())
+        Ok(self.stored().logs.keys().cloned().collect())
     }
 
     async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.threads().remove(thread);
+        let mut stored = self.stored();
+        stored.leases.remove(thread);
+        stored.runs.remove(thread);
+        stored.logs.remove(thread);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl LeaseStore for MemoryStore {
+    async fn acquire_lease(
+        &self,
+        thread: &ThreadId,
+        worker: &str,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError> {
+        let mut stored = self.stored();
+        if let Some(lease) = stored.leases.get(thread).filter(|lease| now < lease.expires) {
+            return Err(StoreError::Held { lease: lease.clone() });
+        }
+        stored.last_fence = stored.last_fence.saturating_add(1);
+        let (thread, fence) = (thread.clone(), stored.last_fence);
+        let lease =
+            Lease { thread, worker: worker.into(), fence, expires: lease_end(now, lifetime) };
+        stored.leases.insert(lease.thread.clone(), lease.clone());
+        Ok(lease)
+    }
+
+    async fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError> {
+        let mut stored = self.stored();
+        let current = stored.current(lease)?;
+        current.expires = current.expires.max(lease_end(now, lifetime));
+        Ok(current.clone())
+    }
+
+    async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        let mut stored = self.stored();
+        if stored.current(lease).is_ok() {
+            stored.leases.remove(&lease.thread);
+        }
+        Ok(())
+    }
+
+    async fn append_leased(
+        &self,
+        lease: &Lease,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        check_places(expected_len, events)?;
+        let mut stored = self.stored();
+        stored.current(lease)?;
+        let thread = &lease.thread;
+        stored.write(thread, log, events, |found| match log {
+            Some(_) => check_log(thread, (log, expected_len), found),
+            None => check_length(expected_len, found.1),
+        })
+    }
+}
+
+#[async_trait]
+impl RunStore for MemoryStore {
+    async fn save_run(&self, thread: &ThreadId, run: &CompactionRun) -> Result<(), StoreError> {
+        self.stored().runs.insert(thread.clone(), run.clone());
+        Ok(())
+    }
+
+    async fn load_run(&self, thread: &ThreadId) -> Result<Option<CompactionRun>, StoreError> {
+        Ok(self.stored().runs.get(thread).cloned())
+    }
+
+    async fn delete_run(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.stored().runs.remove(thread);
         Ok(())
     }
 }

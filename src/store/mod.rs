@@ -4,6 +4,10 @@
 //! |---|---|---|
 //! | the log of a thread | [`ThreadStore`] | [`MemoryStore`], [`JsonlStore`] |
 //! | the batches that a summary leaves out | [`Archive`] | [`MemoryArchive`] |
+//! | who may write a thread | [`LeaseStore`] | [`MemoryStore`] |
+//! | a chunked run between two model calls | [`RunStore`] | [`MemoryStore`] |
+//!
+//! The package `threadfold-sqlite` implements all four on a database.
 //!
 //! # Logs
 //!
@@ -18,6 +22,12 @@
 //!
 //! The files of a store are accessible to their owner only, and not encrypted.
 //!
+//! # Leases
+//!
+//! The length stops a second writer at its first append, after it has asked a model. A [`Lease`]
+//! stops it before: one worker at a time acquires the thread, until a time. Its fence is a number
+//! that every append carries, so a worker that slept past its time cannot write.
+//!
 //! # Archives
 //!
 //! An entry is written before its compaction is in the log, and is invisible until then:
@@ -31,16 +41,22 @@ mod archive;
 mod file;
 mod journal;
 mod jsonl;
+mod lease;
+mod lease_store;
 mod memory;
 mod memory_archive;
 mod plain_file;
+mod run_store;
 mod thread_store;
 mod visible;
 
 pub use archive::{Archive, check_entries};
 pub use journal::Journal;
 pub use jsonl::{Fsync, JsonlOptions, JsonlStore};
+pub use lease::{Lease, lease_end};
+pub use lease_store::{LeaseStore, Leased};
 pub use memory::MemoryStore;
 pub use memory_archive::MemoryArchive;
+pub use run_store::RunStore;
 pub use thread_store::{Loaded, StoreError, ThreadStore, check_places};
 pub use visible::{Hit, Visible};

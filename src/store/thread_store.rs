@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
+use super::lease::Lease;
 use crate::{
     log::{EventLog, LogError, LogId, LoggedEvent, TornTail},
     message::{BatchId, CompactionId, Text, ThreadId},
@@ -46,6 +47,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// - [`StoreError::Conflict`] if the stored log has another length. No event is stored.
     /// - [`StoreError::Place`] if the `seq`s do not continue from it. No event is stored.
     /// - [`StoreError::TooLong`] if an event is longer than the store can read. No event is stored.
+    /// - [`StoreError::Held`] if a worker has the lease of the thread. No event is stored.
     /// - [`StoreError::OtherThread`], [`StoreError::Unreadable`] and [`StoreError::Medium`].
     async fn append(
         &self,
@@ -106,7 +108,7 @@ pub trait ThreadStore: fmt::Debug + Send + Sync {
     /// [`StoreError::Medium`].
     async fn list(&self) -> Result<Vec<ThreadId>, StoreError>;
 
-    /// Removes the log of a thread. [`Archive::delete_thread`](super::Archive::delete_thread)
+    /// Removes the log of a thread, and its lease and its stored run if the store keeps them. [`Archive::delete_thread`](super::Archive::delete_thread)
     /// removes its archive.
     ///
     /// The future may be dropped. It is then unknown whether the log was removed.
@@ -173,6 +175,21 @@ pub enum StoreError {
     Link {
         /// The path.
         place: Text,
+    },
+    /// A worker has the lease of the thread.
+    #[error("worker {} has thread {} until {}", .lease.worker, .lease.thread, .lease.expires)]
+    Held {
+        /// Its lease.
+        lease: Lease,
+    },
+    /// The lease was taken over by another worker, was released, or ended when the thread was
+    /// deleted; or it is the lease of another thread.
+    #[error("lease {fence} of thread {thread} is not valid any more")]
+    LeaseLost {
+        /// The thread.
+        thread: ThreadId,
+        /// The fence of the lease.
+        fence: u64,
     },
     /// The `seq` of an event does not continue the log.
     #[error("an event with place {found} comes where {expected} is next")]
@@ -252,6 +269,8 @@ impl StoreError {
             | Self::Deleted { .. }
             | Self::OtherLog { .. }
             | Self::Link { .. }
+            | Self::Held { .. }
+            | Self::LeaseLost { .. }
             | Self::Place { .. }
             | Self::TooLong { .. }
             | Self::OtherThread { .. }

@@ -6,22 +6,33 @@
 //! | [`ProviderThread`](crate::model::ProviderThread) | [`provider_thread`] |
 //! | [`WireFormat`](crate::wire::WireFormat) | [`wire_format`] |
 //! | [`ThreadStore`](crate::store::ThreadStore) | [`store`], and [`failing_store`] with faults |
+//! | [`LeaseStore`](crate::store::LeaseStore) | [`leases`], and [`store`] |
 //! | [`Archive`](crate::store::Archive) | [`archive`] |
+//! | [`CompactionStrategy`](crate::strategy::CompactionStrategy) | [`strategy`](strategy()) |
+//! | [`RunStore`](crate::store::RunStore) | [`runs`] |
 //!
 //! A suite returns the first [`Breach`]: a [`Law`] and the smallest input that breaks it. If the
-//! implementation panics, so does the suite.
+//! implementation panics, so does the suite, except that of strategies.
 
+mod answers;
 mod archive;
 mod law;
+mod leases;
 mod model;
 mod outcome;
 mod provider_thread;
+mod runs;
 mod store;
+mod strategy;
+mod threads;
 mod wire_format;
 
 pub use archive::archive;
 pub use law::{Breach, Law};
+pub use leases::leases;
 pub use model::model;
 pub use provider_thread::provider_thread;
+pub use runs::runs;
 pub use store::{failing_store, store};
+pub use strategy::strategy;
 pub use wire_format::wire_format;

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod bodies;
 pub(crate) mod brief;
+pub(crate) mod broken_leases;
 pub(crate) mod broken_store;
 pub(crate) mod chat_bodies;
 pub(crate) mod clock;

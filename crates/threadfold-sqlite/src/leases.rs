@@ -1,0 +1,141 @@
+//! Leases: `LeaseStore` for `SqliteStore`.
+
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use threadfold::{
+    async_trait,
+    log::{LogId, LoggedEvent},
+    message::{ThreadId, Timestamp},
+    store::{Lease, LeaseStore, StoreError, lease_end},
+};
+
+use crate::{
+    database::Failed,
+    store::SqliteStore,
+    threads::{self, Expected},
+};
+
+#[async_trait]
+impl LeaseStore for SqliteStore {
+    async fn acquire_lease(
+        &self,
+        thread: &ThreadId,
+        worker: &str,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError> {
+        let (thread, worker) = (thread.clone(), worker.to_owned());
+        let expires = end_of(now, lifetime);
+        let acquired = self.database.write(move |writing| {
+            if let Some(lease) = current(writing, &thread)?.filter(|lease| now < lease.expires) {
+                return Err(StoreError::Held { lease }.into());
+            }
+            end(writing, &thread)?;
+            let insert = "INSERT INTO leases (thread, worker, expires) VALUES (?1, ?2, ?3)";
+            let mut insert = writing.prepare_cached(insert)?;
+            let fence = insert.insert(params![thread.as_str(), worker, expires.0])?;
+            let fence = fence.unsigned_abs();
+            Ok(Lease { thread, worker: worker.into(), fence, expires })
+        });
+        acquired.await
+    }
+
+    async fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError> {
+        let (lease, expires) = (lease.clone(), end_of(now, lifetime));
+        let renewed = self.database.write(move |writing| {
+            let current = check(writing, &lease)?;
+            let expires = current.expires.max(expires);
+            let update = "UPDATE leases SET expires = ?2 WHERE fence = ?1";
+            writing.prepare_cached(update)?.execute(params![lease.fence, expires.0])?;
+            Ok(Lease { expires, ..current })
+        });
+        renewed.await
+    }
+
+    async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        let lease = lease.clone();
+        let released = self.database.write(move |writing| {
+            let delete = "DELETE FROM leases WHERE fence = ?1 AND thread = ?2";
+            let mut delete = writing.prepare_cached(delete)?;
+            delete.execute(params![lease.fence, lease.thread.as_str()])?;
+            Ok(())
+        });
+        released.await
+    }
+
+    async fn append_leased(
+        &self,
+        lease: &Lease,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        let expected = match log {
+            Some(_) => Expected::Log(log, expected_len),
+            None => Expected::Length(expected_len),
+        };
+        let (lease, place) = (lease.clone(), self.database.place().clone());
+        let lines = threads::lines(&place, expected, events)?;
+        let appended = self.database.write(move |writing| {
+            check(writing, &lease)?;
+            threads::append(writing, &place, &lease.thread, expected, &lines)
+        });
+        appended.await
+    }
+}
+
+/// Checks that no worker has the thread.
+pub(crate) fn check_free(reading: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
+    match current(reading, thread)? {
+        Some(lease) => Err(StoreError::Held { lease }.into()),
+        None => Ok(()),
+    }
+}
+
+/// Checks that an archive with a lease may write the entries of this thread.
+pub(crate) fn check_archive(
+    reading: &Transaction<'_>,
+    lease: Option<&Lease>,
+    thread: &ThreadId,
+) -> Result<(), Failed> {
+    let Some(lease) = lease else { return Ok(()) };
+    // The lease of another thread has another fence, so it counts as lost.
+    check(reading, &Lease { thread: thread.clone(), ..lease.clone() })?;
+    Ok(())
+}
+
+/// Ends the lease of a thread, if there is one.
+pub(crate) fn end(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
+    let mut delete = writing.prepare_cached("DELETE FROM leases WHERE thread = ?1")?;
+    delete.execute([thread.as_str()])?;
+    Ok(())
+}
+
+/// Checks that a lease is the current one of its thread, and returns its current form.
+fn check(reading: &Transaction<'_>, lease: &Lease) -> Result<Lease, Failed> {
+    let Lease { thread, fence, .. } = lease;
+    let found = current(reading, thread)?.filter(|found| found.fence == *fence);
+    let lost = || StoreError::LeaseLost { thread: thread.clone(), fence: *fence };
+    found.ok_or_else(|| lost().into())
+}
+
+fn current(reading: &Transaction<'_>, thread: &ThreadId) -> Result<Option<Lease>, Failed> {
+    let lease = "SELECT fence, worker, expires FROM leases WHERE thread = ?1";
+    let mut lease = reading.prepare_cached(lease)?;
+    let read = |row: &Row<'_>| {
+        let (worker, expires) = (row.get::<_, String>(1)?.into(), Timestamp(row.get(2)?));
+        Ok(Lease { thread: thread.clone(), worker, fence: row.get(0)?, expires })
+    };
+    Ok(lease.query_row([thread.as_str()], read).optional()?)
+}
+
+/// Returns the end of a lease, at most the greatest integer of SQLite.
+fn end_of(now: Timestamp, lifetime: Duration) -> Timestamp {
+    lease_end(now, lifetime).min(Timestamp(i64::MAX.unsigned_abs()))
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod archive;
+mod database;
+mod leases;
+mod open;
+mod runs;
+mod schema;
+mod store;
+mod threads;
+
+pub use archive::SqliteArchive;
+pub use open::OpenError;
+pub use store::SqliteStore;

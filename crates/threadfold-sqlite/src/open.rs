@@ -1,0 +1,193 @@
+//! Opening a database: a private file, the pragmas, the tables.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::schema::{self, Content, VERSION};
+
+/// How long a transaction waits for those of other processes.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// One at a time in this process. The file is created without SQLite, and closing it would release
+/// the locks that another connection of the process holds on it.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// Why a database cannot be opened. The file is unchanged in every case but [`Sqlite`](Self::Sqlite)
+/// and [`Io`](Self::Io).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The file is no database, or that of another program.
+    #[error("{} is not a database of threadfold", .path.display())]
+    Foreign {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A newer build wrote the database.
+    #[error("{} has version {found}, this build reads up to {newest}", .path.display())]
+    Newer {
+        /// The path.
+        path: PathBuf,
+        /// The version of the database.
+        found: u32,
+        /// The newest version that this build reads.
+        newest: u32,
+    },
+    /// The file is a symbolic link. Links are not followed, because they may lead out of the folder.
+    #[error("{} is a symbolic link, and none is followed", .path.display())]
+    Link {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file system does not support a write-ahead log, for example because it is a network's.
+    #[error("{} is where no write-ahead log is possible: the journal is {mode}", .path.display())]
+    NoWriteAheadLog {
+        /// The path.
+        path: PathBuf,
+        /// The journal mode that SQLite uses instead.
+        mode: String,
+    },
+    /// The file or its folder cannot be created, or the thread of the database cannot be started.
+    #[error("{}: {source}", .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// SQLite failed, for example because the file is damaged.
+    #[error("{}: {source}", .path.display())]
+    Sqlite {
+        /// The path.
+        path: PathBuf,
+        /// Its error.
+        source: rusqlite::Error,
+    },
+}
+
+/// Opens the database in this file, which is created if it is missing, with its folder.
+pub(crate) fn open(path: &Path) -> Result<Connection, OpenError> {
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    let io = |source| OpenError::Io { path: path.to_owned(), source };
+    let file = create(path).map_err(io)?;
+    if fs::symlink_metadata(&file).map_err(io)?.is_symlink() {
+        return Err(OpenError::Link { path: path.to_owned() });
+    }
+    let since = Instant::now();
+    loop {
+        match prepared(path, &file) {
+            // SQLite does not wait for the lock that a change of the journal mode needs.
+            Err(OpenError::Sqlite { source, .. }) if is_busy(&source) && since.elapsed() < BUSY => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Creates the file, accessible to its owner only, if it is missing. SQLite gives the files beside
+/// it the same permissions. Returns the path with the links of its folder resolved.
+fn create(path: &Path) -> io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    private_folder(&mut builder);
+    builder.create(folder)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let file = folder.canonicalize()?.join(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    private_file(&mut options);
+    match options.open(&file) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(file),
+    }
+}
+
+fn prepared(path: &Path, file: &Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let failed = |source: rusqlite::Error| match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => OpenError::Foreign { path: path.to_owned() },
+        _ => OpenError::Sqlite { path: path.to_owned(), source },
+    };
+    let mut connection = Connection::open_with_flags(file, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY).map_err(failed)?;
+    // Before anything is written.
+    check(path, schema::content(&connection).map_err(failed)?)?;
+    let mode = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
+    let mode: String = mode.map_err(failed)?;
+    if mode != "wal" {
+        return Err(OpenError::NoWriteAheadLog { path: path.to_owned(), mode });
+    }
+    // A commit is on the disk when it returns. On macOS the disk must be asked to empty its cache.
+    let pragmas = [("synchronous", "FULL"), ("fullfsync", "ON"), ("secure_delete", "ON")];
+    for (name, value) in pragmas {
+        connection.pragma_update(None, name, value).map_err(failed)?;
+    }
+    check(path, schema::migrate(&mut connection).map_err(failed)?)?;
+    Ok(connection)
+}
+
+fn check(path: &Path, content: Content) -> Result<(), OpenError> {
+    match content {
+        Content::Ours(found) if found > VERSION => {
+            Err(OpenError::Newer { path: path.to_owned(), found, newest: VERSION })
+        }
+        Content::Ours(_) => Ok(()),
+        Content::Foreign => Err(OpenError::Foreign { path: path.to_owned() }),
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+#[cfg(unix)]
+fn private_file(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt;
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+fn private_file(_: &mut OpenOptions) {}
+
+#[cfg(unix)]
+fn private_folder(builder: &mut DirBuilder) {
+    use std::os::unix::fs::DirBuilderExt;
+    builder.mode(0o700);
+}
+
+#[cfg(not(unix))]
+fn private_folder(_: &mut DirBuilder) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_durable_and_deleted_bytes_are_overwritten() {
+        let folder = std::env::temp_dir().join(format!("threadfold-open-{}", std::process::id()));
+        let connection = open(&folder.join("threads.db")).unwrap();
+        let pragma = |name: &str| -> i64 {
+            connection.pragma_query_value(None, name, |row| row.get(0)).unwrap()
+        };
+        let found = ["synchronous", "fullfsync", "secure_delete"].map(pragma);
+        assert_eq!(found, [2, 1, 1]);
+        let mode: String =
+            connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+        drop(connection);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

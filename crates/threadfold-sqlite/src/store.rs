@@ -1,0 +1,130 @@
+//! `SqliteStore`: threads, leases and runs in one database.
+
+use std::{path::Path, sync::Arc};
+
+use threadfold::{message::ThreadId, store::StoreError};
+
+use crate::{
+    archive::{self, SqliteArchive},
+    database::Database,
+    leases, open,
+    open::OpenError,
+    runs, threads,
+};
+
+/// A store of threads, leases and runs in a SQLite database, for many processes of one machine.
+///
+/// - An append is one transaction, and is on the disk when its future is ready (WAL with
+///   `synchronous=FULL`). A crash leaves all of its events or none.
+/// - Event lines are stored as text, byte for byte.
+/// - SQLite runs on a thread of the store, never on the executor's. Any executor will do. A future
+///   that is dropped after its first poll is still carried out.
+/// - On Unix, a new file has mode 600 and a new folder has mode 700. Existing ones keep their
+///   permissions. The content is not encrypted. A database that is a symbolic link is refused.
+///
+/// Dropping the store and its archives waits until all requested work is done.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
+/// use threadfold_sqlite::SqliteStore;
+///
+/// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-{}", std::process::id()));
+/// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
+/// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+/// block_on(store.append(log.thread_id(), 0, log.events()))?;
+///
+/// let elsewhere = SqliteStore::open(folder.join("threads.db"))?;
+/// assert_eq!(block_on(elsewhere.load(log.thread_id()))?.log, log);
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    pub(crate) database: Arc<Database>,
+}
+
+impl SqliteStore {
+    /// Opens the database in this file. It is created if it is missing, and migrated if an older
+    /// build wrote it; processes that do this at once wait for each other. It blocks meanwhile.
+    ///
+    /// ```
+    /// use threadfold_sqlite::{OpenError, SqliteStore};
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-o-{}", std::process::id()));
+    /// let store = SqliteStore::open(folder.join("threads.db"))?;
+    /// std::fs::write(folder.join("notes.txt"), "Buy milk, and then go on to the next shop.")?;
+    /// let other = SqliteStore::open(folder.join("notes.txt"));
+    /// assert!(matches!(other, Err(OpenError::Foreign { .. })));
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let connection = open::open(path)?;
+        let database = Database::start(connection, path.to_string_lossy().as_ref().into());
+        let database =
+            database.map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+        Ok(Self { database: Arc::new(database) })
+    }
+
+    /// Returns an archive in the same database.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::store::{Archive, Visible};
+    /// use threadfold_sqlite::SqliteStore;
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-a-{}", std::process::id()));
+    /// let archive = SqliteStore::open(folder.join("threads.db"))?.archive();
+    /// assert_eq!(block_on(archive.list(&"t1".parse()?, &Visible::default()))?, []);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn archive(&self) -> SqliteArchive {
+        SqliteArchive::new(Arc::clone(&self.database))
+    }
+
+    /// Removes everything that the database holds of a thread, in one transaction: log, archive,
+    /// run and lease. Its bytes are overwritten, in the database and in the write-ahead log, unless
+    /// another process is reading; then the last copies go with the next checkpoint.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{EventLog, Message, log::Event, message::Timestamp, store::ThreadStore};
+    /// use threadfold_sqlite::SqliteStore;
+    ///
+    /// let folder = std::env::temp_dir().join(format!("threadfold-sqlite-e-{}", std::process::id()));
+    /// let (store, mut log) = (SqliteStore::open(folder.join("threads.db"))?, EventLog::new("t1".parse()?));
+    /// log.append(Timestamp(7), Event::MessageAppended(Message::user("hi")))?;
+    /// block_on(store.append(log.thread_id(), 0, log.events()))?;
+    /// block_on(store.erase(log.thread_id()))?;
+    /// assert_eq!(block_on(store.list())?, []);
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`] and [`StoreError::Unreadable`].
+    pub async fn erase(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let thread = thread.clone();
+        let erased = self.database.write(move |writing| {
+            threads::delete(writing, &thread)?;
+            leases::end(writing, &thread)?;
+            runs::delete(writing, &thread)?;
+            archive::delete_thread(writing, &thread)
+        });
+        erased.await?;
+        // A checkpoint that finds readers ends early, and says so in a row that is of no interest.
+        let emptied = self.database.run(|connection| {
+            Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+        });
+        emptied.await
+    }
+}

@@ -1,0 +1,248 @@
+//! Logs: `ThreadStore` for `SqliteStore`.
+
+use rusqlite::{OptionalExtension, Transaction, params};
+use threadfold::{
+    EventLog, ThreadStore, async_trait,
+    log::{LogError, LogId, LogReadOptions, LoggedEvent},
+    message::{Text, ThreadId},
+    store::{Loaded, StoreError, check_places},
+};
+
+use crate::{
+    database::{Database, Failed},
+    leases,
+    store::SqliteStore,
+};
+
+/// The log that an append continues.
+#[derive(Clone, Copy)]
+pub(crate) enum Expected {
+    /// A log of this many events.
+    Length(u64),
+    /// The log with this id, of this many events.
+    Log(Option<LogId>, u64),
+}
+
+#[async_trait]
+impl ThreadStore for SqliteStore {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        append_free(&self.database, thread, Expected::Length(expected_len), events).await
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        append_free(&self.database, thread, Expected::Log(log, expected_len), events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        let (thread, place) = (thread.clone(), self.database.place().clone());
+        let loaded = self.database.read(move |reading| {
+            let mut log = EventLog::new(thread.clone());
+            for event in events(reading, &place, &thread, 0)? {
+                let appended = log.append_logged(event);
+                appended.map_err(|source| unreadable(&place, source))?;
+            }
+            let mut loaded = Loaded::new(log);
+            loaded.id = log_id(reading, &place, &thread)?;
+            Ok(loaded)
+        });
+        loaded.await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        let (thread, place) = (thread.clone(), self.database.place().clone());
+        self.database.read(move |reading| events(reading, &place, &thread, seq)).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        let place = self.database.place().clone();
+        let listed = self.database.read(move |reading| {
+            let mut names = reading.prepare_cached("SELECT thread FROM logs ORDER BY thread")?;
+            let names = names.query_map([], |row| row.get::<_, String>(0))?;
+            let mut threads = Vec::new();
+            for name in names {
+                let thread = name?.parse();
+                threads.push(thread.map_err(|error| StoreError::medium(place.clone(), error))?);
+            }
+            Ok(threads)
+        });
+        listed.await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        let thread = thread.clone();
+        let deleted = self.database.write(move |writing| {
+            leases::end(writing, &thread)?;
+            crate::runs::delete(writing, &thread)?;
+            delete(writing, &thread)
+        });
+        deleted.await
+    }
+}
+
+/// Appends to a thread that no worker has leased.
+async fn append_free(
+    database: &Database,
+    thread: &ThreadId,
+    expected: Expected,
+    events: &[LoggedEvent],
+) -> Result<(), StoreError> {
+    let (thread, lines) = (thread.clone(), lines(database.place(), expected, events)?);
+    let place = database.place().clone();
+    let appended = database.write(move |writing| {
+        leases::check_free(writing, &thread)?;
+        append(writing, &place, &thread, expected, &lines)
+    });
+    appended.await
+}
+
+/// Returns the lines to store. Their places are checked first.
+pub(crate) fn lines(
+    place: &Text,
+    expected: Expected,
+    events: &[LoggedEvent],
+) -> Result<Vec<String>, StoreError> {
+    let (Expected::Length(length) | Expected::Log(_, length)) = expected;
+    check_places(length, events)?;
+    let limit = LogReadOptions::default().max_line_bytes;
+    let line = |event: &LoggedEvent| {
+        let line = serde_json::to_string(event);
+        let line = line.map_err(|error| StoreError::medium(place.clone(), error))?;
+        check_size(event.seq, line.len() as u64, limit)?;
+        Ok(line)
+    };
+    events.iter().map(line).collect()
+}
+
+fn check_size(seq: u64, bytes: u64, limit: u64) -> Result<(), StoreError> {
+    if bytes <= limit { Ok(()) } else { Err(StoreError::TooLong { seq, bytes, limit }) }
+}
+
+/// Appends lines, if the stored log is the expected one.
+pub(crate) fn append(
+    writing: &Transaction<'_>,
+    place: &Text,
+    thread: &ThreadId,
+    expected: Expected,
+    lines: &[String],
+) -> Result<(), Failed> {
+    let found = length(writing, thread)?;
+    let (id, wanted) = match expected {
+        Expected::Length(wanted) => (None, wanted),
+        Expected::Log(id, wanted) => {
+            check_id(writing, place, thread, (id, wanted), found)?;
+            (id, wanted)
+        }
+    };
+    if found != wanted {
+        return Err(StoreError::Conflict { expected: wanted, found }.into());
+    }
+    if found == 0 && !lines.is_empty() {
+        let id = id.map(|id| id.to_string());
+        let mut insert =
+            writing.prepare_cached("INSERT INTO logs (thread, log) VALUES (?1, ?2)")?;
+        insert.execute(params![thread.as_str(), id])?;
+    }
+    let insert = "INSERT INTO events (thread, seq, event) VALUES (?1, ?2, ?3)";
+    let mut insert = writing.prepare_cached(insert)?;
+    for (seq, line) in (wanted..).zip(lines) {
+        insert.execute(params![thread.as_str(), seq, line])?;
+    }
+    Ok(())
+}
+
+/// Checks that the stored log is not another one of the same thread. An empty log has no id.
+fn check_id(
+    writing: &Transaction<'_>,
+    place: &Text,
+    thread: &ThreadId,
+    (expected, expected_len): (Option<LogId>, u64),
+    found_len: u64,
+) -> Result<(), Failed> {
+    if expected_len == 0 || found_len == 0 {
+        return Ok(());
+    }
+    let found = log_id(writing, place, thread)?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(StoreError::OtherLog { thread: thread.clone(), expected, found }.into())
+}
+
+/// Returns the number of stored events.
+fn length(reading: &Transaction<'_>, thread: &ThreadId) -> Result<u64, Failed> {
+    // They are numbered from 0 without a gap, and the key finds the last one without a scan.
+    let last = "SELECT max(seq) FROM events WHERE thread = ?1";
+    let mut last = reading.prepare_cached(last)?;
+    let last: Option<u64> = last.query_row([thread.as_str()], |row| row.get(0))?;
+    Ok(last.map_or(0, |seq| seq.saturating_add(1)))
+}
+
+fn log_id(
+    reading: &Transaction<'_>,
+    place: &Text,
+    thread: &ThreadId,
+) -> Result<Option<LogId>, Failed> {
+    let mut id = reading.prepare_cached("SELECT log FROM logs WHERE thread = ?1")?;
+    let id = id.query_row([thread.as_str()], |row| row.get::<_, Option<String>>(0)).optional()?;
+    let Some(id) = id.flatten() else { return Ok(None) };
+    Ok(Some(id.parse().map_err(|error| StoreError::medium(place.clone(), error))?))
+}
+
+/// Returns the events from this `seq` on.
+fn events(
+    reading: &Transaction<'_>,
+    place: &Text,
+    thread: &ThreadId,
+    from: u64,
+) -> Result<Vec<LoggedEvent>, Failed> {
+    // The numbers of the table end before those of `u64`.
+    let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
+    let stored = "SELECT seq, event FROM events WHERE thread = ?1 AND seq >= ?2 ORDER BY seq";
+    let mut stored = reading.prepare_cached(stored)?;
+    let mut rows = stored.query(params![thread.as_str(), from])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (seq, line) = (row.get::<_, u64>(0)?, row.get_ref(1)?.as_str()?);
+        let event: LoggedEvent = serde_json::from_str(line).map_err(|error| {
+            // As the line of a file of this log, whose first line is a header.
+            let (line, reason) = (seq.saturating_add(2), error.to_string().into());
+            unreadable(place, LogError::NotAnEvent { line, reason })
+        })?;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+/// Removes the log of a thread.
+pub(crate) fn delete(writing: &Transaction<'_>, thread: &ThreadId) -> Result<(), Failed> {
+    writing.execute("DELETE FROM events WHERE thread = ?1", [thread.as_str()])?;
+    writing.execute("DELETE FROM logs WHERE thread = ?1", [thread.as_str()])?;
+    Ok(())
+}
+
+fn unreadable(place: &Text, source: LogError) -> StoreError {
+    StoreError::Unreadable { place: place.clone(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_beyond_the_limit_is_refused() {
+        assert!(check_size(3, 10, 10).is_ok());
+        let refused = check_size(3, 11, 10).unwrap_err();
+        assert!(matches!(refused, StoreError::TooLong { seq: 3, bytes: 11, limit: 10 }));
+    }
+}

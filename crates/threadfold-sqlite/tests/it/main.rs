@@ -1,0 +1,16 @@
+//! SQLite as a store: the suites, the bytes in the files, crashes, processes and workers at once.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may panic, and so may what it calls"
+)]
+
+mod files;
+mod kills;
+mod processes;
+mod suites;
+mod support;
+mod workers;

@@ -1,0 +1,161 @@
+//! The conformance suites, and what they cannot see.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use threadfold::{
+    Message,
+    log::{Event, LogId, LoggedEvent},
+    message::{Batch, BatchId, CompactionId, Timestamp},
+    store::{Archive, Journal, JsonlStore, LeaseStore, RunStore, StoreError, ThreadStore, Visible},
+    strategy::{ArchiveEntry, CompactionRun, RunOptions},
+    testing::{FailingStore, conformance},
+};
+
+use crate::support::{Folder, append, id, open, said, texts};
+
+#[test]
+fn the_store_conforms() {
+    let (folder, mut count) = (Folder::new(), 0);
+    let make = || {
+        count += 1;
+        Box::new(open(&folder.join(count.to_string()))) as _
+    };
+    block_on(conformance::store(make)).unwrap_or_else(|breach| panic!("{breach}"));
+    let failing = |place: usize| {
+        let store = open(&folder.join(format!("failing-{place}")));
+        (place <= 3).then(|| Box::new(FailingStore::new(store, [None, Some(place)])) as _)
+    };
+    block_on(conformance::failing_store(failing)).unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn the_archive_conforms() {
+    let (folder, mut count) = (Folder::new(), 0);
+    let make = || {
+        count += 1;
+        Box::new(open(&folder.join(count.to_string())).archive()) as _
+    };
+    block_on(conformance::archive(make)).unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn the_leases_conform() {
+    let (folder, mut count) = (Folder::new(), 0);
+    let make = || {
+        count += 1;
+        Box::new(open(&folder.join(count.to_string()))) as _
+    };
+    block_on(conformance::leases(make)).unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn the_runs_conform() {
+    let folder = Folder::new();
+    let runs = block_on(conformance::runs(|| Box::new(open(&folder))));
+    runs.unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn lines_are_stored_byte_for_byte_as_in_files() {
+    let folder = Folder::new();
+    let odd = r#"{"seq":0,"at":7,"event":{"painted":{"b":1.0,"a":[1e2,"\u00e4\u0000"]}}}"#;
+    let odd: LoggedEvent = serde_json::from_str(odd).unwrap();
+    let events = [odd, said(1, "a\n\r\"\\\u{0}\u{2028}\u{1f600}"), said(2, "")];
+    append(&open(&folder), "t", &events).unwrap();
+    append(&JsonlStore::open(&*folder).unwrap(), "t", &events).unwrap();
+
+    let file = std::fs::read_to_string(folder.join("t.jsonl")).unwrap();
+    let database = rusqlite::Connection::open(folder.join("threads.db")).unwrap();
+    let mut rows = database.prepare("SELECT event FROM events ORDER BY seq").unwrap();
+    let rows = rows.query_map([], |row| row.get::<_, String>(0)).unwrap();
+    let rows: Vec<String> = rows.map(Result::unwrap).collect();
+    assert_eq!(rows, file.lines().skip(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_log_that_was_written_again_is_not_taken_for_the_earlier_one() {
+    let folder = Folder::new();
+    let store = open(&folder);
+    let thread = id("t");
+    let write = |log, seq: u64| {
+        block_on(store.append_to(&thread, Some(LogId(log)), seq, &[said(seq, "hi")]))
+    };
+    write(1, 0).unwrap();
+    write(1, 1).unwrap();
+    block_on(store.delete(&thread)).unwrap();
+    assert!(matches!(write(1, 2), Err(StoreError::Conflict { expected: 2, found: 0 })));
+    write(2, 0).unwrap();
+    let other = write(1, 1).unwrap_err();
+    let (ours, found) = (Some(LogId(1)), Some(LogId(2)));
+    assert!(
+        matches!(&other, StoreError::OtherLog { expected, found: stored, .. }
+            if (*expected, *stored) == (ours, found)),
+        "{other}"
+    );
+    assert_eq!(block_on(store.load(&thread)).unwrap().id, found);
+}
+
+#[test]
+fn a_future_that_is_dropped_while_it_writes_is_carried_out_before_the_next_load() {
+    let folder = Folder::new();
+    let store = open(&folder);
+    let (thread, events) = (id("t"), [said(0, "hi")]);
+    let mut write = store.append(&thread, 0, &events);
+    let polled = futures::FutureExt::now_or_never(&mut write);
+    drop(write);
+    drop(polled);
+    assert_eq!(texts(&store, "t"), ["hi"]);
+
+    drop(store.append(&thread, 1, &[said(1, "never polled")]));
+    assert_eq!(texts(&store, "t"), ["hi"]);
+}
+
+#[test]
+fn many_threads_are_listed_once_and_sorted() {
+    let folder = Folder::new();
+    let store = Arc::new(open(&folder));
+    let names: Vec<_> = (0..150).map(|index| id(&format!("thread-{index:03}"))).collect();
+    for (index, thread) in names.iter().enumerate().rev() {
+        let mut journal = block_on(Journal::open(store.clone(), thread.clone())).unwrap();
+        let text = Message::user(format!("I am {index}."));
+        journal.append(Timestamp(1), Event::MessageAppended(text)).unwrap();
+        block_on(journal.flush()).unwrap();
+    }
+    assert_eq!(block_on(store.list()).unwrap(), names);
+    assert_eq!(texts(&store, "thread-042"), ["I am 42."]);
+}
+
+#[test]
+fn an_erased_thread_is_nowhere_in_the_files() {
+    let folder = Folder::new();
+    let (store, thread, other) = (open(&folder), id("t-secret"), id("other"));
+    let secret = "the lamp is from 1874";
+    let run = CompactionRun::new(&[Message::user(secret)], None, RunOptions::default()).unwrap();
+    let compaction = CompactionId(u64::MAX);
+    let batch = Batch::new(BatchId { compaction, index: 0 }, secret);
+    for thread in [&thread, &other] {
+        let text = if *thread == other { "kept" } else { secret };
+        block_on(store.append(thread, 0, &[said(0, text)])).unwrap();
+    }
+    block_on(store.save_run(&thread, &run)).unwrap();
+    block_on(store.archive().write(&thread, compaction, &[ArchiveEntry::new(batch)])).unwrap();
+    let ten = std::time::Duration::from_secs(10);
+    block_on(store.acquire_lease(&thread, secret, Timestamp(0), ten)).unwrap();
+    assert!(holds(&folder, secret), "it is in the files");
+
+    block_on(store.erase(&thread)).unwrap();
+    assert!(!holds(&folder, secret), "text is left");
+    assert!(!holds(&folder, thread.as_str()), "the name is left");
+    assert_eq!(block_on(store.list()).unwrap(), [other]);
+    assert_eq!(block_on(store.load_run(&thread)).unwrap(), None);
+    let seen = Visible::from_iter([compaction]);
+    assert_eq!(block_on(store.archive().list(&thread, &seen)).unwrap(), []);
+}
+
+/// Whether a file of the database holds this text.
+fn holds(folder: &std::path::Path, text: &str) -> bool {
+    let files = ["threads.db", "threads.db-wal"].map(|name| std::fs::read(folder.join(name)));
+    let holds = |bytes: &Vec<u8>| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+    files.iter().flatten().any(holds)
+}

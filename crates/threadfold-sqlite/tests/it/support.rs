@@ -1,0 +1,89 @@
+//! What several tests share: folders, stores in them, events, child processes.
+
+use std::{
+    env, fs,
+    ops::Deref,
+    path::{Path, PathBuf},
+    process::{self, Child, Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    Message,
+    log::{Event, LoggedEvent},
+    message::{ThreadId, Timestamp},
+    store::{StoreError, ThreadStore},
+};
+use threadfold_sqlite::SqliteStore;
+
+/// The variable that tells a test that it is a child, and what it is for.
+pub(crate) const CHILD: &str = "THREADFOLD_SQLITE_CHILD";
+
+/// An empty folder. It is removed when this is dropped.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("sqlite-{}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Opens the database of a folder.
+pub(crate) fn open(folder: &Path) -> SqliteStore {
+    SqliteStore::open(folder.join("threads.db")).unwrap()
+}
+
+pub(crate) fn id(name: &str) -> ThreadId {
+    name.parse().unwrap()
+}
+
+pub(crate) fn said(seq: u64, text: impl Into<String>) -> LoggedEvent {
+    let event = Event::MessageAppended(Message::user(text.into()));
+    LoggedEvent { seq, at: Timestamp(seq), event }
+}
+
+pub(crate) fn append(
+    store: &dyn ThreadStore,
+    thread: &str,
+    events: &[LoggedEvent],
+) -> Result<(), StoreError> {
+    block_on(store.append(&id(thread), events[0].seq, events))
+}
+
+/// The texts of a stored log.
+pub(crate) fn texts(store: &dyn ThreadStore, thread: &str) -> Vec<String> {
+    let log = block_on(store.load(&id(thread))).unwrap().log;
+    let text = |event: &LoggedEvent| {
+        let Event::MessageAppended(message) = &event.event else { panic!("{event:?}") };
+        let texts = message.content.iter().filter_map(|block| block.as_text());
+        texts.map(ToString::to_string).collect()
+    };
+    log.events().iter().map(text).collect()
+}
+
+/// Runs one test of this program in a process of its own, with this in [`CHILD`].
+pub(crate) fn child(test: &str, input: &str) -> Child {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "--nocapture", test]).env(CHILD, input);
+    command.stdout(Stdio::piped()).spawn().unwrap()
+}

@@ -1,0 +1,202 @@
+//! `LeaseStore`: one worker at a time may write a thread; `Leased`: a store that carries a lease.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{
+    lease::Lease,
+    thread_store::{Loaded, StoreError, ThreadStore},
+};
+use crate::{
+    log::{LogId, LoggedEvent},
+    message::{ThreadId, Timestamp},
+};
+
+/// A store that leases threads: one worker at a time may write.
+///
+/// A worker acquires the lease of a thread, then loads the log, and renews the lease before it
+/// expires. If it sleeps too long, another worker acquires the lease, and every later append of the
+/// first one is refused with [`StoreError::LeaseLost`]. [`Leased`] appends with a lease, so a
+/// [`Session`](crate::Session) works with it like with any store.
+///
+/// Times are those of the caller's clock. If the clocks of two workers differ, a lease may be taken
+/// over too early or too late, but the log still has one writer: an append compares fences and
+/// never times. For the same reason an expired lease remains valid until it is taken over.
+///
+/// An append without a lease ([`ThreadStore::append`]) is refused while a worker has one
+/// ([`StoreError::Held`]), even an expired one. [`ThreadStore::delete`] needs no lease, and ends it:
+/// the worker that has it cannot write the thread again.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::time::Duration;
+/// use threadfold::message::{ThreadId, Timestamp};
+/// use threadfold::store::{LeaseStore, MemoryStore, StoreError};
+///
+/// let (store, thread): (_, ThreadId) = (MemoryStore::default(), "t1".parse()?);
+/// let ten = Duration::from_secs(10);
+/// let first = block_on(store.acquire_lease(&thread, "worker-1", Timestamp(0), ten))?;
+/// let early = block_on(store.acquire_lease(&thread, "worker-2", Timestamp(9_999), ten));
+/// assert!(matches!(early, Err(StoreError::Held { lease }) if lease == first));
+///
+/// let second = block_on(store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten))?;
+/// assert!(second.fence > first.fence);
+/// let late = block_on(store.append_leased(&first, None, 0, &[]));
+/// assert!(matches!(late, Err(StoreError::LeaseLost { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[async_trait]
+pub trait LeaseStore: ThreadStore {
+    /// Acquires the lease of a thread, if no worker has it or it has expired: until `lifetime` after
+    /// `now`, in whole milliseconds. The thread need not have events.
+    ///
+    /// The future may be dropped. If the lease was acquired then, nobody knows it, and it expires.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Held`] with the lease of the other worker, and [`StoreError::Medium`].
+    async fn acquire_lease(
+        &self,
+        thread: &ThreadId,
+        worker: &str,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError>;
+
+    /// Extends a lease until `lifetime` after `now`, and returns it with its new time. The fence
+    /// stays. A lease never becomes shorter, so renewals may arrive late or twice. An expired lease
+    /// can be renewed until another worker takes it over.
+    ///
+    /// The future may be dropped; the lease is then extended or not.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseLost`] and [`StoreError::Medium`].
+    async fn renew_lease(
+        &self,
+        lease: &Lease,
+        now: Timestamp,
+        lifetime: Duration,
+    ) -> Result<Lease, StoreError>;
+
+    /// Ends a lease, so that another worker can acquire the thread at once. A lease that was lost
+    /// or released before is no error, and nothing changes then.
+    ///
+    /// The future may be dropped; the lease is then released or expires.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Medium`].
+    async fn release_lease(&self, lease: &Lease) -> Result<(), StoreError>;
+
+    /// Like [`append_to`](ThreadStore::append_to) for the thread of the lease, if the worker still
+    /// has the lease. The fence and the length are compared, and the events stored, in one step.
+    /// Without the id of a log only the length is compared, as by [`append`](ThreadStore::append).
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LeaseLost`], and as [`append_to`](ThreadStore::append_to). No event is stored
+    /// if the lease was lost.
+    async fn append_leased(
+        &self,
+        lease: &Lease,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError>;
+}
+
+/// A store whose appends carry a lease. It stores the thread of the lease only, and reads every
+/// thread.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use std::{sync::Arc, time::Duration};
+/// use threadfold::message::{ThreadId, Timestamp};
+/// use threadfold::session::SessionError;
+/// use threadfold::store::{LeaseStore, Leased, MemoryStore, StoreError};
+/// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+///
+/// let (store, thread): (_, ThreadId) = (Arc::new(MemoryStore::default()), "t1".parse()?);
+/// let ten = Duration::from_secs(10);
+/// let lease = block_on(store.acquire_lease(&thread, "worker-1", Timestamp(0), ten))?;
+/// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+/// let leased = Arc::new(Leased::new(store.clone(), lease));
+/// let mut session = block_on(Session::builder(agent).thread(thread.clone()).store(leased).open())?;
+/// block_on(async { session.send("Hi.").await })?;
+///
+/// block_on(store.acquire_lease(&thread, "worker-2", Timestamp(10_000), ten))?;
+/// let late = block_on(async { session.send("Are you there?").await });
+/// assert!(matches!(late, Err(SessionError::Store(StoreError::LeaseLost { .. }))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Leased {
+    store: Arc<dyn LeaseStore>,
+    lease: Lease,
+}
+
+impl Leased {
+    /// Returns a store that appends with this lease. A renewed lease has the same fence, so the
+    /// store remains valid.
+    #[must_use]
+    pub fn new(store: Arc<dyn LeaseStore>, lease: Lease) -> Self {
+        Self { store, lease }
+    }
+
+    /// Returns the lease, as it was acquired.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Checks that the lease is for this thread.
+    fn check_thread(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        if self.lease.thread == *thread {
+            return Ok(());
+        }
+        Err(StoreError::LeaseLost { thread: thread.clone(), fence: self.lease.fence })
+    }
+}
+
+#[async_trait]
+impl ThreadStore for Leased {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.append_to(thread, None, expected_len, events).await
+    }
+
+    async fn append_to(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.check_thread(thread)?;
+        self.store.append_leased(&self.lease, log, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        self.store.load(thread).await
+    }
+
+    async fn load_from(&self, thread: &ThreadId, seq: u64) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.store.load_from(thread, seq).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.store.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.store.delete(thread).await
+    }
+}
+
+const _: Option<Box<dyn LeaseStore>> = None;

@@ -1,0 +1,248 @@
+//! The conformance suite for strategies.
+
+use std::{
+    collections::HashSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use super::{
+    answers::{HALF, Way},
+    law::{Breach, Law, for_all},
+    threads::{Case, cases, generated, idle},
+};
+use crate::{
+    message::{ContentBlock, Message, ModelError, ModelErrorKind, Role, Text},
+    strategy::{Attempt, CompactionStrategy, Proposal, Rejection, Step, StrategyError},
+    testing::generate::legal_thread,
+};
+
+/// An attempt with more calls than this for a short thread is regarded as endless.
+const MAX_CALLS: usize = 1_000;
+
+/// How an attempt ended.
+struct Ended {
+    /// Number of answers that it got.
+    calls: usize,
+    outcome: Result<Proposal, StrategyError>,
+}
+
+/// Tests a strategy on threads with open tool loops, signed reasoning, tools of the provider, earlier
+/// summaries and tiny windows, with cooperative and hostile models, and on generated threads.
+///
+/// Every attempt must end, without a panic, with one proposal or an error. A proposal must fit the
+/// thread, keep it legal, keep its open calls and the user's newest text, and put no words of a model
+/// into the mouth of the user. It may miss the target or be no smaller, because a model wrote too
+/// much; the acceptance check rejects it then.
+///
+/// ```
+/// use threadfold::strategy::Summarize;
+/// use threadfold::testing::conformance;
+///
+/// conformance::strategy(&Summarize::default())?;
+/// # Ok::<(), conformance::Breach>(())
+/// ```
+///
+/// # Errors
+///
+/// The first [`Breach`].
+pub fn strategy(strategy: &dyn CompactionStrategy) -> Result<(), Breach> {
+    for case in idle() {
+        nothing_to_do(strategy, &case)?;
+    }
+    for case in cases() {
+        for way in Way::ALL {
+            // Without a call, every other model would give the same plan.
+            if conforms(strategy, &case, way)? == 0 {
+                break;
+            }
+        }
+    }
+    for_all(&legal_thread(0..24), 12, |messages| {
+        for case in generated(messages) {
+            for way in [Way::Extracts, Way::Fails] {
+                conforms(strategy, &case, way)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A thread that holds nothing to remove is left alone, without a call.
+fn nothing_to_do(strategy: &dyn CompactionStrategy, case: &Case) -> Result<(), Breach> {
+    let Ended { calls, outcome } = guarded(strategy, case, Way::Extracts)?;
+    match outcome {
+        Err(error) if calls == 0 && error.is_nothing_to_compact() => Ok(()),
+        outcome => {
+            let found = format!("{calls} calls, then {}", described(&outcome));
+            Err(Law::IdleIsFree.breach(case.input(Way::Extracts), "nothing to compact", found))
+        }
+    }
+}
+
+/// Checks one case, and returns how many calls it took.
+fn conforms(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<usize, Breach> {
+    let first = guarded(strategy, case, way)?;
+    if way == Way::Extracts || way == Way::Overloaded {
+        // An attempt that is dropped in the middle must not affect the next one.
+        let _ = catch_unwind(AssertUnwindSafe(|| begin_and_drop(strategy, case, way)));
+        let second = guarded(strategy, case, way)?;
+        let (one, other) = (format!("{:?}", first.outcome), format!("{:?}", second.outcome));
+        if (first.calls, &one) != (second.calls, &other) {
+            return Err(Law::SameAnswersSamePlan.breach(case.input(way), one, other));
+        }
+    }
+    if let Ok(proposal) = &first.outcome {
+        check(case, way, first.calls, proposal)?;
+    }
+    Ok(first.calls)
+}
+
+fn begin_and_drop(strategy: &dyn CompactionStrategy, case: &Case, way: Way) {
+    let mut attempt = strategy.begin(&case.snapshot, &case.brief);
+    let request =
+        if let Step::Call { request, .. } = attempt.step() { Some(request) } else { None };
+    if let Some(request) = request.cloned() {
+        attempt.handle(way.answer(&request));
+    }
+}
+
+/// Runs an attempt to its end. A panic is a breach.
+fn guarded(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended, Breach> {
+    // Unwind safe: what a panic leaves broken is the strategy, and the suite ends.
+    let ran = catch_unwind(AssertUnwindSafe(|| run(strategy, case, way)));
+    let panicked = |found: &str| Law::NeverPanics.breach(case.input(way), "an end", found);
+    match ran {
+        Ok(Ok(Ended { outcome: Err(StrategyError::Panicked { message, .. }), .. })) => {
+            Err(panicked(&message))
+        }
+        Ok(ended) => ended,
+        Err(payload) => {
+            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+            Err(panicked(&text.unwrap_or_default()))
+        }
+    }
+}
+
+fn run(strategy: &dyn CompactionStrategy, case: &Case, way: Way) -> Result<Ended, Breach> {
+    let mut attempt = strategy.begin(&case.snapshot, &case.brief);
+    for calls in 0..=MAX_CALLS {
+        let Step::Call { request, .. } = attempt.step() else {
+            return ended(attempt.as_mut(), case, way, calls);
+        };
+        let request = request.clone();
+        let again =
+            if let Step::Call { request, .. } = attempt.step() { Some(request) } else { None };
+        if again != Some(&request) {
+            let (one, other) = (format!("{request:?}"), format!("{again:?}"));
+            return Err(Law::StepRepeats.breach(case.input(way), one, other));
+        }
+        attempt.handle(way.answer(&request));
+    }
+    let found = format!("{MAX_CALLS} calls");
+    Err(Law::AttemptEnds.breach(case.input(way), "a proposal or an error", found))
+}
+
+/// The outcome of an attempt, which no later answer may change.
+fn ended(attempt: &mut dyn Attempt, case: &Case, way: Way, calls: usize) -> Result<Ended, Breach> {
+    let outcome = |attempt: &dyn Attempt| match attempt.step() {
+        Step::Proposed(proposal) => Some(Ok(proposal.clone())),
+        Step::Failed(error) => Some(Err(error.clone())),
+        Step::Call { .. } => None,
+    };
+    let first = outcome(attempt);
+    attempt.handle(Err(ModelError::new(ModelErrorKind::Other, "late")));
+    let second = outcome(attempt);
+    let (one, other) = (format!("{first:?}"), format!("{second:?}"));
+    match first {
+        Some(outcome) if one == other => Ok(Ended { calls, outcome }),
+        Some(_) | None => Err(Law::ProposesOnce.breach(case.input(way), one, other)),
+    }
+}
+
+/// Checks a proposal.
+fn check(case: &Case, way: Way, calls: usize, proposal: &Proposal) -> Result<(), Breach> {
+    let breach =
+        |law: Law, expected: &str, found: String| Err(law.breach(case.input(way), expected, found));
+    speaks_for_nobody(case, way, proposal)?;
+    let settled = case.snapshot.settle(proposal.clone(), &case.brief);
+    let Err(rejection) = settled else { return audited(case, way, proposal) };
+    let found = rejection.to_string();
+    match rejection {
+        Rejection::Stale(_) => breach(Law::PlanFits, "a plan for this thread", found),
+        Rejection::Illegal { .. } => breach(Law::StaysLegal, "no new violation", found),
+        Rejection::OpenCalls { .. } => breach(Law::KeepsOpenCalls, "the same open calls", found),
+        Rejection::Empty | Rejection::LosesLastUserMessage => {
+            breach(Law::KeepsNewestText, "the user's newest text", found)
+        }
+        Rejection::Blank => breach(Law::SummarySaysSomething, "a summary with text", found),
+        Rejection::NotSmaller { .. } if calls == 0 => {
+            breach(Law::MakesSmaller, "a smaller thread, or nothing to compact", found)
+        }
+        Rejection::OverTarget { .. }
+            if proposal.rungs.iter().any(|rung| rung.failure.is_none()) =>
+        {
+            breach(Law::MissIsReported, "a failure for every rung", found)
+        }
+        Rejection::NotSmaller { .. }
+        | Rejection::OverTarget { .. }
+        | Rejection::NumberTaken { .. } => Ok(()),
+    }
+}
+
+/// New messages hold no calls and no results, and nothing that looks typed by the user or was only
+/// half an answer.
+fn speaks_for_nobody(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
+    let breach = |law: Law, message: &Message| {
+        let expected = "only summaries and what the thread holds";
+        Err(law.breach(case.input(way), expected, format!("{message:?}")))
+    };
+    let blocks = |messages: &[Message]| -> HashSet<Text> {
+        let blocks = messages.iter().flat_map(|message| message.content.iter());
+        blocks.filter_map(|block| block.as_text().cloned()).collect()
+    };
+    let (said, calls) = (blocks(case.snapshot.messages()), ids(case.snapshot.messages()));
+    for message in proposal.plan.new_messages() {
+        let is_typed =
+            |block: &ContentBlock| block.as_text().is_some_and(|text| !said.contains(text));
+        if message.role == Role::User && message.is_typed() && message.content.iter().any(is_typed)
+        {
+            return breach(Law::TypesNothing, message);
+        }
+        if !ids(std::slice::from_ref(message)).is_subset(&calls) {
+            return breach(Law::MakesNoCalls, message);
+        }
+        if way == Way::Truncated && format!("{message:?}").contains(HALF) {
+            return breach(Law::TakesWholeAnswers, message);
+        }
+    }
+    Ok(())
+}
+
+/// The ids of the calls and results in messages.
+fn ids(messages: &[Message]) -> HashSet<Text> {
+    let calls = messages.iter().flat_map(|message| message.tool_uses()).map(|call| call.id.clone());
+    let results = messages.iter().flat_map(|message| message.tool_results());
+    calls.chain(results.map(|result| result.tool_use_id.clone())).collect()
+}
+
+/// A strategy that reports what its plan keeps reports no more than it keeps.
+fn audited(case: &Case, way: Way, proposal: &Proposal) -> Result<(), Breach> {
+    let (Some(policy), Some(claimed)) = (&case.brief.retention, &proposal.retention) else {
+        return Ok(());
+    };
+    let Ok(after) = proposal.plan.after(case.snapshot.messages()) else { return Ok(()) };
+    let kept = case.snapshot.facts(&policy.audit).audit(&after).overall.kept;
+    if claimed.overall.kept <= kept {
+        return Ok(());
+    }
+    let (claimed, kept) = (format!("{} facts", claimed.overall.kept), format!("{kept} facts"));
+    Err(Law::AuditIsTrue.breach(case.input(way), kept, claimed))
+}
+
+fn described(outcome: &Result<Proposal, StrategyError>) -> String {
+    match outcome {
+        Ok(proposal) => format!("a plan that leaves {} messages", proposal.plan.messages_after()),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Leases: the suites on the store that the crate has and on broken ones, and sessions that lose one.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::executor::block_on;
+use serde_json::json;
+use threadfold::{
+    ModelAgent, Role, Session, Turn, async_trait,
+    message::{StopReason, ThreadId, Timestamp, ToolSpec, ToolUse},
+    model::{Tool, ToolContext, ToolFailure, ToolOutput},
+    session::SessionError,
+    store::{LeaseStore, Leased, MemoryStore, StoreError, ThreadStore},
+    testing::{
+        Answer, ScriptedModel,
+        conformance::{self, Law},
+    },
+};
+
+use crate::support::{bench::calls, broken_leases::BrokenLeases};
+
+const TEN: Duration = Duration::from_secs(10);
+
+#[test]
+fn our_leases_and_runs_conform() {
+    let leases = block_on(conformance::leases(|| Box::new(MemoryStore::default())));
+    leases.unwrap_or_else(|breach| panic!("{breach}"));
+    let runs = block_on(conformance::runs(|| Box::new(MemoryStore::default())));
+    runs.unwrap_or_else(|breach| panic!("{breach}"));
+}
+
+#[test]
+fn broken_leases_are_caught() {
+    let laws = [
+        Law::OneWorkerHolds,
+        Law::ExpiredIsFree,
+        Law::FencesRise,
+        Law::RenewalExtends,
+        Law::LateWriteIsRefused,
+    ];
+    for law in laws {
+        let outcome = block_on(conformance::leases(|| Box::new(BrokenLeases::new(law))));
+        let breach = outcome.expect_err(&law.to_string());
+        assert_eq!(breach.law, law, "{breach}");
+    }
+}
+
+/// A session of a worker that has just acquired the thread.
+fn worker(store: &Arc<MemoryStore>, name: &str, now: u64) -> Session {
+    let thread: ThreadId = "t1".parse().unwrap();
+    let lease = block_on(store.acquire_lease(&thread, name, Timestamp(now), TEN)).unwrap();
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!", "Hello again!"])));
+    let leased = Arc::new(Leased::new(store.clone(), lease));
+    block_on(Session::builder(agent).thread(thread).store(leased).open()).unwrap()
+}
+
+#[test]
+fn a_session_that_lost_its_lease_ends_its_turn_before_it_asks_the_model() {
+    let store = Arc::new(MemoryStore::default());
+    let mut first = worker(&store, "first", 0);
+    block_on(async { first.send("Hi.").await }).unwrap();
+    let mut second = worker(&store, "second", 10_000);
+    for _ in 0..2 {
+        let late = block_on(async { first.send("Hi from the past.").await });
+        assert!(matches!(late, Err(SessionError::Store(StoreError::LeaseLost { .. }))), "{late:?}");
+    }
+    let reply = block_on(async { second.send("And on.").await }).unwrap();
+    assert_eq!((reply.text.as_str(), second.messages().len()), ("Hello!", 4));
+    assert_eq!(block_on(store.load(second.thread_id())).unwrap().log, *second.log());
+}
+
+/// A tool that runs so long that another worker takes the thread over.
+#[derive(Debug)]
+struct Slow(Arc<MemoryStore>);
+
+#[async_trait]
+impl Tool for Slow {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("slow", "Takes its time.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &ToolUse, call: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        self.0.acquire_lease(call.thread, "second", Timestamp(10_000), TEN).await?;
+        Ok(ToolOutput::from("done"))
+    }
+}
+
+#[test]
+fn a_lease_that_is_lost_in_a_turn_ends_it_before_the_model_is_asked_again() {
+    let (store, thread) = (Arc::new(MemoryStore::default()), "t1".parse::<ThreadId>().unwrap());
+    let lease = block_on(store.acquire_lease(&thread, "first", Timestamp(0), TEN)).unwrap();
+    let call = Turn::new(calls(&[("call_1", "slow", "{}")]), StopReason::ToolUse, None);
+    let model = Arc::new(ScriptedModel::new([call.into(), Answer::from("It is done.")]));
+    let builder =
+        Session::builder(ModelAgent::new(model.clone())).tool(Arc::new(Slow(store.clone())));
+    let leased = Arc::new(Leased::new(store.clone(), lease));
+    let mut session = block_on(builder.thread(thread.clone()).store(leased).open()).unwrap();
+    let late = block_on(async { session.send("Do it.").await });
+    assert!(matches!(late, Err(SessionError::Store(StoreError::LeaseLost { .. }))), "{late:?}");
+    assert_eq!((model.requests().len(), model.remaining()), (1, 1));
+
+    // The next worker finds the call without its result, and answers it as cancelled.
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["It was cut off."])));
+    let current = block_on(store.append(&thread, 0, &[])).unwrap_err();
+    let StoreError::Held { lease } = current else { panic!("{current}") };
+    let next = Arc::new(Leased::new(store.clone(), lease));
+    let mut next = block_on(Session::builder(agent).thread(thread).store(next).open()).unwrap();
+    block_on(async { next.continue_turn().await }).unwrap();
+    let roles: Vec<Role> = next.messages().iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant]);
+}
+
+#[test]
+fn a_leased_store_writes_no_other_thread() {
+    let store = Arc::new(MemoryStore::default());
+    let thread: ThreadId = "t1".parse().unwrap();
+    let lease = block_on(store.acquire_lease(&thread, "first", Timestamp(0), TEN)).unwrap();
+    let other: ThreadId = "t2".parse().unwrap();
+    let refused = block_on(Leased::new(store, lease).append(&other, 0, &[]));
+    assert!(matches!(refused, Err(StoreError::LeaseLost { thread, .. }) if thread == other));
+}
