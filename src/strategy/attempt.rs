@@ -1,4 +1,4 @@
-//! The two common kinds of attempt: one without a model call, one with a single call.
+//! The two common kinds of attempt: one without a model call, one that asks a model one question.
 
 use std::{fmt, time::Duration};
 
@@ -24,34 +24,97 @@ pub fn propose<E: Into<StrategyError>>(plan: Result<Plan, E>) -> Box<dyn Attempt
     Box::new(Ended(plan.map(Proposal::new).map_err(Into::into)))
 }
 
-/// Returns an attempt that calls a model once and builds its plan from the answer. A failed call
-/// ends the attempt.
+/// Which model is asked, and how often a call is repeated. A [`ModelRole`] converts into the options
+/// with this model and all else as by default.
 ///
 /// ```
-/// use threadfold::{Message, Request, strategy::{ModelRole, Step, StrategyError, attempt}};
+/// use std::time::Duration;
+/// use threadfold::strategy::{ModelRole, attempt::AskOptions};
 ///
-/// let request = Request::new(vec![Message::user("Sum it up.")]);
-/// let attempt = attempt::ask(ModelRole::Fast, request, |turn| {
-///     let summary = attempt::summary_of(&turn)?;
-///     # Err(StrategyError::NothingToCompact { reason: summary })
-/// });
-/// assert!(matches!(attempt.step(), Step::Call { model: ModelRole::Fast, .. }));
+/// let options = AskOptions { max_wait: Duration::from_secs(10), ..ModelRole::Fast.into() };
+/// assert_eq!((options.model, options.max_retries), (ModelRole::Fast, 4));
 /// ```
-#[must_use]
-pub fn ask<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
-where
-    F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
-{
-    Box::new(Asking::new(model, request, plan))
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskOptions {
+    /// The model.
+    pub model: ModelRole,
+    /// Upper limit for the repetitions of the call after retryable failures.
+    pub max_retries: usize,
+    /// Upper limit for all waits before repetitions together. A call that would have to wait longer
+    /// is not repeated.
+    pub max_wait: Duration,
+    /// Whether a model that calls a tool is asked once more with tool calls forbidden. They are
+    /// allowed at first because Anthropic's prompt cache is keyed by the choice of tools.
+    pub repeats_without_calls: bool,
 }
 
-/// Like [`ask`], but a model that calls a tool is asked once more with tool calls forbidden. They
-/// are allowed at first because Anthropic's prompt cache is keyed by the choice of tools.
-pub(super) fn ask_without_calls<F>(model: ModelRole, request: Request, plan: F) -> Box<dyn Attempt>
+impl From<ModelRole> for AskOptions {
+    /// Four repetitions, two minutes of waits, once more without tool calls.
+    fn from(model: ModelRole) -> Self {
+        let max_wait = Duration::from_secs(120);
+        Self { model, max_retries: 4, max_wait, repeats_without_calls: true }
+    }
+}
+
+/// Returns an attempt that asks a model one question and builds its plan from the answer.
+///
+/// A retryable failure is followed by the same call, after the wait that the provider asks for or
+/// else 1, 5, 10 and then 30 seconds, within the [limits](AskOptions); any other failure ends the attempt.
+/// The driver waits, and counts the calls and the usage of all of them.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::drive::{Models, propose};
+/// use threadfold::strategy::{Attempt, Brief, CompactionStrategy, ModelRole, Snapshot, attempt};
+/// use threadfold::testing::{HostileModel, Misbehaviour, WakefulSleeper};
+/// use threadfold::{Message, Plan, Request};
+///
+/// /// Sums up everything before the user's newest text.
+/// #[derive(Debug)]
+/// struct SumUp;
+///
+/// impl CompactionStrategy for SumUp {
+///     fn name(&self) -> &str {
+///         "sum-up"
+///     }
+///
+///     fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+///         let messages = thread.messages().clone();
+///         let last = messages.iter().rposition(Message::is_typed).unwrap_or(messages.len());
+///         let cut = thread.cut_at_or_before(last);
+///         let mut request = Request::new(messages[..cut].to_vec());
+///         request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+///         attempt::ask(ModelRole::Fast, request, move |turn| {
+///             Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
+///         })
+///     }
+/// }
+///
+/// let long = Message::assistant("I looked. ".repeat(40));
+/// let thread = [Message::user("Where is the parser?"), long, Message::user("How long is it?")];
+/// let thread = Snapshot::new(thread.to_vec());
+/// // The first call fails, the second one answers.
+/// let model = HostileModel::new([Misbehaviour::Overloaded, Misbehaviour::Slow]);
+/// let sleeper = WakefulSleeper::default();
+/// let models = Models { sleeper: Some(&sleeper), ..Models::one(&model) };
+/// let driven = block_on(propose(&SumUp, &thread, &Brief::default(), models, &mut |_| {}))?;
+/// assert_eq!((driven.calls, driven.proposal.plan.messages_after()), (2, 2));
+/// # Ok::<(), threadfold::drive::DriveError>(())
+/// ```
+#[must_use]
+pub fn ask<F>(options: impl Into<AskOptions>, request: Request, plan: F) -> Box<dyn Attempt>
 where
     F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
 {
-    Box::new(Asking { retries_tool_call: true, ..Asking::new(model, request, plan) })
+    Box::new(Asking {
+        options: options.into(),
+        request,
+        plan: Some(Box::new(plan)),
+        retries: 0,
+        waited: Duration::ZERO,
+        after: Duration::ZERO,
+        ended: None,
+    })
 }
 
 /// Returns the summary in an answer: its text blocks, joined by blank lines.
@@ -107,24 +170,55 @@ impl Attempt for Ended {
 
 type MakePlan = Box<dyn FnOnce(Turn) -> Result<Plan, StrategyError> + Send>;
 
-/// An attempt of one call, or of two if the first answer calls a tool.
+/// An attempt that asks one question.
 struct Asking {
-    model: ModelRole,
+    options: AskOptions,
     request: Request,
-    /// Whether an answer that calls a tool is followed by a request that forbids tool calls.
-    retries_tool_call: bool,
     /// `None` once it was called.
     plan: Option<MakePlan>,
+    retries: usize,
+    /// All waits so far together.
+    waited: Duration,
+    /// The wait before the next call.
+    after: Duration,
     ended: Option<Ended>,
 }
 
 impl Asking {
-    fn new<F>(model: ModelRole, request: Request, plan: F) -> Self
-    where
-        F: FnOnce(Turn) -> Result<Plan, StrategyError> + Send + 'static,
-    {
-        Self { model, request, retries_tool_call: false, plan: Some(Box::new(plan)), ended: None }
+    /// The wait before the call is repeated after this answer; `None` to go on with the answer.
+    fn repeats(&mut self, answer: &Result<Turn, ModelError>) -> Option<Duration> {
+        match answer {
+            Ok(turn) => {
+                let calls_tool = turn.message.tool_uses().next().is_some();
+                let may_repeat = self.options.repeats_without_calls && calls_tool;
+                if !may_repeat || self.request.tools.is_empty() {
+                    return None;
+                }
+                self.options.repeats_without_calls = false;
+                self.request.tool_choice = Some(ToolChoice::None);
+                Some(Duration::ZERO)
+            }
+            Err(error) => {
+                let ModelErrorKind::Retryable { after } = error.kind else { return None };
+                let after = after.unwrap_or_else(|| backoff(self.retries));
+                let waited = self.waited.saturating_add(after);
+                if self.retries >= self.options.max_retries || waited > self.options.max_wait {
+                    return None;
+                }
+                (self.retries, self.waited) = (self.retries + 1, waited);
+                Some(after)
+            }
+        }
     }
+}
+
+/// The waits before a call is repeated, in seconds; the last one stays.
+const WAITS: [u64; 4] = [1, 5, 10, 30];
+
+/// The wait before a call is repeated, after this many repetitions.
+pub(super) fn backoff(retries: usize) -> Duration {
+    let [.., longest] = WAITS;
+    Duration::from_secs(WAITS.get(retries).copied().unwrap_or(longest))
 }
 
 impl Attempt for Asking {
@@ -132,19 +226,20 @@ impl Attempt for Asking {
         match &self.ended {
             Some(ended) => ended.step(),
             None => Step::Call {
-                model: self.model,
+                model: self.options.model,
                 request: &self.request,
                 progress: Progress { done: 0, total: 1 },
-                after: Duration::ZERO,
+                after: self.after,
             },
         }
     }
 
     fn handle(&mut self, answer: Result<Turn, ModelError>) {
-        let may_retry = std::mem::take(&mut self.retries_tool_call);
-        let calls_tool = |turn: &Turn| turn.message.tool_uses().next().is_some();
-        if may_retry && !self.request.tools.is_empty() && answer.as_ref().is_ok_and(calls_tool) {
-            self.request.tool_choice = Some(ToolChoice::None);
+        if self.ended.is_some() {
+            return;
+        }
+        if let Some(after) = self.repeats(&answer) {
+            self.after = after;
             return;
         }
         let Some(plan) = self.plan.take() else { return };
@@ -219,6 +314,43 @@ mod tests {
         for (error, text) in rows {
             assert_eq!(error.to_string(), text);
         }
+    }
+
+    fn busy(after: Option<Duration>) -> Result<Turn, ModelError> {
+        Err(ModelError::new(ModelErrorKind::Retryable { after }, "busy"))
+    }
+
+    fn asking(options: impl Into<AskOptions>) -> Box<dyn Attempt> {
+        ask(options, Request::default(), |_| Ok(Plan::from_splices(0, Vec::new())))
+    }
+
+    /// The waits before the calls of an attempt whose model is busy every time, in seconds.
+    fn waits(options: AskOptions, after: Option<Duration>) -> Vec<u64> {
+        let (mut attempt, mut waits) = (asking(options), Vec::new());
+        while let Step::Call { after: wait, .. } = attempt.step() {
+            waits.push(wait.as_secs());
+            attempt.handle(busy(after));
+        }
+        assert!(matches!(attempt.step(), Step::Failed(StrategyError::Model(_))));
+        waits
+    }
+
+    #[test]
+    fn a_call_that_may_succeed_later_is_repeated_within_its_limits() {
+        let options = AskOptions::from(ModelRole::Fast);
+        assert_eq!(waits(options, None), [0, 1, 5, 10, 30]);
+        assert_eq!(waits(options, Some(Duration::from_secs(50))), [0, 50, 50]);
+        assert_eq!(waits(options, Some(Duration::from_secs(121))), [0]);
+        assert_eq!(waits(AskOptions { max_retries: 0, ..options }, None), [0]);
+        let hours = AskOptions { max_retries: 99, max_wait: Duration::MAX, ..options };
+        assert_eq!(waits(hours, None).len(), 100);
+        let mut attempt = asking(ModelRole::Conversation);
+        attempt.handle(busy(None));
+        attempt.handle(Ok(Turn::new(Message::assistant("Yes."), StopReason::EndTurn, None)));
+        assert!(matches!(attempt.step(), Step::Proposed(_)));
+        let mut attempt = asking(ModelRole::Conversation);
+        attempt.handle(Err(ModelError::new(ModelErrorKind::Authentication, "no")));
+        assert!(matches!(attempt.step(), Step::Failed(_)));
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub struct Brief {
     pub now: Timestamp,
 }
 
+impl From<u64> for Brief {
+    /// A brief with this target in tokens, as if the user asked for it.
+    fn from(target: u64) -> Self {
+        Self { target: Some(target), ..Self::default() }
+    }
+}
+
 impl Brief {
     /// Returns the brief with its focus and next prompt redacted.
     ///

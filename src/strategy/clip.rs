@@ -8,7 +8,7 @@ pub(super) const ASIDE_TOKENS: u64 = 2_000;
 
 /// Returns the text with at most `most` tokens: its head, a line with the number of omitted bytes,
 /// its tail. The line is present even if it alone exceeds the limit.
-pub(super) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
+pub(crate) fn clip(text: &str, most: u64, counter: &dyn TokenCounter) -> String {
     let size = counter.text(text);
     if size <= most {
         return text.to_owned();

@@ -72,8 +72,13 @@ impl KeepRecent {
         if let (None, Some(first)) = (tail::missed_target(thread, brief), candidates.first()) {
             tail::check_worth(thread, brief, first.cut, &first.typed, 0)?;
         }
-        tail::first_within_target(thread, brief, &candidates, |candidate| {
+        let plan = tail::first_within_target(thread, brief, &candidates, |candidate| {
             candidate.plan(thread, brief, Vec::new())
-        })
+        })?;
+        if plan.messages_after() == 0 && brief.next_prompt.is_none() {
+            let reason = "nothing would be left, because the user typed no message".into();
+            return Err(StrategyError::NothingToCompact { reason });
+        }
+        Ok(plan)
     }
 }

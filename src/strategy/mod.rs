@@ -16,16 +16,18 @@
 //! | `summarize` ([`Summarize`]) | the conversation's own | summarises the old part; keeps the end and the user's newest messages |
 //! | `trim-tool-results` ([`TrimToolResults`]) | no | keeps the first lines of long tool results |
 //!
-//! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, so a custom
-//! strategy takes about ten lines. [`StrategyRegistry`] finds strategies by name and builds them
-//! from settings ([`StrategyConfig`]). A [`Breaker`] pauses a host's attempts after repeated
-//! failures.
+//! [`attempt::propose`] and [`attempt::ask`] build the two common kinds of attempt, and
+//! [`Plan::summarise`](crate::Plan::summarise) the most common plan, so a custom strategy takes about
+//! thirty lines; `testing::conformance::strategy` tests it. [`StrategyRegistry`] finds strategies by
+//! name and builds them from settings ([`StrategyConfig`]). A [`Breaker`] pauses a host's attempts
+//! after repeated failures.
 
 pub mod attempt;
 mod breaker;
 mod brief;
 mod chunked;
 mod clip;
+pub(crate) use clip::clip;
 mod config;
 mod contract;
 mod digest;
@@ -46,6 +48,7 @@ mod summarize;
 mod tagged;
 mod tail;
 mod trim_tool_results;
+mod typed;
 
 pub use breaker::{Breaker, BreakerOpen, BreakerOptions};
 pub use brief::Brief;

@@ -1,19 +1,27 @@
 //! Standing rules in a compaction: listed for the summarising model and appended to the summary.
 
+use std::collections::HashSet;
+
 use super::{
     brief::Brief,
     clip::{ASIDE_TOKENS, clip},
     contract::Proposal,
     snapshot::Snapshot,
+    typed::Typed,
 };
 use crate::{
     ledger::{self, Rule},
     message::{ContentBlock, ContextWindow, Message, Role, Summary, Text},
+    prose::without_typed,
+    retention::{RetentionPolicy, key},
 };
 
 /// Tokens kept free between an addendum and the target, because the token count of a whole can
 /// exceed the sum of its parts.
 const MARGIN: u64 = 8;
+
+/// Summaries of up to so many bytes are not shortened.
+const SHORT: usize = 300;
 
 /// Upper limit for the tokens of rules after a summary.
 const RULES_TOKENS: u64 = 4_000;
@@ -32,33 +40,86 @@ impl Snapshot {
         summary: Text,
         after: &[Message],
         brief: &Brief,
-    ) -> (Proposal, Text) {
+    ) -> (Proposal, Text, Vec<&str>) {
         let counter = self.counter();
-        // A list that a model wrote under our title is not ours, whether there are rules or not.
-        let own = ledger::without_titled(&summary);
+        // A list that a model wrote under our titles is not ours, whether there are rules or not.
+        let own = without_typed(&ledger::without_titled(&summary));
+        // A line that the user's later words replaced would mislead.
+        let own = self.statements().without_replaced(&own);
         if self.rules().rules().next().is_none() && own.len() == summary.len() {
-            return (proposal, summary);
+            return (proposal, summary, Vec::new());
         }
         // A list of rules in the summary itself is replaced, so its tokens are free again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after, brief).saturating_add(freed);
         let unstated = unstated(self.rules().active(), after, self.system());
         let list = ledger::titled(&unstated, self.rules().left_out(), RULES_TOKENS, counter);
+        let merged = self.merged(&unstated, room, counter.text(&list), brief);
         let lacks = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
-        let shorter = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
+        let clipped = clip(&own, counter.text(&own).saturating_sub(lacks).max(half), counter);
+        // Of a short summary the note about omitted bytes would leave nothing to read.
+        let shorter = if own.len() > SHORT { clipped } else { own.clone() };
         let short_list = ledger::titled(&unstated, self.rules().left_out(), room, counter);
-        // In order of preference: complete rules matter more than a complete summary.
-        let texts =
-            [(own.as_str(), list.as_str()), (&shorter, &list), (&own, &short_list), (&own, "")];
+        // In order of preference: complete rules matter more than a complete summary. What the list
+        // states is not stated twice.
+        let once = match merged.as_slice() {
+            [] => without_lines(&own, &unstated.iter().map(|rule| key(rule)).collect()),
+            _ => without_lines(&own, &self.statements().keys()),
+        };
+        let own_list: Vec<&str> =
+            unstated.iter().copied().filter(|rule| !merged.contains(rule)).collect();
+        let own_list = ledger::titled(&own_list, self.rules().left_out(), room, counter);
+        let (list, short_list) =
+            if merged.is_empty() { (list, short_list) } else { (own_list.clone(), own_list) };
+        let shortened = clip(&once, counter.text(&once).saturating_sub(lacks).max(half), counter);
+        let fits = merged.is_empty() || lacks == 0 || once.len() <= SHORT;
+        let texts = [
+            (if fits { once.as_str() } else { shortened.as_str() }, list.as_str()),
+            (&own, &list),
+            (&shorter, &list),
+            (&own, &short_list),
+            (&own, ""),
+        ];
         for (own, list) in texts {
             let text = joined(own, list);
-            let plan = proposal.plan.clone().with_last_summary(text.clone());
-            if !text.is_blank() && self.accept(&plan, brief).is_ok() {
-                return (Proposal { plan, ..proposal }, text);
+            // All of the summary may be among the user's words, which then stand for it.
+            let shown =
+                if text.is_blank() { self.words_alone(room, brief, after) } else { text.clone() };
+            let plan = proposal.plan.clone().with_last_summary(shown.clone());
+            if !shown.is_blank() && self.accept(&plan, brief).is_ok() {
+                return (Proposal { plan, ..proposal }, text, merged);
             }
         }
-        (proposal, summary)
+        (proposal, summary, Vec::new())
+    }
+
+    /// The list of the user's words, for a summary that has nothing else.
+    fn words_alone(&self, room: u64, brief: &Brief, after: &[Message]) -> Text {
+        let statements = self.statements();
+        Typed::new(&statements, self, brief, after).list(room, self.counter()).into()
+    }
+
+    /// Returns the rules that are listed among the user's words, because a list of its own and the
+    /// user's words do not both fit: then statements that are rules come first, each once.
+    fn merged<'r>(
+        &self,
+        rules: &[&'r str],
+        room: u64,
+        list_tokens: u64,
+        brief: &Brief,
+    ) -> Vec<&'r str> {
+        if !brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed) {
+            return Vec::new();
+        }
+        let statements = self.statements();
+        let typed = Typed::new(&statements, self, brief, []);
+        let all = self.counter().text(&typed.list(u64::MAX, self.counter()));
+        if list_tokens.saturating_add(all).saturating_add(MARGIN) <= room {
+            return Vec::new();
+        }
+        let stated = statements.keys();
+        rules.iter().copied().filter(|rule| stated.contains(&key(rule))).collect()
     }
 
     /// Adds the active rules as a summary of their own if a plan without a summary removes some of
@@ -106,6 +167,24 @@ impl Snapshot {
     }
 }
 
+/// Returns a text without the lines and list items that have one of these keys, and without headings
+/// that nothing follows any more.
+fn without_lines(text: &str, keys: &HashSet<String>) -> String {
+    let item = |line: &str| key(line.trim().trim_start_matches(['-', '*', '>', ' ']));
+    if !text.lines().any(|line| keys.contains(&item(line))) {
+        return text.to_owned();
+    }
+    let kept: Vec<&str> =
+        text.split_inclusive('\n').filter(|line| !keys.contains(&item(line))).collect();
+    let is_heading = |line: &str| line.starts_with('#');
+    let follows = |at: usize| {
+        let mut rest = kept.iter().skip(at + 1).filter(|line| !line.trim().is_empty());
+        rest.next().is_some_and(|line| !is_heading(line))
+    };
+    let lines = kept.iter().enumerate().filter(|(at, line)| !is_heading(line) || follows(*at));
+    lines.map(|(_, line)| *line).collect()
+}
+
 /// The rules that no user message and no system prompt states. Summaries do not count.
 fn unstated<'a>(
     rules: impl Iterator<Item = &'a Rule>,
@@ -137,8 +216,11 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn joined(summary: &str, list: &str) -> Text {
-    let parts = [summary.trim_end(), list];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join("\n\n").into()
+/// Returns a summary with a list after it, if there is one.
+pub(super) fn joined(summary: &str, list: &str) -> Text {
+    match (summary.trim_end(), list) {
+        (_, "") => summary.into(),
+        ("", list) => list.into(),
+        (summary, list) => format!("{summary}\n\n{list}").into(),
+    }
 }

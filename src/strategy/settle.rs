@@ -5,12 +5,15 @@ use std::sync::Arc;
 use super::{
     brief::Brief,
     contract::Proposal,
+    digest, rules,
     snapshot::{Rejection, Snapshot},
+    typed::Typed,
 };
 use crate::{
     compact::Plan,
-    message::{ContentBlock, Message, Text},
-    retention::{Enriched, Facts, RetentionPolicy, Shortfall, enrich},
+    message::{ContentBlock, Message, Summary, Text},
+    prose::without_typed,
+    retention::{Enriched, Fact, Facts, RetentionPolicy, Shortfall, enrich, enrich_with, invented},
 };
 
 /// An accepted proposal.
@@ -33,8 +36,13 @@ impl Snapshot {
     /// count. If the rules do not fit, the summary shrinks by up to half. Revoked rules are neither
     /// added nor missed.
     ///
+    /// What the user typed follows, statement by statement and word for word: at first up to half
+    /// of the room, then facts that are still missing, then more statements in the room that is left.
+    /// A value that the user replaced is not listed. If rules and statements do not both fit, the
+    /// rules are the first of the statements, and the summary loses lines that only repeat them.
+    ///
     /// For every plan, reasoning after the first change is [marked](Plan::with_reasoning_marked),
-    /// and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
+    /// new summaries get the number of the compaction, and if the thread has checkpoints, each summary inserted as a user message ends with a fresh
     /// one. Settling the result again changes neither.
     ///
     /// A plan without a summary is audited and kept as it is, except that rules which it removes
@@ -64,7 +72,8 @@ impl Snapshot {
     ///
     /// [`Rejection`], as in [`accept`](Self::accept).
     pub fn settle(&self, proposal: Proposal, brief: &Brief) -> Result<Settled, Rejection> {
-        let plan = self.stamped(proposal.plan.with_reasoning_marked(self.messages()), brief);
+        let plan = numbered(proposal.plan.with_reasoning_marked(self.messages()), brief);
+        let plan = self.stamped(plan, brief);
         let proposal = Proposal { plan, ..proposal };
         let after = self.accept(&proposal.plan, brief)?;
         let Some(policy) = &brief.retention else {
@@ -78,11 +87,12 @@ impl Snapshot {
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
             Some(summary) if adds_rules => {
-                let (proposal, summary) = self.append_rules(proposal, summary, &after, brief);
+                let (proposal, summary, merged) =
+                    self.append_rules(proposal, summary, &after, brief);
                 let after = self.accept(&proposal.plan, brief)?;
-                Ok(self.enriched(proposal, &summary, &after, policy, brief))
+                Ok(self.enriched(proposal, &summary, &after, policy, brief, &merged))
             }
-            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief)),
+            Some(summary) => Ok(self.enriched(proposal, &summary, &after, policy, brief, &[])),
             None => {
                 let proposal =
                     if adds_rules { self.insert_rules(proposal, &after, brief) } else { proposal };
@@ -150,33 +160,102 @@ impl Snapshot {
         after: &[Message],
         policy: &RetentionPolicy,
         brief: &Brief,
+        merged: &[&str],
     ) -> Settled {
         let facts = self.current_facts(policy);
-        let with_addendum_of = |tokens| {
-            let policy = RetentionPolicy { addendum_tokens: tokens, ..policy.clone() };
-            let enriched = enrich(summary, &facts, after, &policy, self.counter());
-            let (text, shortfall, retention) = match enriched {
-                Enriched::Enough { retention } => (None, None, retention),
-                Enriched::WithAddendum { text, retention, .. } => (Some(text), None, retention),
-                Enriched::TooLittle { text, reason, retention } => {
-                    (Some(text), Some(reason), retention)
-                }
-            };
-            let mut proposal = proposal.clone();
-            proposal.plan = match text {
-                Some(text) => proposal.plan.with_last_summary(text),
-                None => proposal.plan,
-            };
-            proposal.retention = Some(retention.shortened());
-            Settled { proposal, shortfall }
+        let statements = self.statements();
+        let mut typed = Typed::new(&statements, self, brief, after);
+        typed.skip(&without_typed(summary));
+        let typed = typed.with_rules(merged);
+        let room = self.room(after, brief);
+        let lists = policy.lists_typed();
+        let most = match lists {
+            false => 0,
+            true if merged.is_empty() => typed
+                .share_of(brief.target.unwrap_or(policy.addendum_tokens))
+                .max(typed.emphasised(self.counter()).min(room / 3 * 2)),
+            // Rules may take all of the room.
+            true => room,
         };
-        let settled = with_addendum_of(self.room(after, brief).min(policy.addendum_tokens));
-        match self.accept(&settled.proposal.plan, brief) {
-            Ok(_) => settled,
-            // The parts fit, but the counter counts more tokens for the whole.
-            Err(_) => with_addendum_of(0),
-        }
+        let share = typed.room(room, room, self.counter()).min(most);
+        // Other facts get half of the room, unless rules need it.
+        let share = if merged.is_empty() { share.min(room / 2) } else { share };
+        let first = typed.list(share, self.counter());
+        let invented = self.invented(summary, &facts);
+        let with = |list: &str, all: bool| {
+            let tokens = room.saturating_sub(self.counter().text(list));
+            let tokens = tokens.min(policy.addendum_tokens);
+            let policy = RetentionPolicy { addendum_tokens: tokens, ..policy.clone() };
+            // What the user typed is listed in whole statements, a value with its subject.
+            let is_listed = |fact: &Fact| all || !lists || !typed.covers(fact);
+            let summary = rules::joined(summary, list);
+            let enriched = enrich_with(&summary, &facts, after, &policy, self.counter(), is_listed);
+            let settled = with_enriched(&proposal, summary, enriched, &invented, &policy);
+            let after = self.accept(&settled.proposal.plan, brief).ok()?;
+            Some((settled, self.room(&after, brief)))
+        };
+        let settled = with(&first, false);
+        // The list grows into the room that the addendum left, and what then is left is for facts
+        // without their statements.
+        let grown = settled.as_ref().and_then(|(_, left)| {
+            let tokens = self.counter().text(&first).saturating_add(*left);
+            let most = if lists { most.max(policy.addendum_tokens) } else { 0 };
+            with(&typed.list(tokens.min(most), self.counter()), true)
+        });
+        // The parts may fit while the counter counts more tokens for the whole.
+        let settled = grown.or(settled).or_else(|| with("", true));
+        settled.map(|(settled, _)| settled).unwrap_or_else(|| {
+            let summary = last_summary(&proposal.plan).cloned().unwrap_or_default();
+            let bare = RetentionPolicy { addendum_tokens: 0, ..policy.clone() };
+            let enriched = enrich(&summary, &facts, after, &bare, self.counter());
+            with_enriched(&proposal, summary, enriched, &invented, policy)
+        })
     }
+
+    /// What a summary states and nothing in the conversation does. A digest only quotes.
+    fn invented(&self, summary: &str, facts: &Facts) -> Vec<Fact> {
+        if digest::is_digest(summary) {
+            return Vec::new();
+        }
+        invented(summary, facts, self.messages())
+    }
+}
+
+fn with_enriched(
+    proposal: &Proposal,
+    summary: Text,
+    enriched: Enriched,
+    invented: &[Fact],
+    policy: &RetentionPolicy,
+) -> Settled {
+    let (text, shortfall, mut retention) = match enriched {
+        Enriched::Enough { retention } => (summary, None, retention),
+        Enriched::WithAddendum { text, retention, .. } => (text, None, retention),
+        Enriched::TooLittle { text, reason, retention } => (text, Some(reason), retention),
+    };
+    retention.invented = invented.to_vec();
+    let shortfall = shortfall.or_else(|| policy.shortfall(&retention));
+    let mut proposal = proposal.clone();
+    proposal.plan = proposal.plan.with_last_summary(text);
+    proposal.retention = Some(retention.shortened());
+    Settled { proposal, shortfall }
+}
+
+/// The plan with the number of the compaction in every new summary that has none.
+fn numbered(plan: Plan, brief: &Brief) -> Plan {
+    let Some(id) = brief.compaction else { return plan };
+    plan.with_new_messages(|message| {
+        for index in 0..message.content.len() {
+            let Some(ContentBlock::Summary(summary)) = message.content.get(index) else { continue };
+            if summary.compaction.is_some() {
+                continue;
+            }
+            let summary = Summary { compaction: Some(id), ..summary.clone() };
+            if let Some(block) = message.make_mut().content.get_mut(index) {
+                *block = summary.into();
+            }
+        }
+    })
 }
 
 fn last_summary(plan: &Plan) -> Option<&Text> {
@@ -192,8 +271,27 @@ mod tests {
     use super::*;
     use crate::{
         compact::{Insert, Splice},
-        message::{Role, Thinking},
+        message::{CompactionId, Role, Thinking},
     };
+
+    #[test]
+    fn new_summaries_get_the_number_of_the_compaction_and_others_keep_theirs() {
+        let old = Summary { compaction: Some(CompactionId(3)), ..Summary::new("Old.") };
+        let thread = vec![
+            Message::user("Something of some length, so that removing it pays, and then some."),
+            Message::summary(Role::User, old),
+            Message::user("Go on."),
+        ];
+        let plan = Plan::summarise(&thread, 0..1, "New.").unwrap();
+        let brief = Brief { compaction: Some(CompactionId(7)), ..Brief::default() };
+        let snapshot = Snapshot::new(thread.clone());
+        let settled = snapshot.settle(Proposal::new(plan), &brief).unwrap();
+        let after = settled.proposal.plan.after(&thread).unwrap();
+        let numbers = after.iter().flat_map(|message| &message.content).filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { summary.compaction } else { None }
+        });
+        assert_eq!(numbers.collect::<Vec<_>>(), [CompactionId(7), CompactionId(3)]);
+    }
 
     fn thoughtful(text: &str) -> Message {
         let thought = Thinking::new("Hm.", Some("sig".into()));

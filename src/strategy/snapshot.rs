@@ -14,7 +14,7 @@ use crate::{
         CompactionId, ContentBlock, ContextWindow, Message, Messages, Redactor, Request, Role,
         SharedVec, Text, Timestamp, ToolSpec, redact::Redaction,
     },
-    retention::{AuditOptions, Facts},
+    retention::{AuditOptions, Facts, Statements},
     tokens::{ByteEstimate, TokenCounter},
 };
 
@@ -211,7 +211,7 @@ impl Snapshot {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use threadfold::{Message, retention::{AuditOptions, Facts}, strategy::Snapshot};
+    /// use threadfold::{Message, retention::{AuditOptions, Facts, Statements}, strategy::Snapshot};
     ///
     /// // An earlier compaction left only a summary.
     /// let said = Facts::of(&[Message::user("Fix src/parse.rs.")], AuditOptions::default());
@@ -308,6 +308,14 @@ impl Snapshot {
         match &self.facts {
             Some(facts) => Arc::clone(facts),
             None => Arc::new(Facts::of(&self.messages, options.clone())),
+        }
+    }
+
+    /// What the user typed in the whole conversation, as far as it is known.
+    pub(super) fn statements(&self) -> Arc<Statements> {
+        match &self.facts {
+            Some(facts) => Arc::clone(facts.statements()),
+            None => Arc::new(Statements::of(&self.messages)),
         }
     }
 

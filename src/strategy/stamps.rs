@@ -137,8 +137,9 @@ mod tests {
 
     fn plan() -> Plan {
         let summary = |role| {
-            let message = Message::summary(role, Summary::new("They talked."));
-            Insert::Message { message }
+            let number = Some(CompactionId(0));
+            let summary = Summary { compaction: number, ..Summary::new("They talked.") };
+            Insert::Message { message: Message::summary(role, summary) }
         };
         let roles = [Role::User, Role::User, Role::Assistant];
         let insert = roles.map(summary).to_vec();

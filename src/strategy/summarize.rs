@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attempt,
+    attempt::{self, AskOptions},
     brief::Brief,
     clip::{ASIDE_TOKENS, clip},
     contract::{Attempt, CompactionStrategy, ModelRole, StrategyError},
@@ -106,7 +106,9 @@ impl CompactionStrategy for Summarize {
             RangeForm::Text => ModelRole::Fast,
         };
         let (thread, brief) = (thread.clone(), brief.clone());
-        attempt::ask_without_calls(model, request, move |turn| {
+        // A failure is left to the next rung of a ladder, which needs no wait.
+        let options = AskOptions { max_retries: 0, ..model.into() };
+        attempt::ask(options, request, move |turn| {
             let summary = message(&brief, attempt::summary_of(&turn)?);
             tail::first_within_target(&thread, &brief, &candidates, |candidate| {
                 candidate.plan(&thread, &brief, vec![summary.clone()])

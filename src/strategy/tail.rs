@@ -6,10 +6,11 @@
 
 use std::ops::Range;
 
-use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot};
+use super::{brief::Brief, contract::StrategyError, snapshot::Snapshot, typed::Typed};
 use crate::{
     compact::{CompactOptions, Edit, Plan, Position, TrimOptions, legality, trim, trim_after},
     message::{CompactionReason, ContentBlock, Message, Role, Summary},
+    retention::RetentionPolicy,
 };
 
 /// One choice of what stays of a thread.
@@ -62,7 +63,9 @@ pub(super) fn candidates(
     let Some(target) = missed_target(snapshot, brief) else {
         return within_target(snapshot, bare, brief, request);
     };
-    let room = target - request.reserved.min(target - target / 4);
+    let typed_need = typed_need(snapshot, brief).saturating_sub(brief.reserve()).min(target / 2);
+    let reserved = request.reserved.saturating_add(typed_need);
+    let room = target - reserved.min(target - target / 8);
     let tokens = request.tokens.map_or(room, |tokens| tokens.min(room));
     let shortest = cut(bare, request.messages, Some(tokens));
     let end = bare.cut_at_or_before(snapshot.messages().len());
@@ -71,7 +74,9 @@ pub(super) fn candidates(
         let typed = typed(snapshot, cut, count, tokens);
         Candidate { cut, typed, trim }
     };
-    let user_tokens = request.user_tokens.min(target / 4);
+    // Earlier messages of the user are listed, so that few of them need to stay as they are.
+    let share = if typed_need > 0 { 16 } else { 4 };
+    let user_tokens = request.user_tokens.min(target / share);
     let mut all = vec![
         candidate(first, request.user_messages, user_tokens, None),
         candidate(first, 1, 0, None),
@@ -87,6 +92,20 @@ pub(super) fn candidates(
     }
     all.dedup();
     Ok(all)
+}
+
+/// The tokens that rules and those statements of the user need after a summary which matter most.
+pub(super) fn typed_need(snapshot: &Snapshot, brief: &Brief) -> u64 {
+    let lists = brief.retention.as_ref().is_some_and(RetentionPolicy::lists_typed);
+    if !lists {
+        return 0;
+    }
+    let counter = snapshot.counter();
+    let rules = snapshot.rules().active().map(|rule| counter.text(&rule.text));
+    let statements = snapshot.statements();
+    let need = rules.fold(0, u64::saturating_add);
+    let typed = Typed::new(&statements, snapshot, brief, []).emphasised(counter);
+    need.saturating_add(typed)
 }
 
 /// The target of the brief, if the thread exceeds it.

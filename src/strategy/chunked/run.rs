@@ -20,7 +20,7 @@ use super::{
     step::{ChunkOutcome, ChunkStep, RunStep},
     tools,
 };
-use crate::strategy::run_error::RunError;
+use crate::strategy::{attempt::backoff, run_error::RunError};
 use crate::{
     compact::legality,
     message::{
@@ -35,9 +35,6 @@ const CHAT: usize = 80;
 
 /// Upper limit for the bytes of a text block in the conversation about a chunk.
 const MAX_TEXT: usize = 1_000;
-
-/// Seconds to wait before each retry if the provider gives no time. The last one repeats.
-const WAITS: [u64; 4] = [1, 5, 10, 30];
 
 /// A call is not retried if the provider asks for a longer wait.
 const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -241,9 +238,7 @@ impl CompactionRun {
         let State::Asking { task, .. } = self.data.state else { return Err(not_asked()) };
         self.data.chunk_usage += error.usage;
         if let ModelErrorKind::Retryable { after } = error.kind {
-            let [.., longest] = WAITS;
-            let wait = WAITS.get(self.data.retries).copied().unwrap_or(longest);
-            let after = after.unwrap_or(Duration::from_secs(wait));
+            let after = after.unwrap_or_else(|| backoff(self.data.retries));
             if self.data.retries < self.data.options.max_retries && after <= MAX_WAIT {
                 self.data.retries = self.data.retries.saturating_add(1);
                 self.data.state = State::Asking { after, task };

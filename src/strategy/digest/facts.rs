@@ -14,7 +14,7 @@ pub(super) struct Facts {
     pub(super) messages: usize,
     /// The first message that the user typed.
     pub(super) request: Quote,
-    /// The beginnings of the user's later messages.
+    /// The beginnings of the user's later messages, in digests of earlier versions.
     pub(super) later: List<String>,
     /// Sentences in which the user demands or forbids something.
     pub(super) rules: List<String>,
@@ -81,6 +81,11 @@ impl Facts {
         if !older.state.text.is_empty() {
             self.state = older.state;
         }
+    }
+
+    /// The first request if it is short enough to be quoted whole, else an empty text.
+    pub(super) fn short_request(&self) -> &str {
+        if self.request.text.len() < 1_000 { &self.request.text } else { "" }
     }
 
     /// Removes duplicates: the last mention of a line stays, and the first of a rule. A later

@@ -11,7 +11,7 @@ use crate::{
     message::{ContentBlock, Message, Role, Summary, Text, ToolResult, ToolUse, steps},
     prose::{
         FactClass, Kind, Span, Speaker, first_failure, one_line, passages, passages_of, plain,
-        spans,
+        spans, without_typed,
     },
     strategy::full_summary,
 };
@@ -33,10 +33,11 @@ pub(super) fn gather(messages: &[Message], stays: impl Fn(usize) -> bool) -> Fac
     // when the digest was made, from the end of its thread.
     for summary in messages.iter().flat_map(|message| &message.content).filter_map(summary) {
         // The list of rules after a digest is out of date: settling appends the current ones.
-        match read::read(&ledger::without_titled(&summary.text)) {
+        let listless = without_typed(&ledger::without_titled(&summary.text));
+        match read::read(&listless) {
             Some(older) => walk.facts.absorb(older),
             None => {
-                let text = ledger::without_titled(&full_summary::text(summary));
+                let text = without_typed(&ledger::without_titled(&full_summary::text(summary)));
                 walk.facts.earlier.join(Quote::whole(text.trim().to_owned()));
             }
         }
@@ -58,6 +59,8 @@ struct Walk {
     open: HashMap<Text, usize>,
     /// Commands in the model's texts, used if the agent calls no tools.
     in_text: Vec<Command>,
+    /// How often the model wrote each text.
+    texts: HashMap<Text, usize>,
 }
 
 impl Walk {
@@ -94,10 +97,6 @@ impl Walk {
             texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
         if self.facts.request.text.is_empty() {
             self.facts.request = Quote::whole(texts.join("\n\n"));
-        } else if let Some(text) = texts.into_iter().find(|text| !text.starts_with('<')) {
-            // A text that begins with a tag was composed by the host. The first message is the task
-            // in any case.
-            self.facts.later.items.push(line(text, LINE));
         }
     }
 
@@ -105,7 +104,12 @@ impl Walk {
         if text.is_blank() {
             return;
         }
-        self.facts.state = Quote::whole(text.trim().to_owned());
+        let times = self.texts.entry(text.clone()).or_default();
+        *times += 1;
+        // An answer that is always the same says nothing about the state.
+        if *times < 3 {
+            self.facts.state = Quote::whole(text.trim().to_owned());
+        }
         spans(Speaker::Assistant, Kind::Said, &plain(text), &mut |span| {
             if span.class == FactClass::Command {
                 self.in_text.push(Command { line: line(span.text, LINE), failed: false });
@@ -204,8 +208,8 @@ mod tests {
     use super::*;
     use crate::{
         message::{Json, steps},
-        retention::{AuditOptions, Fact, audit},
-        strategy::digest::write,
+        retention::{AuditOptions, Fact, Statements, audit},
+        strategy::{digest::write, typed::Typed},
         tokens::ByteEstimate,
     };
 
@@ -285,7 +289,10 @@ mod tests {
         fn an_audit_finds_everything_that_a_digest_lists(thread in thread()) {
             let options = AuditOptions { tool_mentions: 1, ..AuditOptions::default() };
             let facts = gather(&thread, |_| false);
-            let text = write::write(&facts, u64::MAX, &ByteEstimate::new(1)).expect("room for all");
+            let statements = Statements::of(&thread);
+            let typed = Typed::all(&statements);
+            let text = write::write(&facts, &typed, u64::MAX, &ByteEstimate::new(1));
+            let text = text.expect("room for all");
             let digest = Message::summary(Role::User, Summary::new(text.as_str()));
             let lost = audit(&thread, &[digest], &options).missing;
             for fact in &lost {

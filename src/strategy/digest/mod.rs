@@ -12,10 +12,20 @@ mod write;
 
 pub use strategy::Digest;
 
-use crate::{message::Message, tokens::ByteEstimate};
+use super::typed::Typed;
+use crate::{message::Message, retention::Statements, tokens::ByteEstimate};
 
 /// Returns the digest of these messages in at most `most` bytes, or `None` if its first line
 /// exceeds them.
 pub(super) fn of(messages: &[Message], most: usize) -> Option<String> {
-    write::write(&gather::gather(messages, |_| false), most as u64, &ByteEstimate::new(1))
+    let facts = gather::gather(messages, |_| false);
+    let statements = Statements::of(messages);
+    let mut typed = Typed::all(&statements);
+    typed.skip(facts.short_request());
+    write::write(&facts, &typed, most as u64, &ByteEstimate::new(1))
+}
+
+/// Whether a text is a digest.
+pub(super) fn is_digest(text: &str) -> bool {
+    read::read(text.lines().next().unwrap_or_default()).is_some()
 }

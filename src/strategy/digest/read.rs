@@ -13,7 +13,7 @@ use crate::message::steps;
 pub(super) fn read(text: &str) -> Option<Facts> {
     let (opening, body) = text.split_once('\n').unwrap_or((text, ""));
     let count = opening.strip_prefix("Digest of ")?.split_once(' ')?.0.parse().ok()?;
-    if ![true, false].iter().any(|full| opening == write::opening(count, *full)) {
+    if !write::is_opening(opening, count) {
         return None;
     }
     let mut facts = Facts { messages: count, ..Facts::default() };

@@ -1,6 +1,6 @@
 //! `digest`: replaces the old part of the thread with quotes and lists from it, without a model.
 
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashSet, ops::Range, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,14 @@ use super::{facts::Facts, gather, write};
 use crate::{
     compact::{Plan, Position},
     message::{ContentBlock, Message, Role, Summary},
+    retention::Statements,
     strategy::{
         attempt,
         brief::Brief,
         contract::{Attempt, CompactionStrategy, StrategyError},
         snapshot::Snapshot,
         tail::{self, Candidate, TailRequest},
+        typed::Typed,
     },
 };
 
@@ -23,10 +25,11 @@ const MIN_TOKENS: u64 = 100;
 /// Replaces the old part of the thread with a digest: quotes and lists extracted by fixed rules.
 /// Calls no model; the same thread gives the same digest.
 ///
-/// The digest is a user message with a summary in Markdown: the first request, the beginnings of
-/// later requests, English sentences in which the user demanded or forbade something, earlier
-/// summaries, files and commands from tool inputs, errors, and the model's last text. Lines over
-/// the budget are omitted, and a note gives their number. A digest in the old part is parsed and
+/// The digest is a user message with a summary in Markdown: the first request, earlier summaries,
+/// files and commands from tool inputs, errors, the model's last text, and what the user typed,
+/// statement by statement. The user's statements get a third of the budget before anything else,
+/// more if they are rules, labelled or give values, and the room that the rest leaves. Lines over
+/// the budget are omitted, and a note gives the number of lines other than the user's. A digest in the old part is parsed and
 /// merged with what came after it, so a digest of a digest is no longer than one and keeps the first
 /// request.
 ///
@@ -91,7 +94,8 @@ impl CompactionStrategy for Digest {
 impl Digest {
     fn plan(&self, thread: &Snapshot, brief: &Brief) -> Result<Plan, StrategyError> {
         let before = thread.counter().messages(thread.messages());
-        let job = DigestJob { thread, brief, before, most: self.digest_tokens };
+        let statements = thread.statements();
+        let job = DigestJob { thread, brief, before, most: self.digest_tokens, statements };
         let candidates = tail::candidates(thread, brief, self.tail_request(thread, brief))?;
         let is_over = tail::missed_target(thread, brief).is_some();
         let mut failed = None;
@@ -133,6 +137,8 @@ struct DigestJob<'a> {
     before: u64,
     /// Upper limit for the tokens of the digest.
     most: u64,
+    /// What the user typed.
+    statements: Arc<Statements>,
 }
 
 impl DigestJob<'_> {
@@ -148,12 +154,19 @@ impl DigestJob<'_> {
         let goes = self.removed_tokens(cut, kept, |_, _| true);
         let room = target.min(self.before.saturating_sub(1)).saturating_sub(fixed);
         // The addendum follows the digest and takes at most half of the room.
-        let room = room.saturating_sub(self.brief.reserve().min(room / 2));
+        // So do the rules and what the user typed, which matter more than the rest.
+        let lists = tail::typed_need(self.thread, self.brief).min(room / 4 * 3);
+        let room = room.saturating_sub(self.brief.reserve().min(room / 2).max(lists));
         // A digest must not be longer than its source, apart from the first line.
         let facts = self.facts(cut, kept);
         let line = counter.text(&write::opening(facts.messages, false));
         let budget = self.most.min(room).min(goes.saturating_sub(1).max(line));
-        let digest = write::write(&facts, budget, counter).filter(|_| goes > 0);
+        let messages = self.thread.messages().iter().enumerate();
+        let stay = messages.filter(|(at, _)| *at >= cut || is_kept(kept, *at));
+        let stay = stay.map(|(_, message)| message);
+        let mut typed = Typed::new(&self.statements, self.thread, self.brief, stay);
+        typed.skip(facts.short_request());
+        let digest = write::write(&facts, &typed, budget, counter).filter(|_| goes > 0);
         let plan = match &digest {
             Some(digest) => self.build(candidate, Some(digest))?,
             // Nothing is removed: this candidate only trims.
@@ -180,9 +193,8 @@ impl DigestJob<'_> {
     }
 
     fn facts(&self, cut: usize, kept: &[Range<Position>]) -> Facts {
-        let kept: HashSet<usize> = kept.iter().map(|range| range.start.message).collect();
         let head = self.thread.messages().get(..cut).unwrap_or_default();
-        let mut facts = gather::gather(head, |message| kept.contains(&message));
+        let mut facts = gather::gather(head, |message| is_kept(kept, message));
         // Active rules are appended when the plan is settled, and revoked ones must not come back.
         for list in [&mut facts.rules, &mut facts.later] {
             list.items.retain(|line| self.thread.rules().find(line).is_none());
@@ -244,6 +256,11 @@ impl DigestJob<'_> {
             counter.messages(end),
         ))
     }
+}
+
+/// Whether a block of a message stays. The ranges are in order.
+fn is_kept(kept: &[Range<Position>], message: usize) -> bool {
+    kept.binary_search_by_key(&message, |range| range.start.message).is_ok()
 }
 
 /// Whether a block is no reason for a digest: a summary, or a marker that every compaction removes.

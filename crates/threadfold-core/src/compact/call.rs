@@ -17,9 +17,35 @@ use crate::message::{ContentBlock, Message, Role, StopReason, SystemReminder, Te
 const COMPACTED: &str = "I compacted the thread.";
 
 impl Plan {
-    /// Returns the plan for the `compact` call with this id; `outcome` is reported to the model.
-    /// The last two messages must be the answer with the call and the user message with its result.
-    #[doc(hidden)]
+    /// Returns the plan for the call of the `compact` tool with this id: its replacements, a text
+    /// instead of the call, and a reminder with `outcome` instead of its result. If the ranges
+    /// include the call, only the reminder follows them.
+    ///
+    /// The last two messages must be the answer with the call and the user message with the results
+    /// of all its calls.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan, Replacement, Role, compact::CompactOptions};
+    /// use threadfold::message::{ToolResult, ToolUse};
+    ///
+    /// let call = ToolUse::new("c1", "compact", serde_json::json!({}));
+    /// let thread = [
+    ///     Message::user("Which colour?"),
+    ///     Message::new(Role::Assistant, vec![call.into()]),
+    ///     Message::new(Role::User, vec![ToolResult::text("c1", "").into()]),
+    /// ];
+    /// let all = [Replacement::new("The user wants to know a colour.")];
+    /// let outcome = "The thread was compacted. Go on.".into();
+    /// let plan = Plan::of_call(&thread, "c1", &all, &CompactOptions::default(), &outcome)?;
+    /// let after = plan.after(&thread)?;
+    /// assert!(after.len() == 2 && after[0].is_summary());
+    /// assert_eq!(after[1].content[0].kind(), "system_reminder");
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactError`], as for [`Plan::new`].
     pub fn of_call(
         messages: &[Message],
         id: &str,

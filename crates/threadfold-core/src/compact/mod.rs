@@ -33,6 +33,7 @@ mod repair;
 mod replacements;
 mod report;
 mod runs;
+mod summarise;
 mod trim;
 mod violations;
 

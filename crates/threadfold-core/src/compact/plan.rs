@@ -17,8 +17,8 @@ const VERSION: u32 = 1;
 
 /// An edit of a thread.
 ///
-/// [`Plan::new`] makes it from replacements, [`Plan::from_edits`] from edits. Applying it fails
-/// only if the thread is not the one that it was made for.
+/// [`Plan::summarise`] makes it from a range and a text, [`Plan::new`] from replacements,
+/// [`Plan::from_edits`] from edits. Applying it fails only if the thread is not the one that it was made for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct Plan {
@@ -62,14 +62,16 @@ pub enum Insert {
 }
 
 impl Plan {
-    /// Returns a plan of these splices for a thread of `before` messages. They are checked when the
-    /// plan is applied.
+    /// Returns a plan of exactly these splices for a thread of `before` messages, for engines that
+    /// store plans of their own. They are checked when the plan is applied. A strategy uses
+    /// [`summarise`](Self::summarise) or [`from_edits`](Self::from_edits), which keep calls with
+    /// their results and strip and mark reasoning; this does none of it.
     ///
     /// ```
-    /// use threadfold::{Message, Plan, compact::{Insert, Splice}};
+    /// use threadfold::{Message, Plan, compact::Splice};
     ///
     /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
-    /// let insert = vec![Insert::Message { message: Message::assistant("2") }];
+    /// let insert = vec![Message::assistant("2").into()];
     /// let _ = Plan::from_splices(3, vec![Splice { at: 1..2, insert }]).apply(&mut thread)?;
     /// assert_eq!(thread[1], Message::assistant("2"));
     /// # Ok::<(), threadfold::compact::CompactError>(())
@@ -240,6 +242,12 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+impl From<Message> for Insert {
+    fn from(message: Message) -> Self {
+        Self::Message { message }
     }
 }
 

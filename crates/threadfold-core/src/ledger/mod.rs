@@ -33,8 +33,13 @@
 //! - it contains `from now on`, `going forward`, `for the rest of`, `at all times`, `under no
 //!   circumstances` or `I prefer`;
 //! - it asks to `keep` or `leave` something as it is;
+//! - it names a condition that recurs and what is to be done then (`When you name a branch, begin
+//!   with the ticket`), says something of `every reply` or `every commit`, or ends with `only`;
 //! - it is short and begins with `use`, without a word that ties it to the current task (`to`, `it`,
 //!   `this`, `first`).
+//!
+//! A preface (`For the rest of this week.`) makes the sentence after it a rule and belongs to it. A
+//! demand without an object of its own (`Never raise without asking.`) carries the sentence before.
 //!
 //! Every other sentence is a request for one time: `please fix the bug`.
 //!
@@ -51,10 +56,13 @@
 //! - Another choice with the same verb and circumstances that names the old one (`use spaces instead
 //!   of tabs`, `use spaces, not tabs`), or that says `instead`, `actually` or `I changed my mind`, if
 //!   it can mean one rule only.
+//! - Another value for the same subject, in a rule or in any other sentence: `The limit is $40`, `The
+//!   limit is $60`. Prohibitions that name two things both hold.
 //! - `Forget what I said about tabs`, if one rule contains all these words; `forget` with the words
 //!   of a rule; `forget all my rules`.
 
 mod correction;
+mod form;
 mod list;
 mod meaning;
 mod rule;
@@ -66,3 +74,8 @@ mod typed;
 pub use list::{TITLE, titled, without_titled};
 pub use rule::{Rule, RuleId, RuleSource, RuleStatus};
 pub use rules::Ledger;
+
+pub(crate) use self::{
+    standing::{is_rule, lacks_subject},
+    typed::typed,
+};

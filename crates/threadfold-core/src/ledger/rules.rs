@@ -1,16 +1,21 @@
 //! The ledger: the rules in the order in which they were given, and how later sentences change
 //! them.
 
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
 use super::{
     correction::{Correction, correction},
+    form::Stored,
     meaning::{Meaning, words},
     rule::{Rule, RuleId, RuleSource, RuleStatus},
-    standing::{is_standing, may_ask},
+    standing::{is_preface, is_standing, lacks_subject, may_ask},
     typed::{ends_quoted, typed},
 };
 use crate::{
     message::{InvalidValue, Message, Text},
-    prose::{paragraphs, sentences},
+    prose::{Subject, paragraphs, sentences},
 };
 
 /// The standing rules of a thread. The [module](super) says which sentences are rules.
@@ -19,7 +24,8 @@ use crate::{
 /// [`MAX_RULE_BYTES`](Self::MAX_RULE_BYTES) bytes each. If there are more, inactive rules are
 /// dropped first; then the oldest active rules stay listed, [`left_out`](Self::left_out) counts the
 /// others, and every list says how many it lacks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Ledger {
     entries: Vec<Entry>,
     left_out: usize,
@@ -30,6 +36,7 @@ struct Entry {
     rule: Rule,
     key: String,
     meaning: Meaning,
+    subject: Subject,
 }
 
 impl Ledger {
@@ -54,12 +61,13 @@ impl Ledger {
     pub fn read(&mut self, position: usize, message: &Message) {
         for text in typed(message) {
             for paragraph in paragraphs(&text) {
-                let mut quoted = false;
+                let (mut quoted, mut before) = (false, None);
                 for sentence in sentences(&paragraph) {
                     if !quoted {
-                        self.read_sentence(position, sentence);
+                        self.read_sentence(position, before, sentence);
                     }
                     quoted = ends_quoted(sentence, quoted);
+                    before = Some(sentence).filter(|_| !quoted);
                 }
             }
         }
@@ -82,7 +90,7 @@ impl Ledger {
     /// # Ok::<(), threadfold::message::InvalidValue>(())
     /// ```
     pub fn add(&mut self, text: &str) -> Result<RuleId, InvalidValue> {
-        self.enter(RuleSource::Host, text)
+        self.enter(RuleSource::Host, text, text)
     }
 
     /// Takes back a rule of the user or the host, and returns whether it was active.
@@ -168,22 +176,48 @@ impl Ledger {
         self.left_out.saturating_add(self.beyond().count())
     }
 
-    fn read_sentence(&mut self, position: usize, sentence: &str) {
+    /// Reads a sentence. `before` is the sentence before it in its paragraph.
+    fn read_sentence(&mut self, position: usize, before: Option<&str>, sentence: &str) {
         if !may_ask(sentence) {
             return;
         }
         if let Some(correction) = correction(sentence) {
             return self.correct(&correction);
         }
-        if !is_standing(sentence) {
-            return;
+        let bound = before.filter(|before| is_preface(before));
+        if is_preface(sentence) || (bound.is_none() && !is_standing(sentence)) {
+            return self.read_value(sentence);
         }
-        if let Ok(id) = self.enter(RuleSource::Message { position }, sentence) {
+        let before = bound.or(before.filter(|_| lacks_subject(sentence)));
+        let text = before.map_or(sentence.into(), |before| format!("{before} {sentence}"));
+        let source = RuleSource::Message { position };
+        if let Ok(id) = self.enter(source, &text, sentence) {
             self.supersede(id);
         }
     }
 
-    fn enter(&mut self, source: RuleSource, text: &str) -> Result<RuleId, InvalidValue> {
+    /// Revokes the rules whose value a sentence that is no rule itself changes.
+    fn read_value(&mut self, sentence: &str) {
+        let valued = self.entries.iter().any(|entry| entry.subject.has_value());
+        let subject = if valued { Subject::of(sentence) } else { Subject::default() };
+        if !subject.has_value() {
+            return;
+        }
+        for entry in self.entries.iter_mut().filter(|entry| entry.is_revocable()) {
+            if subject.replaces(&entry.subject) {
+                entry.rule.status = RuleStatus::Revoked;
+            }
+        }
+        self.drop_inactive();
+    }
+
+    /// Enters a rule. `demand` is the sentence of its text that demands something.
+    fn enter(
+        &mut self,
+        source: RuleSource,
+        text: &str,
+        demand: &str,
+    ) -> Result<RuleId, InvalidValue> {
         let text = one_line(text);
         let key = key(&text);
         if key.is_empty() {
@@ -211,12 +245,12 @@ impl Ledger {
         while self.entries.iter().any(|entry| entry.rule.id == id) {
             id = id.next();
         }
-        let meaning = Meaning::of(&text);
+        let (meaning, subject) = (Meaning::of(demand), Subject::of(&text));
         let rule = Rule { id, text: text.into(), source, status: RuleStatus::Active };
         // Rules of the host are always listed.
         let listed = self.entries.len().min(Self::MAX_RULES - 1);
         let at = if source == RuleSource::Host { listed } else { self.entries.len() };
-        self.entries.insert(at, Entry { rule, key, meaning });
+        self.entries.insert(at, Entry { rule, key, meaning, subject });
         Ok(id)
     }
 
@@ -293,6 +327,30 @@ impl Ledger {
     }
 }
 
+impl From<Stored> for Ledger {
+    /// Leaves out what no ledger would hold.
+    fn from(Stored { rules, left_out }: Stored) -> Self {
+        let mut ledger = Self { entries: Vec::new(), left_out };
+        let mut known = HashSet::new();
+        for rule in rules.into_iter().take(Self::KEPT) {
+            let (key, meaning) = (key(&rule.text), Meaning::of(&rule.text));
+            let subject = Subject::of(&rule.text);
+            let is_valid = !key.is_empty() && rule.text.len() <= Self::MAX_RULE_BYTES;
+            if is_valid && known.insert(rule.id) {
+                ledger.entries.push(Entry { rule, key, meaning, subject });
+            }
+        }
+        ledger
+    }
+}
+
+impl From<Ledger> for Stored {
+    fn from(ledger: Ledger) -> Self {
+        let rules = ledger.entries.into_iter().map(|entry| entry.rule).collect();
+        Self { rules, left_out: ledger.left_out }
+    }
+}
+
 impl Entry {
     /// Whether later sentences of the user can take the rule back.
     fn is_revocable(&self) -> bool {
@@ -309,6 +367,7 @@ impl Entry {
 
     /// Whether this plainly contradicts the old rule.
     fn replaces(&self, old: &Self) -> bool {
+        let revalued = self.subject.replaces(&old.subject);
         let (new, old) = (&self.meaning, &old.meaning);
         let sides = new.forbids.zip(old.forbids);
         let opposite = sides.is_some_and(|(new, old)| new != old) && new.topic == old.topic;
@@ -317,7 +376,7 @@ impl Entry {
             (Some(new), Some(old)) => new.refuses(old) && old.refused.is_empty(),
             _ => false,
         };
-        (opposite && !new.topic.is_empty()) || limit || refused
+        (opposite && !new.topic.is_empty()) || limit || refused || revalued
     }
 }
 
@@ -339,4 +398,37 @@ fn one_line(text: &str) -> String {
 
 fn refused(rule: impl Into<Text>, text: &str) -> InvalidValue {
     InvalidValue::new("a rule that can be added", rule, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_ledger_comes_back_and_reads_on() {
+        let mut ledger = Ledger::default();
+        ledger.read(0, &Message::user("Never touch the lexer. Always use tabs."));
+        ledger.add("Never send mails.").unwrap();
+        ledger.read(1, &Message::user("You may touch the lexer now."));
+        let stored = serde_json::to_string(&ledger).unwrap();
+        let mut read: Ledger = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, ledger);
+        for ledger in [&mut read, &mut ledger] {
+            ledger.read(2, &Message::user("Actually, use spaces instead."));
+        }
+        assert_eq!(read, ledger);
+        assert_eq!(read.active().count(), 2, "{read}");
+    }
+
+    #[test]
+    fn what_no_ledger_would_hold_is_left_out() {
+        let rule = |text: &str| {
+            format!(
+                r#"{{"id":"00000000000000aa","text":"{text}","source":"host","status":"active"}}"#
+            )
+        };
+        let rules = [rule("a"), rule("the same id"), rule(" "), rule(&"x".repeat(700))].join(",");
+        let read: Ledger = serde_json::from_str(&format!(r#"{{"rules":[{rules}]}}"#)).unwrap();
+        assert_eq!(read.to_string(), "- a\n");
+    }
 }

@@ -71,6 +71,11 @@ fn is_reported(words: &[String]) -> bool {
     report.is_some_and(|report| demand.is_none_or(|demand| report < demand))
 }
 
+/// Whether a sentence is a rule by itself.
+pub(crate) fn is_rule(sentence: &str) -> bool {
+    may_ask(sentence) && is_standing(sentence)
+}
+
 /// Whether a sentence for which [`may_ask`] holds is a rule for the rest of the thread.
 pub(super) fn is_standing(sentence: &str) -> bool {
     let all: Vec<String> = words(sentence).take(200).collect();
@@ -81,7 +86,82 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     let announces =
         [" i will ", " i'll ", " i am ", " i'm "].iter().any(|phrase| line.contains(phrase));
     let for_good = FOR_GOOD.iter().any(|phrase| line.contains(phrase)) && !announces;
-    for_good || is_choice(&all) || clauses(sentence).any(|clause| is_lasting_demand(&clause))
+    let clauses: Vec<Vec<String>> = clauses(sentence).collect();
+    for_good
+        || is_choice(&all)
+        || clauses.iter().any(|clause| is_lasting_demand(clause) || is_manner(clause))
+        || clauses.windows(2).any(|pair| matches!(pair, [one, two] if is_condition(one, two)))
+}
+
+/// Whether a sentence only says for how long the next one applies: `For the rest of this week.`
+pub(super) fn is_preface(sentence: &str) -> bool {
+    const MOST: usize = 3;
+    const LONGEST: usize = 200;
+    // Few sentences are so short and have such a phrase, and reading clauses takes long.
+    let lower = sentence.get(..sentence.len().min(LONGEST)).map(str::to_ascii_lowercase);
+    let has_phrase = |text: &str| FOR_GOOD.iter().any(|phrase| text.contains(phrase.trim()));
+    if sentence.len() > LONGEST || !lower.is_some_and(|text| has_phrase(&text)) {
+        return false;
+    }
+    clauses(sentence).last().is_some_and(|clause| {
+        let line = format!(" {} ", clause.join(" "));
+        let rest = FOR_GOOD.iter().find_map(|phrase| line.strip_prefix(phrase));
+        rest.is_some_and(|rest| rest.split_whitespace().count() <= MOST)
+            && !clause.iter().any(|word| word == "i" || word == "we")
+    })
+}
+
+/// Whether a demand names no object of its own, so that it needs the sentence before it: `Never
+/// raise without asking.`
+pub(crate) fn lacks_subject(sentence: &str) -> bool {
+    let words: Vec<String> = words(sentence).take(6).collect();
+    let is_demand = |word: &String| matches!(word.as_str(), "never" | "always" | "don't" | "do");
+    let Some(at) = words.iter().take(3).position(is_demand) else { return false };
+    let mut after = words.iter().skip(at + 1).map(String::as_str).peekable();
+    after.next_if(|word| matches!(*word, "not" | "ever"));
+    let object = after.nth(1);
+    object.is_none_or(|word| matches!(word, "without" | "unless" | "before" | "after" | "until"))
+        || object.is_some_and(|word| matches!(word, "it" | "them" | "this" | "that"))
+}
+
+/// Words that begin a condition.
+const CONDITIONS: &str = " when whenever before after if once while ";
+
+/// Words that tie a condition to one occasion.
+const OCCASIONS: &str = " the this that these those it can could want wants like have had are are you're get need     done ready finished think were was agree ";
+
+/// Words that an imperative does not begin with.
+const NO_VERBS: &str = " a an the this that these those there it its i i'm i'll i've we we'll he she they you you're your     my our what which who how why where is are was were yes no thanks all some most each every any     then so and or but because since as to of in on at for from with by not just maybe perhaps ";
+
+/// Whether two clauses are a condition and what is to be done whenever it holds: `When you name a
+/// branch, prefix it`. An occasion (`when you are done`) makes no rule.
+fn is_condition(condition: &[String], consequence: &[String]) -> bool {
+    let [opening, subject, rest @ ..] = condition else { return false };
+    let lasts = subject == "you"
+        && !rest.is_empty()
+        && listed(CONDITIONS, opening)
+        && !rest.iter().any(|word| listed(OCCASIONS, word));
+    lasts && rest.len() + consequence.len() > 3 && begins_with_verb(consequence)
+}
+
+fn begins_with_verb(clause: &[String]) -> bool {
+    clause.first().is_some_and(|first| !listed(NO_VERBS, first) && !first.ends_with("ing"))
+}
+
+/// Whether a clause says how something is always to be done: `sign every reply with your name`,
+/// `answer in one line only`.
+fn is_manner(clause: &[String]) -> bool {
+    const OURS: &str = " reply replies response responses answer answers commit commits turn ";
+    if clause.len() < 4 {
+        return false;
+    }
+    let recurs = clause.windows(2).any(|pair| {
+        let [one, two] = pair else { return false };
+        matches!(one.as_str(), "every" | "each" | "your") && listed(OURS, two)
+    });
+    let recurs = recurs && clause.iter().any(|word| matches!(word.as_str(), "every" | "each"));
+    let only = clause.last().is_some_and(|word| word == "only");
+    (recurs || only) && begins_with_verb(clause)
 }
 
 /// Returns the clauses of a sentence, without the fillers before their demand.

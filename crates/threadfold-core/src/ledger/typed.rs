@@ -6,7 +6,7 @@ use super::meaning::{is_of_speaker, listed, words};
 use crate::message::{ContentBlock, Message, steps};
 
 /// Returns the user's own texts in a message.
-pub(super) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
+pub(crate) fn typed(message: &Message) -> impl Iterator<Item = Cow<'_, str>> {
     let blocks = message.typed_blocks().filter_map(|block| message.content.get(block));
     blocks.filter_map(ContentBlock::as_text).map(|text| own_words(text))
 }

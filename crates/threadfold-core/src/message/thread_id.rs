@@ -1,6 +1,11 @@
 //! The name of a thread in logs, stores and archives.
 
-use std::{borrow::Borrow, fmt, str::FromStr};
+use std::{
+    borrow::Borrow,
+    fmt,
+    hash::{BuildHasher, RandomState},
+    str::FromStr,
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -24,17 +29,24 @@ const MAX_BYTES: usize = 128;
 pub struct ThreadId(Text);
 
 impl ThreadId {
+    /// Returns a random id of 128 bits, from the random keys of the standard library's hash maps.
+    /// It serves to tell threads apart and is no secret.
+    ///
+    /// ```
+    /// use threadfold::message::ThreadId;
+    ///
+    /// assert_ne!(ThreadId::random(), ThreadId::random());
+    /// ```
+    #[must_use]
+    pub fn random() -> Self {
+        let half = || RandomState::new().hash_one(0_u8);
+        Self(format!("thread-{:016x}{:016x}", half(), half()).into())
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl Default for ThreadId {
-    /// Returns `main`, for hosts with a single thread.
-    fn default() -> Self {
-        Self("main".into())
     }
 }
 

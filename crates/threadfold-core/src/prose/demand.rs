@@ -83,6 +83,13 @@ pub fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
             let wide = matches!(mark, '\u{3002}' | '\u{ff01}' | '\u{ff1f}');
             let sentence = paragraph.get(start..at)?;
             at += mark.len_utf8();
+            // The quotation that a sentence ends with belongs to it.
+            let rest = paragraph.get(at..)?;
+            let closing = rest.chars().next().filter(|c| matches!(c, '"' | '\u{201d}'));
+            let after = rest.get(closing.map_or(0, char::len_utf8)..)?;
+            if closing.is_some() && after.starts_with(' ') {
+                at = paragraph.len() - after.len();
+            }
             let follows = paragraph.get(at..)?.chars().next();
             let ends = mark.is_ascii() && follows.is_none_or(char::is_whitespace);
             if wide || (ends && !abbreviates(sentence)) {

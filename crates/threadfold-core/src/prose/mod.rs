@@ -8,6 +8,7 @@
 //! | `word_facts`, `path`, `link`, `symbol`, `number` | facts of one or two words |
 //! | `demand`, `demand_words` | sentences, and which of them demand something |
 //! | `command`, `failure`, `task`, `quote` | facts of one line |
+//! | `subject`, `subject_words` | what a statement is about, and the values that it gives |
 //! | `section` | the titles of the lists in an addendum |
 
 mod border;
@@ -25,6 +26,8 @@ mod quote;
 mod section;
 #[doc(hidden)]
 pub mod spans;
+mod subject;
+mod subject_words;
 mod symbol;
 mod task;
 mod token;
@@ -39,7 +42,8 @@ pub(crate) use self::{
     chunk::Trust,
     demand_words::{is_narrator, spoken_words},
     path::path_value,
-    section::title,
+    section::{CHANGED, title, typed_items},
+    subject_words::asks_in_any_language,
     token::canonical,
     word_facts::word_facts,
 };
@@ -47,7 +51,9 @@ pub use self::{
     demand::{has_demand, may_demand, paragraphs, sentences},
     failure::first_failure,
     passage::{Kind, fingerprint, passages, passages_of, plain},
+    section::{TYPED, without_typed},
     spans::{Span, key, spans},
+    subject::{Subject, label},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,
 };

@@ -1,7 +1,14 @@
 //! The facts of a whole thread, updated as it grows.
 
-use super::{gather::Gathered, options::AuditOptions, report::Retention, search::Search};
-use crate::message::Message;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    form::Stored, gather::Gathered, options::AuditOptions, report::Retention, search::Search,
+    statements::Statements,
+};
+use crate::{message::Message, prose::FactClass};
 
 /// How many times [`AuditOptions::max_facts`] facts are kept while a thread is read.
 const SPARE: usize = 4;
@@ -19,9 +26,11 @@ const SPARE: usize = 4;
 /// let retention = facts.audit(&[Message::assistant("src/parse.rs is to be fixed.")]);
 /// assert_eq!((retention.overall.facts, retention.overall.kept), (2, 1));
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct Facts {
     pub(super) gathered: Gathered,
+    statements: Arc<Statements>,
     options: AuditOptions,
     messages: usize,
 }
@@ -66,6 +75,7 @@ impl Facts {
     /// ```
     pub fn read(&mut self, message: &Message) {
         self.gathered.read(self.messages, message, &self.options);
+        Arc::make_mut(&mut self.statements).read(message);
         self.messages = self.messages.saturating_add(1);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
@@ -74,9 +84,21 @@ impl Facts {
         }
     }
 
+    /// What the user typed, statement by statement.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn statements(&self) -> &Arc<Statements> {
+        &self.statements
+    }
+
+    /// Whether a fact with this key was ever stated.
+    pub(super) fn knows(&self, class: FactClass, key: &str) -> bool {
+        self.gathered.contains(class, key)
+    }
+
     /// Returns a search for these facts that has read no message yet.
     pub(super) fn search(&self) -> Search<'_> {
-        Search::new(&self.gathered, self.messages, &self.options)
+        Search::new(&self.gathered, self.messages, &self.options).with_typed(&self.statements)
     }
 
     /// Returns how many messages were read. [`Fact::positions`](super::Fact::positions) counts
@@ -106,5 +128,72 @@ impl Facts {
         let mut search = self.search();
         after.iter().for_each(|message| search.read(message));
         search.retention()
+    }
+}
+
+impl From<Stored> for Facts {
+    fn from(stored: Stored) -> Self {
+        let (gathered, statements, options, messages) = stored.into_parts();
+        Self { gathered, statements: Arc::new(statements), options, messages }
+    }
+}
+
+impl From<Facts> for Stored {
+    fn from(facts: Facts) -> Self {
+        Self::new(facts.gathered, &facts.statements, facts.options, facts.messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        let thread = [
+            Message::user("Fix src/parse.rs, please. Never touch the lexer. It takes 250 ms."),
+            Message::assistant("src/parse.rs and ./src/lex.rs: `cargo test` failed."),
+        ];
+        Facts::of(&thread, AuditOptions::default())
+    }
+
+    #[test]
+    fn stored_facts_come_back_and_equal_facts_have_equal_bytes() {
+        let stored = serde_json::to_string(&facts()).unwrap();
+        assert_eq!(stored, serde_json::to_string(&facts()).unwrap());
+        let mut read: Facts = serde_json::from_str(&stored).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+        assert_eq!(read.audit(&[]), facts().audit(&[]));
+        let mut grown = facts();
+        for facts in [&mut read, &mut grown] {
+            facts.read(&Message::user("And src/lex.rs."));
+        }
+        assert_eq!(read.audit(&[]), grown.audit(&[]));
+        assert_eq!(read.messages(), 3);
+    }
+
+    #[test]
+    fn what_was_typed_is_stored_with_what_replaced_it() {
+        let said = ["The fee is $30. Pay at noon.", "The fee is $40."].map(Message::user);
+        let facts = Facts::of(&said, AuditOptions::default());
+        let stored = serde_json::to_string(&facts).unwrap();
+        let read: Facts = serde_json::from_str(&stored).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+        let texts = |facts: &Facts| -> Vec<String> {
+            facts.statements().holding().map(|statement| statement.text.clone()).collect()
+        };
+        assert_eq!(texts(&read), texts(&facts));
+        assert_eq!(texts(&read), ["Pay at noon.", "The fee is $40."]);
+        assert!(read.statements().is_replaced("The fee is $30."));
+    }
+
+    #[test]
+    fn spoilt_facts_are_made_consistent() {
+        let stored = r#"{"messages":2,"facts":[
+            {"class":"path","key":"a.rs","text":"a.rs","speaker":"user","at":[9,1,1],"count":0},
+            {"class":"path","key":"b.rs","text":"b.rs","speaker":"user","at":[],"count":7}]}"#;
+        let facts: Facts = serde_json::from_str(stored).unwrap();
+        let missing = facts.audit(&[]).missing;
+        assert_eq!(missing.len(), 1);
+        assert_eq!(missing[0].positions, [1, 9]);
     }
 }

@@ -46,6 +46,34 @@ impl Gathered {
         }
     }
 
+    /// Returns the facts with class and key, and the keys of the tasks that are done.
+    pub(super) fn into_parts(
+        self,
+    ) -> (impl Iterator<Item = (FactClass, String, Mention)>, HashMap<String, usize>) {
+        let found = self.found.into_iter().flat_map(|(class, found)| {
+            found.into_iter().map(move |(key, mention)| (class, key, mention))
+        });
+        (found, self.done)
+    }
+
+    /// Returns gathered facts from the [parts](Self::into_parts) of others.
+    pub(super) fn of_parts(
+        parts: impl IntoIterator<Item = (FactClass, String, Mention)>,
+        done: HashMap<String, usize>,
+    ) -> Self {
+        let mut gathered = Self { done, ..Self::default() };
+        for (class, key, mention) in parts {
+            let replaced = gathered.found.entry(class).or_default().insert(key, mention);
+            gathered.facts += usize::from(replaced.is_none());
+        }
+        gathered
+    }
+
+    /// Whether there is a fact with this key.
+    pub(super) fn contains(&self, class: FactClass, key: &str) -> bool {
+        self.found.get(&class).is_some_and(|found| found.contains_key(key))
+    }
+
     /// Returns the number of facts.
     pub(super) fn len(&self) -> usize {
         self.facts

@@ -28,21 +28,31 @@ mod automaton;
 mod fact;
 mod facts;
 mod files;
+mod form;
 mod gather;
 mod index;
+mod invented;
 mod options;
+mod pasted;
 mod policy;
 mod positions;
 mod report;
 mod search;
+mod statement_list;
+mod statements;
 mod without;
 
 pub use addendum::{Addendum, addendum};
 pub use audit::audit;
 pub use fact::Fact;
 pub use facts::Facts;
+pub use invented::invented;
 pub use options::AuditOptions;
+#[doc(hidden)]
+pub use policy::enrich_with;
 pub use policy::{Enriched, RetentionPolicy, Shortfall, enrich};
 pub use report::{Recall, Retention};
+#[doc(hidden)]
+pub use statements::{Statement, Statements, key_of as key};
 
 pub use crate::prose::{FactClass, Speaker};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     addendum::{Addendum, addendum_up_to},
+    fact::Fact,
     facts::Facts,
     options::AuditOptions,
     report::Retention,
@@ -49,18 +50,27 @@ pub struct RetentionPolicy {
     pub addendum_tokens: u64,
     /// Whether every sentence in which the user demanded something must be kept word for word.
     pub constraints_verbatim: bool,
+    /// The percentage of the target that what the user typed gets before missing facts are listed,
+    /// word for word. More is listed if there is room. 0 for no list.
+    pub typed_percent: u64,
+    /// The most facts that a summary may invent; with more it keeps too little. `None` for any
+    /// number: they are reported only.
+    pub max_invented: Option<u64>,
     /// Which facts are looked for.
     pub audit: AuditOptions,
 }
 
 impl Default for RetentionPolicy {
-    /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim.
+    /// At least 30 percent, 90 percent wanted, an addendum of 4,000 tokens, constraints verbatim, a
+    /// third for what was typed.
     fn default() -> Self {
         Self {
             minimum: 30,
             wanted: 90,
             addendum_tokens: 4_000,
             constraints_verbatim: true,
+            typed_percent: 33,
+            max_invented: None,
             audit: AuditOptions::default(),
         }
     }
@@ -106,6 +116,14 @@ pub enum Shortfall {
         /// How many.
         lost: u64,
     },
+    /// It states facts that nothing in the conversation does.
+    #[error("{found} facts in it were said by nobody, and {most} are the most")]
+    Invented {
+        /// How many, at most the number that a report names.
+        found: u64,
+        /// How many may be.
+        most: u64,
+    },
     /// Too much of everything is lost.
     #[error("{found} % of what the facts weigh is kept, and {minimum} % is the least")]
     Recall {
@@ -142,12 +160,28 @@ pub fn enrich(
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
 ) -> Enriched {
+    enrich_with(summary, facts, after, policy, counter, |_| true)
+}
+
+/// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
+/// `true`.
+#[doc(hidden)]
+pub fn enrich_with(
+    summary: &str,
+    facts: &Facts,
+    after: &[Message],
+    policy: &RetentionPolicy,
+    counter: &dyn TokenCounter,
+    lists: impl Fn(&Fact) -> bool,
+) -> Enriched {
     let mut search = facts.search();
     after.iter().for_each(|message| search.read(message));
     search.read_summary(summary);
     let without = search.retention();
     let budget = policy.addendum_tokens;
-    let Some(addendum) = addendum_up_to(policy.wanted, &without, budget, counter) else {
+    let mut listed = without.clone();
+    listed.missing.retain(lists);
+    let Some(addendum) = addendum_up_to(policy.wanted, &listed, budget, counter) else {
         return match policy.shortfall(&without) {
             None => Enriched::Enough { retention: without },
             Some(reason) => {
@@ -165,6 +199,13 @@ pub fn enrich(
 }
 
 impl RetentionPolicy {
+    /// Whether what the user typed is listed.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lists_typed(&self) -> bool {
+        self.addendum_tokens > 0 && self.typed_percent > 0
+    }
+
     /// Returns why a summary with this retention keeps too little, or `None` if it keeps enough.
     ///
     /// ```
@@ -178,6 +219,10 @@ impl RetentionPolicy {
         let lost = constraints.facts.saturating_sub(constraints.kept);
         if self.constraints_verbatim && lost > 0 {
             return Some(Shortfall::Constraints { lost });
+        }
+        let found = retention.invented.len() as u64;
+        if let Some(most) = self.max_invented.filter(|most| found > *most) {
+            return Some(Shortfall::Invented { found, most });
         }
         let (found, minimum) = (retention.overall.weight_percent(), self.minimum);
         (found < minimum).then_some(Shortfall::Recall { found, minimum })

@@ -16,6 +16,13 @@ impl Positions {
         Self { kept: vec![index], count: 1 }
     }
 
+    /// Returns stored indices in order, and the number of all; `None` if there are none.
+    pub(super) fn stored(kept: Vec<usize>, count: usize) -> Option<Self> {
+        let mut positions = Self::of(*kept.first()?);
+        positions.merge(&Self { kept, count });
+        Some(positions)
+    }
+
     /// Adds an index, which must not be less than the last one.
     pub(super) fn add(&mut self, index: usize) {
         if self.kept.last() == Some(&index) {

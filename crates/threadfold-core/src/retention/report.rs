@@ -28,6 +28,19 @@ pub struct Retention {
     /// How many facts were left out, because they were longer than
     /// [`max_fact_bytes`](super::AuditOptions::max_fact_bytes). Repetitions count.
     pub too_long: usize,
+    /// How many values are still there although the user replaced them. They are no facts that could
+    /// be kept or missing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stale: u64,
+    /// What the summary states and nothing in the conversation does: see
+    /// [`invented`](super::invented()). A shortened report names the first twelve.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invented: Vec<Fact>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How many facts there were and how many are kept, by number and by weight.
@@ -57,7 +70,8 @@ impl Retention {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 
-    /// Drops all missing facts except the twelve heaviest, as in a report. The numbers stay.
+    /// Drops all missing facts except the twelve heaviest, and all invented ones except the first
+    /// twelve, as in a report. The numbers stay.
     ///
     /// ```
     /// use threadfold::{Message, retention::{AuditOptions, audit}};
@@ -72,6 +86,7 @@ impl Retention {
     pub fn shortened(mut self) -> Self {
         self.missing.truncate(NAMED);
         self.missing.shrink_to_fit();
+        self.invented.truncate(NAMED);
         self
     }
 }
@@ -128,6 +143,10 @@ impl fmt::Display for Retention {
             line(f, class.as_str(), recall)?;
         }
         line(f, "overall", &self.overall)?;
+        if !self.invented.is_empty() {
+            let texts: Vec<&str> = self.invented.iter().map(|fact| fact.text.as_str()).collect();
+            writeln!(f, "said by nobody: {}", texts.join(", "))?;
+        }
         match self.left_out {
             0 => Ok(()),
             left_out => writeln!(f, "{left_out} more were not looked for"),

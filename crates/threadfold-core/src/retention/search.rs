@@ -14,10 +14,11 @@ use super::{
     options::AuditOptions,
     positions::Positions,
     report::{Recall, Retention},
+    statements::Statements,
 };
 use crate::{
     message::{Message, Role, Summary},
-    prose::{FactClass, Speaker, passages},
+    prose::{FactClass, Kind, Speaker, passages, typed_items},
 };
 
 /// Reads each text of a thread once, and reports which facts it has read so far.
@@ -35,6 +36,8 @@ pub(super) struct Search<'a> {
     too_long: usize,
     spelled: Spelled,
     phrases: Phrases,
+    /// What the user typed, by which values that later ones replaced are known.
+    typed: Option<&'a Statements>,
 }
 
 /// A fact to look for.
@@ -77,7 +80,25 @@ impl<'a> Search<'a> {
         let phrases = phrases(&mut singles, &mut paths);
         let Gathered { dropped, too_long, .. } = *gathered;
         let spelled = Spelled::default();
-        Self { singles, more, paths, messages, max_facts, dropped, too_long, spelled, phrases }
+        let typed = None;
+        Self {
+            singles,
+            more,
+            paths,
+            messages,
+            max_facts,
+            dropped,
+            too_long,
+            spelled,
+            phrases,
+            typed,
+        }
+    }
+
+    /// Returns a search that counts values which the user replaced as stale where they are read, and
+    /// does not miss them.
+    pub(super) fn with_typed(self, typed: &'a Statements) -> Self {
+        Self { typed: Some(typed), ..self }
     }
 
     /// Reads a message of the thread.
@@ -86,6 +107,10 @@ impl<'a> Search<'a> {
         passages(message, &mut |_, kind, text| {
             spelled.read(kind, text);
             phrases.read(text);
+            if kind == Kind::Summary {
+                // In the list of the user's words, labels stand above their statements.
+                typed_items(text).iter().for_each(|(statement, _)| phrases.read(statement));
+            }
         });
     }
 
@@ -108,6 +133,10 @@ impl<'a> Search<'a> {
         let mut retention = Retention { left_out, too_long: self.too_long, ..Retention::default() };
         for found in found {
             let is_kept = self.was_read(&found, &kept_files);
+            if self.typed.is_some_and(|typed| typed.is_replaced(found.text)) {
+                retention.stale += u64::from(is_kept);
+                continue;
+            }
             let recall = Recall::of(found.weight, is_kept);
             retention.overall.add(recall);
             retention.classes.entry(found.class).or_default().add(recall);

@@ -11,9 +11,11 @@
 //! | an estimate from bytes | [`ByteEstimate`] |
 //! | an estimate that learns from what providers report | [`Calibrated`] |
 //! | the exact tokenizer of OpenAI's models (feature `tiktoken`) | `O200k` |
+//! | what a request is made of | [`Breakdown`] |
 //! | bytes of text instead of tokens | [`text_bytes`] |
 //! | four bytes per token and ten tokens per message | [`estimate_conversation_tokens`] |
 
+mod breakdown;
 mod bytes;
 mod calibrated;
 mod counter;
@@ -21,6 +23,7 @@ mod estimate;
 #[cfg(feature = "tiktoken")]
 mod o200k;
 
+pub use breakdown::{Breakdown, BreakdownPart, PartKind};
 pub use bytes::text_bytes;
 pub use calibrated::Calibrated;
 pub use counter::TokenCounter;

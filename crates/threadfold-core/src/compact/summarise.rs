@@ -1,0 +1,114 @@
+//! The plan of the most common strategy: one summary instead of a range.
+
+use std::ops::Range;
+
+use super::{
+    edit::{CompactError, Edit},
+    edits::CompactOptions,
+    plan::Plan,
+    position::Position,
+};
+use crate::message::{Message, Role, Summary, Text};
+
+impl Plan {
+    /// Returns the plan that replaces these messages with a summary, as a tagged message of the user,
+    /// so that the thread can still begin with the user.
+    ///
+    /// From the first message of the range on, reminders and finished reasoning are stripped from
+    /// the messages that stay, and the reasoning of an open tool loop is marked, because it was
+    /// signed for the messages that go. A blank text only removes the range.
+    ///
+    /// ```
+    /// use threadfold::{Message, Plan};
+    ///
+    /// let mut thread = vec![Message::user("one"), Message::assistant("two"), Message::user("three")];
+    /// Plan::summarise(&thread, 0..2, "They counted to two.")?.apply(&mut thread)?;
+    /// assert!(thread[0].is_summary());
+    /// assert_eq!(thread[1], Message::user("three"));
+    /// # Ok::<(), threadfold::compact::CompactError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`CompactError::Empty`] and [`CompactError::Inverted`] if the range holds no message.
+    /// - [`CompactError::OutOfRange`] if the thread has no such messages.
+    /// - [`CompactError::SplitsToolPair`] and [`CompactError::OpenCalls`] if a call and its result
+    ///   would not stay or go together: end the range at a cut point
+    ///   ([`legality::cut_points`](super::legality::cut_points)).
+    pub fn summarise(
+        messages: &[Message],
+        range: Range<usize>,
+        text: impl Into<Text>,
+    ) -> Result<Self, CompactError> {
+        let text = text.into();
+        if range.start == range.end {
+            return Err(CompactError::Empty { index: 0, from: None, to: None });
+        }
+        let summary = || Message::summary(Role::User, Summary::new(text.clone()));
+        let edit = Edit {
+            range: Position::before(range.start)..Position::before(range.end),
+            insert: if text.is_blank() { Vec::new() } else { vec![summary()] },
+        };
+        Self::from_edits(messages, vec![edit], &CompactOptions::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ContentBlock, Json, SystemReminder, Thinking, ToolResult, ToolUse};
+
+    fn call(id: &str) -> Message {
+        let thought = Thinking::new("hm", Some("sig".into()));
+        let call = ToolUse::new(id, "read", Json::default());
+        Message::new(Role::Assistant, vec![thought.into(), call.into()])
+    }
+
+    fn result(id: &str) -> Message {
+        Message::new(Role::User, vec![ToolResult::text(id, "done").into()])
+    }
+
+    /// An old question with a reminder, and an open tool loop of two signed rounds.
+    fn thread() -> Vec<Message> {
+        let reminder = SystemReminder::new("Be brief.").into();
+        let question = Message::new(Role::User, vec![ContentBlock::text("And now?"), reminder]);
+        vec![
+            Message::user("An old question."),
+            Message::assistant("An old answer."),
+            question,
+            call("a"),
+            result("a"),
+            call("b"),
+            result("b"),
+        ]
+    }
+
+    #[test]
+    fn what_stays_is_stripped_and_marked() {
+        let thread = thread();
+        let after = Plan::summarise(&thread, 0..2, "Old.").unwrap().after(&thread).unwrap();
+        let expected = [
+            Message::summary(Role::User, Summary::new("Old.")),
+            Message::user("And now?"),
+            thread[3].clone().rewritten(),
+            thread[4].clone(),
+            thread[5].clone().rewritten(),
+            thread[6].clone(),
+        ];
+        assert_eq!(after, expected);
+        let removed = Plan::summarise(&thread, 0..2, " ").unwrap().after(&thread).unwrap();
+        assert_eq!(removed[..], expected[1..]);
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "it must be refused")]
+    fn a_range_that_cannot_go_is_refused() {
+        let thread = thread();
+        let refused = |range| Plan::summarise(&thread, range, "Old.").unwrap_err();
+        assert!(matches!(refused(0..4), CompactError::SplitsToolPair { .. }));
+        assert!(matches!(refused(2..2), CompactError::Empty { .. }));
+        assert!(matches!(refused(2..1), CompactError::Inverted { .. }));
+        assert!(matches!(refused(5..9), CompactError::OutOfRange { .. }));
+        assert!(matches!(refused(usize::MAX - 1..usize::MAX), CompactError::OutOfRange { .. }));
+    }
+}

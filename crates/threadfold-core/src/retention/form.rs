@@ -1,0 +1,79 @@
+//! The serde form of gathered facts, sorted, so that equal facts have equal bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    gather::{Gathered, Mention},
+    options::AuditOptions,
+    positions::Positions,
+    statements::{Statements, StoredStatement},
+};
+use crate::prose::{FactClass, Speaker};
+
+/// The stored form. It may come from elsewhere, so positions and counts are made consistent again.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    messages: usize,
+    #[serde(default)]
+    options: AuditOptions,
+    #[serde(default)]
+    facts: Vec<StoredFact>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    done: BTreeMap<String, usize>,
+    #[serde(default)]
+    too_long: usize,
+    #[serde(default)]
+    dropped: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    statements: Vec<StoredStatement>,
+    /// What later statements replaced.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    replaced: BTreeSet<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredFact {
+    class: FactClass,
+    /// The form in which facts are compared.
+    key: String,
+    text: String,
+    speaker: Speaker,
+    at: Vec<usize>,
+    count: usize,
+}
+
+impl Stored {
+    pub(super) fn new(
+        gathered: Gathered,
+        statements: &Statements,
+        options: AuditOptions,
+        messages: usize,
+    ) -> Self {
+        let (too_long, dropped) = (gathered.too_long, gathered.dropped);
+        let (found, done) = gathered.into_parts();
+        let mut facts: Vec<StoredFact> = found
+            .map(|(class, key, Mention { text, speaker, positions })| {
+                let count = positions.count();
+                StoredFact { class, key, text, speaker, at: positions.into_kept(), count }
+            })
+            .collect();
+        facts.sort_unstable_by(|one, other| (one.class, &one.key).cmp(&(other.class, &other.key)));
+        let (statements, replaced) = statements.to_stored();
+        let done = done.into_iter().collect();
+        Self { messages, options, facts, done, too_long, dropped, statements, replaced }
+    }
+
+    pub(super) fn into_parts(self) -> (Gathered, Statements, AuditOptions, usize) {
+        let known = self.facts.into_iter().filter_map(|fact| {
+            let StoredFact { class, key, text, speaker, at, count } = fact;
+            let positions = Positions::stored(at, count)?;
+            Some((class, key, Mention { text, speaker, positions }))
+        });
+        let mut gathered = Gathered::of_parts(known, self.done.into_iter().collect());
+        (gathered.too_long, gathered.dropped) = (self.too_long, self.dropped);
+        let statements = Statements::of_stored(self.statements, self.replaced);
+        (gathered, statements, self.options, self.messages)
+    }
+}

@@ -1,0 +1,45 @@
+//! Lines of logs and code that a user pasted without a fence, told from the words around them.
+
+use std::borrow::Cow;
+
+use crate::message::steps;
+
+/// Returns a text without runs of two or more lines that look like machine output or code. A single
+/// such line among prose is taken for a part of it.
+pub(super) fn without(text: &str) -> Cow<'_, str> {
+    let lines: Vec<(&str, bool)> =
+        steps::through(text).split_inclusive('\n').map(|line| (line, is_machine(line))).collect();
+    let runs = |at: usize| {
+        let is = |at: Option<usize>| at.and_then(|at| lines.get(at)).is_some_and(|(_, is)| *is);
+        is(Some(at)) && (is(at.checked_sub(1)) || is(Some(at + 1)))
+    };
+    if !(0..lines.len()).any(runs) {
+        return text.into();
+    }
+    let kept = |(at, (line, _)): (usize, &(&str, bool))| {
+        if runs(at) { "\n".to_owned() } else { (*line).to_owned() }
+    };
+    lines.iter().enumerate().map(kept).collect::<String>().into()
+}
+
+fn is_machine(line: &str) -> bool {
+    let line = line.trim();
+    if line.is_empty() {
+        return false;
+    }
+    let ends_code = line.ends_with(['{', '}', ';']) || line.ends_with("};") || line.ends_with("),");
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let stamped = first.len() >= 8
+        && first.bytes().filter(u8::is_ascii_digit).count() * 2 > first.len()
+        && first.contains([':', '-', '/']);
+    let levels = ["ERROR", "WARN", "INFO", "DEBUG", "TRACE", "FATAL"];
+    let level = levels.contains(&first.trim_matches(['[', ']', ':']));
+    let traced = (line.starts_with("at ") && line.contains('(') && line.contains(':'))
+        || line.starts_with("File \"");
+    let (mut signs, mut all) = (0, 0);
+    for c in line.chars() {
+        all += 1;
+        signs += usize::from(!c.is_alphanumeric() && !c.is_whitespace() && c != '.' && c != ',');
+    }
+    ends_code || stamped || level || traced || signs * 4 > all
+}

@@ -1,0 +1,361 @@
+//! What the user typed, statement by statement, so that a compaction keeps it word for word.
+//!
+//! A short paragraph is one statement; of a long one each sentence is. Which statements matter most
+//! only decides the order in which they get room. A later statement that gives another value for the
+//! same subject replaces the earlier one.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::pasted;
+use crate::{
+    ledger,
+    message::{ContentBlock, Message},
+    prose::{
+        Subject, asks_in_any_language, has_demand, label, one_line, paragraphs, sentences,
+        typed_items,
+    },
+};
+
+/// The most bytes of a paragraph that is one statement.
+const SHORT: usize = 300;
+
+/// The most bytes of a statement.
+const LONGEST: usize = 600;
+
+/// The most statements that hold.
+const MOST: usize = 1_000;
+
+/// The least rank of a statement that has a mark of its own.
+const EMPHASISED: u64 = 5;
+
+/// The most earlier statements with a common word that a new one is compared with.
+const COMPARED: usize = 24;
+
+/// The statements of the user, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Statements {
+    entries: Vec<Statement>,
+    by_key: HashMap<String, usize>,
+    by_word: HashMap<String, Vec<usize>>,
+    /// The keys of statements that later ones replaced, and the values that these changed.
+    replaced: HashSet<String>,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The words as typed, on one line.
+    pub text: String,
+    /// How much it matters.
+    pub(super) rank: u64,
+    /// Whether it changed an earlier value.
+    pub(super) is_change: bool,
+    subject: Subject,
+    /// Whether a later statement replaced or repeated it.
+    is_gone: bool,
+}
+
+/// The stored form of a statement that holds.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredStatement {
+    pub(super) text: String,
+    pub(super) rank: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_change: bool,
+}
+
+impl Statement {
+    /// Whether it has a mark of its own that it matters: it demands, is labelled or gives a value.
+    pub fn is_emphasised(&self) -> bool {
+        self.rank >= EMPHASISED
+    }
+}
+
+impl Statements {
+    /// Returns the statements of these messages.
+    pub fn of(messages: &[Message]) -> Self {
+        let mut statements = Self::default();
+        messages.iter().for_each(|message| statements.read(message));
+        statements
+    }
+
+    /// Reads the next message: what the user typed in it, and the list in a summary.
+    pub fn read(&mut self, message: &Message) {
+        for block in &message.content {
+            if let ContentBlock::Summary(summary) = block {
+                for (text, is_change) in typed_items(&summary.text) {
+                    self.add(&text, is_change);
+                }
+            }
+        }
+        for text in ledger::typed(message) {
+            let own = pasted::without(&text);
+            for paragraph in headed(&own) {
+                if paragraph.len() <= SHORT {
+                    self.add(&paragraph, false);
+                } else {
+                    for sentence in sentences(&paragraph) {
+                        self.add(sentence, false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The statements that hold, in order.
+    pub fn holding(&self) -> impl Iterator<Item = &Statement> {
+        self.entries.iter().filter(|statement| !statement.is_gone)
+    }
+
+    /// Whether a line, or a value, was replaced by what the user typed later.
+    pub fn is_replaced(&self, text: &str) -> bool {
+        !self.replaced.is_empty() && self.replaced.contains(&key_of(text))
+    }
+
+    /// Returns a text without the lines and list items that are replaced statements, word for word.
+    pub fn without_replaced(&self, text: &str) -> String {
+        let keeps = |line: &&str| {
+            let line = line.trim().trim_start_matches(['-', '*', '>', ' ']);
+            !self.is_replaced(line)
+        };
+        text.split_inclusive('\n').filter(keeps).collect()
+    }
+
+    /// The form in which these statements and their sentences are compared.
+    pub fn keys(&self) -> HashSet<String> {
+        let of = |statement: &Statement| {
+            let sentences: Vec<String> = sentences(&statement.text).map(key_of).collect();
+            sentences.into_iter().chain([key_of(&statement.text)])
+        };
+        self.holding().flat_map(of).collect()
+    }
+
+    fn add(&mut self, text: &str, was_change: bool) {
+        let text = one_line(text);
+        let key = key_of(&text);
+        if key.is_empty() || text.len() > LONGEST {
+            return;
+        }
+        let again = self.by_key.get(&key).copied();
+        let old = again.and_then(|at| self.entries.get(at));
+        // Of what is said again and again and has no mark of its own, little is to be kept.
+        let repeated = old.map(|old| if old.is_emphasised() { old.rank } else { 1 });
+        let subject = old.map_or_else(|| Subject::of(&text), |old| old.subject.clone());
+        let mut is_change = was_change;
+        if let Some(old) = again.and_then(|at| self.entries.get_mut(at)) {
+            is_change |= old.is_change;
+            old.is_gone = true;
+        }
+        for at in self.alike(&subject) {
+            is_change |= self.replace(at, &subject);
+        }
+        // What is said again holds again.
+        self.replaced.remove(&key);
+        for value in subject.values() {
+            self.replaced.remove(value);
+        }
+        let rank = repeated.unwrap_or_else(|| rank(&text, &subject));
+        let text = text.into_owned();
+        self.push(Statement { text, rank, is_change, subject, is_gone: false });
+        if self.entries.len() > 2 * MOST {
+            self.prune();
+        }
+    }
+
+    /// Removes what a later statement on this subject replaces of a statement, and returns whether
+    /// that is anything. Sentences beside it that make sense alone stay.
+    fn replace(&mut self, at: usize, by: &Subject) -> bool {
+        let Some(old) = self.entries.get_mut(at) else { return false };
+        if old.is_gone || !by.replaces(&old.subject) {
+            return false;
+        }
+        let values: Vec<&str> = old.subject.values_beside(by).collect();
+        let goes = |sentence: &str| {
+            let lower = sentence.to_lowercase();
+            ledger::lacks_subject(sentence) || values.iter().any(|value| lower.contains(value))
+        };
+        let (gone, stay): (Vec<&str>, Vec<&str>) =
+            sentences(&old.text).partition(|sentence| goes(sentence));
+        let keys = gone.into_iter().map(key_of).chain([key_of(&old.text)]);
+        let keys: Vec<String> =
+            keys.chain(values.iter().map(|value| (*value).to_owned())).collect();
+        let stay = stay.join(" ");
+        if stay.is_empty() || stay == old.text {
+            old.is_gone = true;
+        } else {
+            self.by_key.insert(key_of(&stay), at);
+            old.subject = Subject::of(&stay);
+            old.text = stay;
+        }
+        self.replaced.extend(keys);
+        true
+    }
+
+    /// The latest statements that share a word with a subject.
+    fn alike(&self, subject: &Subject) -> HashSet<usize> {
+        let found = subject.words().filter_map(|word| self.by_word.get(word));
+        found.flat_map(|found| found.iter().rev().take(COMPARED).copied()).collect()
+    }
+
+    /// Drops what does not hold, and of the rest what matters least, the oldest first.
+    fn prune(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.retain(|entry| !entry.is_gone);
+        let excess = entries.len().saturating_sub(MOST);
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(|at| entries.get(*at).map(|entry| entry.rank));
+        let dropped: HashSet<usize> = order.into_iter().take(excess).collect();
+        let mut replaced = std::mem::take(&mut self.replaced);
+        if replaced.len() > 4 * MOST {
+            replaced.clear();
+        }
+        *self = Self { replaced, ..Self::default() };
+        for (_, entry) in entries.into_iter().enumerate().filter(|(at, _)| !dropped.contains(at)) {
+            self.push(entry);
+        }
+    }
+
+    fn push(&mut self, entry: Statement) {
+        let at = self.entries.len();
+        for word in entry.subject.words() {
+            self.by_word.entry(word.to_owned()).or_default().push(at);
+        }
+        self.by_key.insert(key_of(&entry.text), at);
+        self.entries.push(entry);
+    }
+
+    /// Returns the statements that hold and what they replaced, to be stored.
+    pub(super) fn to_stored(&self) -> (Vec<StoredStatement>, BTreeSet<String>) {
+        let holding = self.holding().map(|statement| {
+            let Statement { text, rank, is_change, .. } = statement.clone();
+            StoredStatement { text, rank, is_change }
+        });
+        (holding.collect(), self.replaced.iter().cloned().collect())
+    }
+
+    /// Returns stored statements. They may come from elsewhere, so their number is limited.
+    pub(super) fn of_stored(stored: Vec<StoredStatement>, replaced: BTreeSet<String>) -> Self {
+        let replaced = replaced.into_iter().take(4 * MOST).collect();
+        let mut statements = Self { replaced, ..Self::default() };
+        for StoredStatement { text, rank, is_change } in stored.into_iter().take(2 * MOST) {
+            let subject = Subject::of(&text);
+            statements.push(Statement { text, rank, is_change, subject, is_gone: false });
+        }
+        statements
+    }
+}
+
+/// Returns the form in which statements are compared.
+pub fn key_of(text: &str) -> String {
+    let text = one_line(text).to_lowercase().replace('\u{2019}', "'");
+    text.trim_end_matches(['.', '!', '\u{3002}', '\u{ff01}']).trim_end().to_owned()
+}
+
+/// Returns the paragraphs of a text. A list item carries the short heading above its list, so that it
+/// makes sense alone.
+fn headed(text: &str) -> Vec<String> {
+    const HEADING: usize = 40;
+    let is_item = |line: &str| line.trim_start().starts_with(['-', '*', '\u{2022}']);
+    let mut lists: HashMap<String, String> = HashMap::new();
+    let mut heading: Option<&str> = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if is_item(line) {
+            let item = line.trim().trim_start_matches(['-', '*', '\u{2022}']).trim();
+            if let Some(heading) = heading {
+                lists.insert(one_line(item).into_owned(), heading.trim().to_owned());
+            }
+        } else {
+            let fits = line.len() <= HEADING && line.trim_end().ends_with([':', '\u{ff1a}']);
+            heading = fits.then_some(line);
+        }
+    }
+    let paragraphs = paragraphs(text).into_iter();
+    let headings: HashSet<&String> = lists.values().collect();
+    let is_heading = |text: &String| headings.contains(text);
+    let whole = paragraphs.filter(|text| lists.is_empty() || !is_heading(text));
+    whole
+        .map(|text| match lists.get(&text) {
+            Some(heading) => format!("{heading} {text}"),
+            None => text,
+        })
+        .collect()
+}
+
+/// Returns how much a statement matters.
+fn rank(text: &str, subject: &Subject) -> u64 {
+    let is_rule = sentences(text).any(ledger::is_rule);
+    let is_labelled = label(text).is_some();
+    let words = text.split_whitespace().count();
+    let asks = text.ends_with(['?', '\u{ff1f}']);
+    let points = [
+        (is_rule, 6),
+        (!is_rule && !asks && (has_demand(text) || asks_in_any_language(text)), 3),
+        (is_labelled, 4),
+        (subject.has_value() && !asks, 2),
+        (subject.is_change(), 1),
+    ];
+    let points: u64 = points.iter().filter(|(holds, _)| *holds).map(|(_, points)| points).sum();
+    let base = if asks || (words < 4 && text.is_ascii()) { 1 } else { 3 };
+    base + points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(texts: &[&str]) -> Vec<String> {
+        let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
+        Statements::of(&messages).holding().map(|statement| statement.text.clone()).collect()
+    }
+
+    #[test]
+    fn a_short_paragraph_is_one_statement_and_a_long_one_is_its_sentences() {
+        let long = format!("{} Tabs matter.", "This goes on and on. ".repeat(20));
+        let found = of(&[
+            "The limit is 40. Do not pass it.\n\n\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            &long,
+        ]);
+        let expected = [
+            "The limit is 40. Do not pass it.",
+            "\u{4e0d}\u{8981}\u{63d0}\u{4ea4}\u{3002}",
+            "This goes on and on.",
+            "Tabs matter.",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_later_value_replaces_an_earlier_one_and_is_replaced_by_it_again() {
+        let (old, new) = ("The fee is $30.", "The fee is $40.");
+        assert_eq!(of(&[old, new]), [new]);
+        assert_eq!(of(&[old, new, old]), [old]);
+    }
+
+    #[test]
+    fn sentences_beside_a_replaced_value_stay() {
+        let old = "Tea is at noon. The fee is $30. Never raise without asking.";
+        assert_eq!(of(&[old, "The fee is $40."]), ["Tea is at noon.", "The fee is $40."]);
+    }
+
+    #[test]
+    fn an_item_of_a_list_carries_its_heading() {
+        let found = of(&["Ports:\n- proxy 8080\n- server 9090"]);
+        assert_eq!(found, ["Ports: proxy 8080", "Ports: server 9090"]);
+    }
+
+    #[test]
+    fn pasted_text_is_no_statement() {
+        let log = "It fails so:\n2026-01-02 10:00:01 ERROR pool: gone\n2026-01-02 10:00:02 ERROR pool: gone\nWhy?";
+        assert_eq!(of(&[log]), ["It fails so:", "Why?"]);
+    }
+
+    #[test]
+    fn the_number_of_statements_is_bounded() {
+        let text: String =
+            (0..5_000).map(|n| format!("Look at thing number {n} there.\n\n")).collect();
+        let statements = Statements::of(&[Message::user(text)]);
+        assert!(statements.holding().count() <= 2 * MOST, "{}", statements.holding().count());
+    }
+}

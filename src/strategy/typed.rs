@@ -1,0 +1,132 @@
+//! What the user typed, as a list in a summary: how much room it gets, and what it leaves out.
+
+use std::collections::HashSet;
+
+use super::{brief::Brief, snapshot::Snapshot};
+use crate::{
+    message::{ContentBlock, Message, Role},
+    prose::{paragraphs, sentences},
+    retention::{Fact, FactClass, Speaker, Statements, key},
+    tokens::TokenCounter,
+};
+
+/// The statements of the user, and those of them that a summary need not list.
+#[derive(Debug)]
+pub(super) struct Typed<'a> {
+    statements: &'a Statements,
+    /// The keys of all statements and their sentences.
+    keys: HashSet<String>,
+    /// The keys of what is stated elsewhere or was taken back.
+    elsewhere: HashSet<String>,
+    /// The keys of rules that come before everything else.
+    rules: HashSet<String>,
+    /// The percentage of the room that the list gets before anything else.
+    share: u64,
+}
+
+impl<'a> Typed<'a> {
+    /// Returns the statements without those in the system prompt or the rules of a thread, and those
+    /// that messages which stay state.
+    pub(super) fn new<'m>(
+        statements: &'a Statements,
+        thread: &'m Snapshot,
+        brief: &Brief,
+        stay: impl IntoIterator<Item = &'m Message>,
+    ) -> Self {
+        let mut elsewhere: HashSet<String> = HashSet::new();
+        let stated = brief.retention.as_ref().is_some_and(|policy| policy.addendum_tokens > 0);
+        for rule in thread.rules().rules().filter(|rule| stated || !rule.holds()) {
+            elsewhere.extend(keys(&rule.text));
+        }
+        let typed = stay.into_iter().filter(|message| message.role == Role::User);
+        let stay = typed.filter(|message| !message.is_summary()).chain(thread.system().iter());
+        for text in stay.flat_map(|message| &message.content).filter_map(ContentBlock::as_text) {
+            elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+        }
+        let share = brief.retention.as_ref().map_or(DEFAULT_SHARE, |policy| policy.typed_percent);
+        Self { statements, keys: statements.keys(), elsewhere, rules: HashSet::new(), share }
+    }
+
+    /// Lists these rules too, before everything else.
+    pub(super) fn with_rules(mut self, rules: &[&str]) -> Self {
+        for rule in rules {
+            for key in keys(rule) {
+                self.elsewhere.remove(&key);
+                self.rules.insert(key);
+            }
+        }
+        self
+    }
+
+    /// Returns these statements alone, all of which are to be listed.
+    pub(super) fn all(statements: &'a Statements) -> Self {
+        let (elsewhere, rules) = Default::default();
+        Self { statements, keys: statements.keys(), elsewhere, rules, share: DEFAULT_SHARE }
+    }
+
+    /// The tokens that the list gets of a room in which everything else needs so many: its share,
+    /// more if statements are emphasised, and what the others leave.
+    pub(super) fn room(&self, room: u64, others: u64, counter: &dyn TokenCounter) -> u64 {
+        let emphasised = self.emphasised(counter).min(room / 3 * 2);
+        self.share_of(room).max(emphasised).max(room.saturating_sub(others))
+    }
+
+    /// The tokens that the list gets before anything else.
+    pub(super) fn share_of(&self, room: u64) -> u64 {
+        (room / 100).saturating_mul(self.share).saturating_add(room % 100 * self.share / 100)
+    }
+
+    /// Adds what a text states to what need not be listed.
+    pub(super) fn skip(&mut self, text: &str) {
+        self.elsewhere.extend(paragraphs(text).iter().flat_map(|paragraph| keys(paragraph)));
+    }
+
+    /// Whether a fact is in the user's statements, which are listed as wholes.
+    pub(super) fn covers(&self, fact: &Fact) -> bool {
+        let is_stated = fact.class == FactClass::Constraint && self.keys.contains(&key(&fact.text));
+        is_stated || (fact.speaker == Speaker::User && is_value(fact.class))
+    }
+
+    /// The keys of all statements and their sentences.
+    pub(super) fn keys(&self) -> &HashSet<String> {
+        &self.keys
+    }
+
+    /// Returns the list in at most `budget` tokens.
+    pub(super) fn list(&self, budget: u64, counter: &dyn TokenCounter) -> String {
+        self.statements.list(budget, counter, &self.elsewhere, &self.rules)
+    }
+
+    /// The tokens that the statements which matter most would take.
+    pub(super) fn emphasised(&self, counter: &dyn TokenCounter) -> u64 {
+        let emphasised = self.statements.holding().filter(|one| one.is_emphasised());
+        let listed = emphasised.filter(|one| !self.elsewhere.contains(&key(&one.text)));
+        listed.map(|one| counter.text(&one.text)).fold(0, u64::saturating_add)
+    }
+}
+
+/// The share of the room without a retention policy.
+const DEFAULT_SHARE: u64 = 33;
+
+/// The keys of a paragraph and its sentences.
+fn keys(paragraph: &str) -> Vec<String> {
+    sentences(paragraph).map(key).chain([key(paragraph)]).collect()
+}
+
+/// Whether a fact is a value that says little without the sentence around it.
+fn is_value(class: FactClass) -> bool {
+    match class {
+        FactClass::Url
+        | FactClass::Identifier
+        | FactClass::Version
+        | FactClass::Hash
+        | FactClass::Number
+        | FactClass::Quote => true,
+        FactClass::Constraint
+        | FactClass::Task
+        | FactClass::Error
+        | FactClass::Path
+        | FactClass::Command
+        | FactClass::Checkpoint => false,
+    }
+}
