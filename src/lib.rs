@@ -26,9 +26,9 @@
 //!
 //! | you have | use |
 //! |---|---|
+//! | a vector of messages, and summaries that you wrote | [`compact()`]: ranges between checkpoints, replaced by them |
+//! | a loop and a message vector of your own | [`Compactor`]: it keeps rules and facts, and any strategy writes the summaries |
 //! | nothing yet, or an agent whose loop may be ours | [`Session`]: it compacts on its own, and on `/compact` |
-//! | a loop of your own, with a thread and a log | [`drive::compact`]: one strategy, checked, logged and stored |
-//! | a vector of messages | [`compact()`]: ranges between checkpoints, replaced by summaries that you wrote |
 //!
 //! # What a host plugs in
 //!
@@ -60,8 +60,8 @@
 //!
 //! The machines that a session is made of have neither async nor a clock. [`compaction`] is the life
 //! of one compaction, [`auto`] decides when to compact, [`turn`] runs model and tools, an
-//! [`Attempt`](strategy::Attempt) asks a model for a summary; [`mod@drive`] awaits what they ask for.
-//! A host with a loop or an engine of its own drives them itself. `ARCHITECTURE.md` says how the
+//! [`Attempt`](strategy::Attempt) asks a model for a summary; [`mod@drive`] awaits what they ask for:
+//! [`drive::compact`] changes a thread, a log, a store and an archive together. A host with a loop or an engine of its own drives them itself. `ARCHITECTURE.md` says how the
 //! modules stand on each other.
 //!
 //! # Features
@@ -85,6 +85,7 @@
 
 pub mod auto;
 pub mod compaction;
+pub mod compactor;
 pub mod drive;
 pub mod log;
 pub mod model;
@@ -102,6 +103,7 @@ pub mod turn;
 extern crate self as threadfold;
 
 pub use async_trait::async_trait;
+pub use compactor::Compactor;
 pub use log::{EventLog, Thread};
 pub use model::{Agent, Model, ModelAgent, ProviderThread};
 pub use session::Session;
@@ -129,8 +131,10 @@ pub use wire::WireFormat;
 /// | [Strategy and policy](guide::strategy_and_policy) | decide how and when to compact |
 /// | [Tools and checkpoints](guide::tools_and_checkpoints) | give the agent tools, and let it compact itself |
 /// | [Persistence](guide::persistence) | store, resume, and run on many machines |
+/// | [In a server](guide::in_a_server) | serve many users, and survive clients that leave |
 /// | [Observing](guide::observing) | show and trace what happens |
 /// | [What was lost](guide::what_was_lost) | know what a compaction lost, and have it back |
+/// | [A loop of your own](guide::your_own_loop) | keep your loop and your messages |
 /// | [Migrating](guide::migrating) | replace a compaction that you wrote by hand |
 /// | [Why not ...?](guide::design) | know why it is built like this |
 /// | [Comparison](guide::comparison) | know what others do, and do better |
@@ -155,7 +159,8 @@ pub mod guide {
     ///
     /// In this chapter: [`strategy`](crate::strategy), [`StrategyRegistry`](crate::StrategyRegistry),
     /// [`AutoPolicy`](crate::auto::AutoPolicy),
-    /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan).
+    /// [`CompactionStrategy`](crate::CompactionStrategy), [`Plan`](crate::Plan),
+    /// [`attempt::ask`](crate::strategy::attempt::ask).
     pub mod strategy_and_policy {}
 
     #[doc = include_str!("../docs/guide/tools-and-checkpoints.md")]
@@ -171,6 +176,13 @@ pub mod guide {
     /// [`CompactionRun`](crate::strategy::CompactionRun).
     pub mod persistence {}
 
+    #[doc = include_str!("../docs/guide/in-a-server.md")]
+    ///
+    /// In this chapter: [`Events`](crate::session::Events),
+    /// [`SessionHandle`](crate::session::SessionHandle), [`Queued`](crate::session::Queued),
+    /// [`ThreadStore`](crate::ThreadStore), [`Sleeper`](crate::model::Sleeper).
+    pub mod in_a_server {}
+
     #[doc = include_str!("../docs/guide/observing.md")]
     ///
     /// In this chapter: [`SessionEvent`](crate::session::SessionEvent),
@@ -184,10 +196,16 @@ pub mod guide {
     /// [`recall`](mod@crate::recall).
     pub mod what_was_lost {}
 
+    #[doc = include_str!("../docs/guide/your-own-loop.md")]
+    ///
+    /// In this chapter: [`Compactor`](crate::Compactor), [`Brief`](crate::strategy::Brief),
+    /// [`drive::compact`](crate::drive::compact()), [`ModelError`](crate::model::ModelError).
+    pub mod your_own_loop {}
+
     #[doc = include_str!("../docs/guide/migrating.md")]
     ///
-    /// In this chapter: [`legality`](crate::legality), [`propose`](crate::drive::propose),
-    /// [`Snapshot`](crate::strategy::Snapshot), [`WireFormat`](crate::WireFormat).
+    /// In this chapter: [`legality`](crate::legality), [`Compactor`](crate::Compactor),
+    /// [`WireFormat`](crate::WireFormat), [`Session`](crate::Session).
     pub mod migrating {}
 
     #[doc = include_str!("../docs/design.md")]

@@ -181,6 +181,31 @@ impl AutoCompactor {
         &self.policy
     }
 
+    /// Follows another policy from now on. What was learnt and tried stays.
+    ///
+    /// ```
+    /// use threadfold::auto::{AutoCompactor, AutoPolicy};
+    ///
+    /// let mut auto = AutoCompactor::new(AutoPolicy::default())?;
+    /// auto.set_policy(AutoPolicy { enabled: false, ..AutoPolicy::default() })?;
+    /// assert!(!auto.policy().enabled);
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`AutoPolicy::check`]. The policy is then as before.
+    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), InvalidValue> {
+        let breaker = Self::new(policy)?.breaker;
+        (self.policy, self.breaker) = (policy, breaker);
+        Ok(())
+    }
+
+    /// Forgets what refusals said about the window, because another model answers from now on.
+    pub fn model_changed(&mut self) {
+        (self.learned, self.announced) = (Learned::default(), false);
+    }
+
     /// The window of the model: what the host thinks it is, or what its provider stated in a refusal
     /// where that is less. A provider that answered a longer request since is believed again.
     ///

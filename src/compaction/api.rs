@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::CompactionEvent;
 use crate::{
-    log::{self, EventLog},
+    log::TotalUsage,
     message::{ContextWindow, Text, ThreadId, Timestamp},
 };
 
@@ -185,11 +185,12 @@ impl CompactionComplete {
 }
 
 impl TokenUsageSummary {
-    /// Returns the summary of a thread: the totals of its log, and the share that the next request
-    /// would have of the window. The totals take time in proportion to the log.
+    /// Returns the summary of a thread: what was billed, and the share that the next request would
+    /// have of the window.
     ///
     /// ```
-    /// use threadfold::{ContextWindow, EventLog, Message, Usage, log::Event, message::Timestamp};
+    /// use threadfold::log::{Event, total_usage};
+    /// use threadfold::{ContextWindow, EventLog, Message, Usage, message::Timestamp};
     /// use threadfold::session::api::TokenUsageSummary;
     ///
     /// let mut log = EventLog::new("main".parse()?);
@@ -198,15 +199,15 @@ impl TokenUsageSummary {
     ///     answer.make_mut().usage = Some(Usage::new(input, output));
     ///     log.append(Timestamp(0), Event::MessageAppended(answer))?;
     /// }
-    /// let summary = TokenUsageSummary::new(&log, 275, Some(ContextWindow::new(1_000)));
+    /// let billed = total_usage(log.events());
+    /// let summary = TokenUsageSummary::new(billed, 275, Some(ContextWindow::new(1_000)));
     /// assert_eq!((summary.total_prompt_tokens, summary.total_completion_tokens), (300, 125));
     /// assert_eq!((summary.total_tokens, summary.event_count), (425, 2));
     /// assert_eq!((summary.percent_used, summary.near_limit), (27.5, false));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn new(log: &EventLog, context_tokens: u64, window: Option<ContextWindow>) -> Self {
-        let billed = log::total_usage(log.events());
+    pub fn new(billed: TotalUsage, context_tokens: u64, window: Option<ContextWindow>) -> Self {
         let total = billed.total();
         // A window of nothing is one that nobody knows.
         let known = window.map(ContextWindow::tokens).filter(|window| *window > 0);
@@ -243,7 +244,7 @@ mod date {
 mod tests {
     use super::*;
     use crate::{
-        log::{CompactionFailure, Event},
+        log::{CompactionFailure, Event, EventLog, total_usage},
         message::{CompactionId, CompactionReason, Message, Usage},
     };
 
@@ -290,7 +291,11 @@ mod tests {
 
     #[test]
     fn a_summary_has_the_bill_and_the_share_of_the_next_request() {
-        let summary = TokenUsageSummary::new(&log(), 150, Some(ContextWindow::new(1_000)));
+        let summary = TokenUsageSummary::new(
+            total_usage(log().events()),
+            150,
+            Some(ContextWindow::new(1_000)),
+        );
         let expected = TokenUsageSummary {
             total_prompt_tokens: 1_300,
             total_completion_tokens: 132,
@@ -326,14 +331,22 @@ mod tests {
             (u64::MAX, Some(u64::MAX), Some(u64::MAX), 100.0, true),
         ];
         for (tokens, window, limit, percent, near) in rows {
-            let summary = TokenUsageSummary::new(&log(), tokens, window.map(ContextWindow::new));
+            let summary = TokenUsageSummary::new(
+                total_usage(log().events()),
+                tokens,
+                window.map(ContextWindow::new),
+            );
             assert_eq!(
                 (summary.context_limit, summary.percent_used, summary.near_limit),
                 (limit, percent, near),
                 "{tokens} of {window:?}"
             );
         }
-        let full = TokenUsageSummary::new(&log(), u64::MAX, Some(ContextWindow::new(1)));
+        let full = TokenUsageSummary::new(
+            total_usage(log().events()),
+            u64::MAX,
+            Some(ContextWindow::new(1)),
+        );
         assert!(full.percent_used.is_finite() && full.near_limit);
     }
 }

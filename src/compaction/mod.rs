@@ -3,7 +3,9 @@
 //! An automatic compaction, `/compact`, the tools of the model, a job in the background and a host's
 //! own plan all become a [`Compaction`]. It says what is next and takes what came of it; it awaits
 //! nothing, so the [driver](crate::drive) and a durable engine can both carry it. Whatever happens, it
-//! has one start and one end, and the log says the same as the events. [`CompactionDisplay`], [`api`] and
+//! has one start and one end, and the log says the same as the events. A loop without a session offers
+//! the model's tools with [`compact_tool`] and [`compact_context_tool`], and plans a call with
+//! [`plan_call`]. [`CompactionDisplay`], [`api`] and
 //! [`acp`] show these events to people, web pages and editors.
 //!
 //! ```
@@ -33,6 +35,7 @@ mod display;
 mod event;
 mod machine;
 mod outcome;
+mod tool_calls;
 mod tool_specs;
 
 pub use display::{CompactionDisplay, ConsoleDisplay};
@@ -40,6 +43,8 @@ pub use event::CompactionEvent;
 pub use machine::{Compaction, CompactionStep};
 pub(crate) use outcome::redacted;
 pub use outcome::{Done, DriveError, Driven};
-pub use tool_specs::{COMPACT, COMPACT_CONTEXT};
+pub use tool_calls::{COMPACTED, plan_call};
+pub use tool_specs::{COMPACT, COMPACT_CONTEXT, compact_context_tool, compact_tool};
 
-pub(crate) use tool_specs::{compact, compact_context};
+pub(crate) use tool_calls::{ContextCompacted, ONE_CALL, not_compacted, plan_ranges, ranges};
+pub(crate) use tool_specs::{compact_context_tool as compact_context, compact_tool as compact};

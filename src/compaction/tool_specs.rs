@@ -70,8 +70,17 @@ gave, in their words; what was done and what came of it; decisions and why; exac
 functions, commands, errors, numbers; what is open, and the next step. Write in the past tense what \
 is done, so that it is not done again. Leave out what a look at the files will show.";
 
-/// The tool by which the model replaces ranges with summaries of its own.
-pub(crate) fn compact() -> ToolSpec {
+/// Returns the tool by which the model replaces ranges with summaries of its own, for hosts with a
+/// loop of their own. The user messages must end with checkpoints:
+/// [`Compactor::stamp`](crate::Compactor::stamp).
+///
+/// ```
+/// use threadfold::compaction::{COMPACT, compact_tool};
+///
+/// assert_eq!(compact_tool().name, *COMPACT);
+/// ```
+#[must_use]
+pub fn compact_tool() -> ToolSpec {
     let checkpoint = |words: &str| json!({"type": "string", "description": words});
     let range = json!({
         "type": "object",
@@ -92,8 +101,16 @@ pub(crate) fn compact() -> ToolSpec {
     ToolSpec::new(COMPACT, ABOUT_COMPACT, schema)
 }
 
-/// The tool without parameters.
-pub(crate) fn compact_context() -> ToolSpec {
+/// Returns the tool without parameters by which the model has its thread compacted, for hosts with a
+/// loop of their own.
+///
+/// ```
+/// use threadfold::compaction::{COMPACT_CONTEXT, compact_context_tool};
+///
+/// assert_eq!(compact_context_tool().name, *COMPACT_CONTEXT);
+/// ```
+#[must_use]
+pub fn compact_context_tool() -> ToolSpec {
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
     ToolSpec::new(
         COMPACT_CONTEXT,

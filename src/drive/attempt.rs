@@ -210,6 +210,20 @@ async fn ask(
     Err(model::cut_short())
 }
 
+impl<'a, M: Model> From<&'a M> for Models<'a> {
+    /// The models of a host that has only one.
+    fn from(model: &'a M) -> Self {
+        Self::one(model)
+    }
+}
+
+impl<'a> From<&'a dyn Model> for Models<'a> {
+    /// The models of a host that has only one.
+    fn from(model: &'a dyn Model) -> Self {
+        Self::one(model)
+    }
+}
+
 impl<'a> Models<'a> {
     /// Returns the models of a host that has only one model.
     ///

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::{
     attempt::{self, DriveEvent, Models},
     error::CompactionError,
+    known::{Known, logged_snapshot},
     span::{self, CompactionSpan},
 };
 use crate::{
     compact::{CompactReport, Size},
     compaction::{Compaction, CompactionStep, Done, DriveError, Driven, redacted},
-    log::{Event, EventLog, LogError, LoggedFacts, Thread},
+    log::{Event, LogError, LoggedFacts},
     message::{
         CompactionId, ContextWindow, Message, Messages, Redactor, SharedVec, Text, ToolSpec,
         redact::redacted_text,
@@ -32,6 +33,8 @@ pub struct Conversation<'a> {
     redactor: Option<&'a dyn Redactor>,
     /// A message that is appended together with the commit.
     arriving: Option<Message>,
+    /// What the caller knows and the log does not hold.
+    known: Option<Known>,
 }
 
 impl<'a> Conversation<'a> {
@@ -68,6 +71,7 @@ impl<'a> Conversation<'a> {
             window: None,
             redactor: None,
             arriving: None,
+            known: None,
         }
     }
 
@@ -124,6 +128,10 @@ impl<'a> Conversation<'a> {
     /// next compaction, or not at all.
     pub(crate) fn with_arriving(self, message: Message) -> Self {
         Self { arriving: Some(message), ..self }
+    }
+
+    pub(crate) fn with_known(self, known: Known) -> Self {
+        Self { known: Some(known), ..self }
     }
 
     /// Returns the snapshot for a strategy: the current thread, redacted if there is a redactor.
@@ -195,6 +203,28 @@ pub async fn compact(
     models: Models<'_>,
     observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
 ) -> Result<Done, CompactionError> {
+    run(conversation, strategy, brief, models, observe, Driven::accepted).await
+}
+
+/// Like [`compact`], for a strategy that settles its own proposals, as a net does.
+pub(crate) async fn compact_settled(
+    conversation: &mut Conversation<'_>,
+    strategy: &dyn CompactionStrategy,
+    brief: &Brief,
+    models: Models<'_>,
+    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+) -> Result<Done, CompactionError> {
+    run(conversation, strategy, brief, models, observe, |driven, _, _| Ok(driven)).await
+}
+
+async fn run(
+    conversation: &mut Conversation<'_>,
+    strategy: &dyn CompactionStrategy,
+    brief: &Brief,
+    models: Models<'_>,
+    observe: &mut (dyn FnMut(DriveEvent<'_>) + Send),
+    accept: fn(Driven, &Snapshot, &Brief) -> Result<Driven, DriveError>,
+) -> Result<Done, CompactionError> {
     conversation.check()?;
     let id = conversation.next_compaction();
     let brief = Brief { compaction: Some(id), ..brief.clone() };
@@ -210,7 +240,7 @@ pub async fn compact(
     let mut compaction = Compaction::begin(id, thread, strategy.name(), &redacted);
     let work = async {
         let driven = attempt::drive(attempt.as_mut(), models, observe).await;
-        let outcome = driven.and_then(|driven| driven.accepted(&snapshot, &brief));
+        let outcome = driven.and_then(|driven| accept(driven, &snapshot, &brief));
         conversation.conclude(&mut compaction, &span, outcome).await
     };
     span.run(work).await
@@ -231,6 +261,10 @@ impl Conversation<'_> {
     /// Returns the snapshot with the standing rules, and, if the brief sets a retention policy, with
     /// the facts of the whole log.
     fn snapshot_for(&mut self, brief: &Brief) -> Snapshot {
+        if let Some(Known { rules, facts, .. }) = self.known.clone() {
+            let snapshot = self.snapshot().with_rules(rules);
+            return facts.map_or(snapshot.clone(), |facts| snapshot.with_facts(facts));
+        }
         // Redacted results are not cached: the next call may use another redactor.
         let rules = match self.redactor {
             None => self.journal.rules().clone(),
@@ -247,7 +281,8 @@ impl Conversation<'_> {
     /// The id of the next compaction.
     #[must_use]
     pub fn next_compaction(&self) -> CompactionId {
-        self.journal.log().next_compaction()
+        let log = || self.journal.log().next_compaction();
+        self.known.as_ref().map_or_else(log, |known| known.next_compaction)
     }
 
     /// Finishes a compaction whose proposal was made with this brief for the
@@ -452,14 +487,5 @@ impl Conversation<'_> {
             Some(redactor) => redacted_text(&line.into(), redactor),
             None => line.into(),
         }
-    }
-}
-
-/// Returns a snapshot of a thread, with the times of its messages from the log.
-pub(crate) fn logged_snapshot(thread: &Thread, log: &EventLog) -> Snapshot {
-    let snapshot = Snapshot::of(thread);
-    match log.projection() {
-        Ok(projection) => snapshot.with_times(projection.times(log)),
-        Err(_) => snapshot,
     }
 }

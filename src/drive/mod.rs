@@ -9,6 +9,7 @@
 mod attempt;
 mod compact;
 mod error;
+mod known;
 mod span;
 pub mod telemetry;
 
@@ -18,5 +19,6 @@ pub use compact::{Conversation, compact};
 pub use error::CompactionError;
 
 pub(crate) use attempt::{Listener, drive_with};
-pub(crate) use compact::{logged_snapshot, nothing_to_do};
+pub(crate) use compact::{compact_settled, nothing_to_do};
+pub(crate) use known::{Known, logged_snapshot};
 pub(crate) use span::CompactionSpan;

@@ -82,6 +82,12 @@ pub enum LogError {
         /// Its number.
         id: CompactionId,
     },
+    /// The compaction was not undone, so there is nothing to redo.
+    #[error("compaction {id} stands, so there is nothing to redo")]
+    StandingCompaction {
+        /// Its number.
+        id: CompactionId,
+    },
     /// A later compaction must be undone first.
     #[error("compaction {id} cannot be undone while compaction {by} stands on it")]
     CoveredCompaction {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     compact::{CompactReport, Plan},
     ledger::RuleId,
-    message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, Usage},
+    message::{CompactionId, CompactionReason, Json, Message, Text, Timestamp, ToolResult, Usage},
 };
 
 /// An event of a thread, with its index in the log and its time.
@@ -41,6 +41,8 @@ pub enum Event {
     RuleChanged(RuleChange),
     /// An event of the host's own, such as the approval of a tool call.
     Host(HostEvent),
+    /// The whole of a tool result that was longer than the host allows: the thread holds it cut.
+    ResultCut(Box<ToolResult>),
     /// An event of a kind that this build does not know, kept unchanged.
     Unknown(UnreadEvent),
     /// An event of a known kind that cannot be read, kept unchanged.

@@ -17,7 +17,7 @@ use super::event::{
     CompactionFailure, CompactionRecord, CompactionUndone, Event, HostEvent, LocalNotice,
     LoggedEvent, RuleChange, SystemPrompt, Truncated, UnreadEvent,
 };
-use crate::message::{Json, Message, Timestamp};
+use crate::message::{Json, Message, Timestamp, ToolResult};
 
 pub(super) const MESSAGE_APPENDED: &str = "message_appended";
 const SYSTEM_PROMPT_SET: &str = "system_prompt_set";
@@ -28,9 +28,10 @@ pub(super) const COMPACTION_FAILED: &str = "compaction_failed";
 const COMPACTION_UNDONE: &str = "compaction_undone";
 const RULE_CHANGED: &str = "rule_changed";
 const HOST: &str = "host";
+const RESULT_CUT: &str = "result_cut";
 
 /// The kinds that this build reads.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     MESSAGE_APPENDED,
     SYSTEM_PROMPT_SET,
     LOCAL_NOTICE,
@@ -40,6 +41,7 @@ const KINDS: [&str; 9] = [
     COMPACTION_UNDONE,
     RULE_CHANGED,
     HOST,
+    RESULT_CUT,
 ];
 
 impl Event {
@@ -62,6 +64,7 @@ impl Event {
             Self::CompactionUndone(_) => COMPACTION_UNDONE,
             Self::RuleChanged(_) => RULE_CHANGED,
             Self::Host(_) => HOST,
+            Self::ResultCut(_) => RESULT_CUT,
             Self::Unknown(unread) | Self::Malformed(unread) => &unread.kind,
         }
     }
@@ -106,6 +109,7 @@ enum KnownEvent {
     CompactionUndone(CompactionUndone),
     RuleChanged(RuleChange),
     Host(HostEvent),
+    ResultCut(Box<ToolResult>),
 }
 
 impl From<KnownEvent> for Event {
@@ -120,6 +124,7 @@ impl From<KnownEvent> for Event {
             KnownEvent::CompactionUndone(undone) => Self::CompactionUndone(undone),
             KnownEvent::RuleChanged(change) => Self::RuleChanged(change),
             KnownEvent::Host(event) => Self::Host(event),
+            KnownEvent::ResultCut(result) => Self::ResultCut(result),
         }
     }
 }
@@ -207,6 +212,7 @@ impl Serialize for Event {
             Self::CompactionUndone(undone) => variant(to, 6, COMPACTION_UNDONE, undone),
             Self::Host(event) => variant(to, 7, HOST, event),
             Self::RuleChanged(change) => variant(to, 8, RULE_CHANGED, change),
+            Self::ResultCut(result) => variant(to, 9, RESULT_CUT, result),
             Self::Unknown(unread) | Self::Malformed(unread) => unread.data.serialize(to),
         }
     }

@@ -109,6 +109,7 @@ impl LoggedRules {
             | Event::CompactionFailed(_)
             | Event::CompactionUndone(_)
             | Event::Host(_)
+            | Event::ResultCut(_)
             | Event::Unknown(_)
             | Event::Malformed(_) => {}
         }

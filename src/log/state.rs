@@ -105,6 +105,7 @@ impl State {
             Event::LocalNotice(_)
             | Event::RuleChanged(_)
             | Event::Host(_)
+            | Event::ResultCut(_)
             | Event::SystemPromptSet(_) => Ok(()),
             Event::CompactionFailed(failure) => self.check_new(failure.id),
             Event::MessageAppended(message) => {
@@ -193,7 +194,11 @@ impl State {
                 Err(error) => self.skip(seq, error),
             },
             Event::Malformed(unread) => self.apply_malformed(seq, unread),
-            Event::LocalNotice(_) | Event::RuleChanged(_) | Event::Host(_) | Event::Unknown(_) => {}
+            Event::LocalNotice(_)
+            | Event::RuleChanged(_)
+            | Event::Host(_)
+            | Event::ResultCut(_)
+            | Event::Unknown(_) => {}
         }
     }
 

@@ -65,6 +65,11 @@ impl EventLog {
         Ok(numbers.filter_map(|number| self.taken_at(number, &parts)).collect())
     }
 
+    /// Returns how many messages were appended before this event.
+    pub(crate) fn arrivals_before(&self, seq: u64) -> u64 {
+        self.state().arrivals.partition_point(|arrival| *arrival < seq) as u64
+    }
+
     /// Returns the number of the message that was appended with this event.
     pub(crate) fn arrival_number(&self, seq: u64) -> Option<u64> {
         self.state().arrivals.binary_search(&seq).ok().map(|number| number as u64)

@@ -12,12 +12,13 @@
 
 use super::{
     error::LogError,
-    event::{CompactionUndone, Event, LoggedEvent},
+    event::{CompactionRecord, CompactionUndone, Event, LoggedEvent},
     event_log::EventLog,
+    state::Outcome,
 };
 use crate::{
     compact::{Insert, Plan, Splice},
-    message::{CompactionId, Timestamp},
+    message::{CompactionId, Message, Timestamp},
 };
 
 impl EventLog {
@@ -78,5 +79,58 @@ impl EventLog {
             Splice { at: swap.at.clone(), insert }
         });
         Ok(Plan::from_splices(self.state().thread.len(), splices.collect()))
+    }
+
+    /// Returns this compaction and those after it, in the order in which they are undone: the latest
+    /// first.
+    ///
+    /// ```
+    /// use threadfold::{log::{EventLog, LogError}, message::CompactionId};
+    ///
+    /// let (log, id) = (EventLog::new("main".parse()?), CompactionId(7));
+    /// assert_eq!(log.to_undo(id), Err(LogError::UnknownCompaction { id }));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`LogError`] if the compaction is unknown, failed or already undone, or if one of those to
+    /// undo was cut by a truncation.
+    pub fn to_undo(&self, id: CompactionId) -> Result<Vec<CompactionId>, LogError> {
+        let standing = &self.state().standing;
+        let Some(first) = standing.iter().position(|standing| standing.id == id) else {
+            // Not standing, so the check says why.
+            return self.state().check_undo(id).map(|_| Vec::new());
+        };
+        let later = standing.iter().skip(first);
+        if let Some(cut) = later.clone().find(|standing| standing.cut.is_some()) {
+            return Err(LogError::TruncatedCompaction { id: cut.id });
+        }
+        Ok(later.rev().map(|standing| standing.id).collect())
+    }
+
+    /// Returns a compaction that was undone, and the thread that it was made for.
+    pub(crate) fn undone(
+        &self,
+        id: CompactionId,
+    ) -> Result<(CompactionRecord, Vec<Message>), LogError> {
+        let record = self.compaction(id).ok_or(LogError::UnknownCompaction { id })?;
+        let seq = self.undone_at(id)?;
+        let mut before = Self::new(self.thread_id().clone());
+        for logged in self.events().iter().take_while(|logged| logged.seq < seq) {
+            before.push(logged.clone());
+        }
+        Ok((record.clone(), before.replay()?))
+    }
+
+    /// The event of a compaction that was undone.
+    fn undone_at(&self, id: CompactionId) -> Result<u64, LogError> {
+        match self.state().compactions.get(&id) {
+            Some((seq, Outcome::Undone)) => Ok(*seq),
+            Some((_, Outcome::Stands)) => Err(LogError::StandingCompaction { id }),
+            Some((_, Outcome::Failed)) => Err(LogError::FailedCompaction { id }),
+            Some((_, Outcome::Skipped)) => Err(LogError::SkippedCompaction { id }),
+            None => Err(LogError::UnknownCompaction { id }),
+        }
     }
 }

@@ -153,6 +153,7 @@ impl TotalUsage {
             | Event::CompactionUndone(_)
             | Event::RuleChanged(_)
             | Event::Host(_)
+            | Event::ResultCut(_)
             | Event::Unknown(_)
             | Event::Malformed(_) => return,
         };
@@ -311,6 +312,7 @@ fn effect(event: &Event) -> Effect {
         | Event::CompactionFailed(_)
         | Event::RuleChanged(_)
         | Event::Host(_)
+        | Event::ResultCut(_)
         | Event::Unknown(_) => Effect::Nothing,
     }
 }

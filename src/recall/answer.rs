@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::{
     passage::{HEAD, HEADING, Passage, Recalled, border, piece_end},
-    request::{RecallError, RecallRequest},
+    request::{RecallError, RecallRequest, abridged},
 };
 use crate::{
-    log::{EventLog, Taken},
-    message::{CheckpointId, ContentBlock, Message, Redactor},
+    log::{Event, EventLog, Taken},
+    message::{CheckpointId, ContentBlock, Message, Redactor, Role},
     render::{self, RenderOptions},
 };
 
@@ -137,6 +137,7 @@ impl<'a> Recall<'a> {
                 self.range(&taken, (*from, *to), *offset)?
             }
             RecallRequest::Message { number, offset } => self.message(&taken, *number, *offset)?,
+            RecallRequest::Call { id, offset } => self.whole_result(id, *offset)?,
             RecallRequest::Search { query, offset } => self.search(&taken, query, *offset)?,
         };
         Ok(Recalled { request: request.clone(), ..recalled })
@@ -181,7 +182,25 @@ impl<'a> Recall<'a> {
     fn message(&self, taken: &[Taken], number: u64, offset: u64) -> Result<Recalled, RecallError> {
         let index = taken.binary_search_by_key(&number, |taken| taken.number).ok();
         let taken = index.and_then(|index| taken.get(index));
-        let taken = taken.ok_or(RecallError::NotTaken { number })?;
+        self.piece(taken.ok_or(RecallError::NotTaken { number })?, offset)
+    }
+
+    /// A piece of the whole result of a call, from the latest event that holds one.
+    fn whole_result(&self, id: &str, offset: u64) -> Result<Recalled, RecallError> {
+        let cut = self.log.events().iter().rev().find_map(|logged| {
+            let Event::ResultCut(result) = &logged.event else { return None };
+            (result.tool_use_id == *id).then_some((logged, result))
+        });
+        let unknown = || RecallError::UnknownCall { id: abridged(id) };
+        let (logged, result) = cut.ok_or_else(unknown)?;
+        let content = vec![ContentBlock::ToolResult((**result).clone())];
+        let message = Message::new(Role::User, content);
+        let number = self.log.arrivals_before(logged.seq);
+        self.piece(&Taken { number, seq: logged.seq, at: logged.at, message }, offset)
+    }
+
+    fn piece(&self, taken: &Taken, offset: u64) -> Result<Recalled, RecallError> {
+        let number = taken.number;
         let text = self.text(taken);
         let start = usize::try_from(offset).ok().filter(|start| *start < text.len());
         let beyond = RecallError::Beyond { number, offset, len: text.len() };

@@ -98,6 +98,10 @@ impl fmt::Display for Recalled {
                 let rest = |next| write!(f, " The rest: message {number} with offset {next}.");
                 next.map_or(Ok(()), rest)
             }
+            RecallRequest::Call { id, .. } => {
+                write!(f, "The whole result of the call {id}. {RECORD}")?;
+                next.map_or(Ok(()), |next| write!(f, " The rest: call {id} with offset {next}."))
+            }
             RecallRequest::Search { .. } => {
                 write!(
                     f,

@@ -11,7 +11,7 @@ use crate::{
 pub const MAX_QUERY_BYTES: usize = 1_000;
 
 /// The fields of the tool's input.
-const FIELDS: [&str; 5] = ["from", "to", "message", "query", "offset"];
+const FIELDS: [&str; 6] = ["from", "to", "message", "call", "query", "offset"];
 
 /// A request for messages that compactions removed. The default requests all of them, from the
 /// first.
@@ -35,6 +35,13 @@ pub enum RecallRequest {
         /// Its number among all messages ever appended, from 0.
         number: u64,
         /// The offset in its text to begin at, in bytes.
+        offset: u64,
+    },
+    /// The whole result of a tool call that the thread holds cut.
+    Call {
+        /// The id of the call.
+        id: Text,
+        /// The byte of the result's text at which to begin.
         offset: u64,
     },
     /// The messages that contain words of a query, best first. It needs the feature `recall`.
@@ -61,7 +68,7 @@ pub enum RecallError {
         found: String,
     },
     /// The input has an unknown field.
-    #[error("{field:?} is not a field of recall; from, to, message, query and offset are")]
+    #[error("{field:?} is not a field of recall; from, to, message, call, query and offset are")]
     Unknown {
         /// The field, abridged.
         field: String,
@@ -75,7 +82,7 @@ pub enum RecallError {
         error: InvalidValue,
     },
     /// Two fields belong to different requests.
-    #[error("{one} and {other} do not go together: name a range, a message or a query")]
+    #[error("{one} and {other} do not go together: name a range, a message, a call or a query")]
     Mixed {
         /// The first field.
         one: &'static str,
@@ -95,6 +102,12 @@ pub enum RecallError {
         from: CheckpointId,
         /// The checkpoint with which it ends.
         to: CheckpointId,
+    },
+    /// No result of this call was cut.
+    #[error("no result of the call {id} was cut, so it stands in the thread or was compacted away")]
+    UnknownCall {
+        /// The id of the call.
+        id: String,
     },
     /// A message was not removed by a compaction, or does not exist.
     #[error("message {number} is not among those that were compacted away")]
@@ -136,8 +149,8 @@ impl Default for RecallRequest {
 }
 
 impl RecallRequest {
-    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`
-    /// or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written
+    /// Parses the JSON input of the tool: `{"from"?, "to"?, "offset"?}`, `{"message", "offset"?}`,
+    /// `{"call", "offset"?}` or `{"query", "offset"?}`. A `null` counts as absent, and a checkpoint may also be written
     /// as its marker, `<checkpoint:a1b2c3>`.
     ///
     /// ```
@@ -168,13 +181,18 @@ impl RecallRequest {
         };
         let offset = number("offset", field("offset"))?.unwrap_or_default();
         if let Some(query) = field("query") {
-            alone("query", &["from", "to", "message"])?;
+            alone("query", &["from", "to", "message", "call"])?;
             let query = query.as_str().ok_or_else(|| mismatch("query", "a string", query))?;
             let found = query.len();
             return match found > MAX_QUERY_BYTES {
                 true => Err(RecallError::QueryLength { found }),
                 false => Ok(Self::Search { query: query.into(), offset }),
             };
+        }
+        if let Some(id) = field("call") {
+            alone("call", &["from", "to", "message"])?;
+            let id = id.as_str().ok_or_else(|| mismatch("call", "a string", id))?;
+            return Ok(Self::Call { id: id.into(), offset });
         }
         if let Some(number) = number("message", field("message"))? {
             alone("message", &["from", "to"])?;
@@ -208,7 +226,7 @@ fn mismatch(field: &'static str, expected: &'static str, found: &Value) -> Recal
 }
 
 /// Returns the first 40 characters of a text.
-fn abridged(text: &str) -> String {
+pub(super) fn abridged(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",
         None => text.to_owned(),

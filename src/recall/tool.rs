@@ -30,6 +30,7 @@ pub fn spec() -> ToolSpec {
         "from": checkpoint("Id of the checkpoint after which the range begins. Leave it out to begin at the start."),
         "to": checkpoint("Id of the checkpoint with which the range ends. Leave it out to end with the latest."),
         "message": number("Number of one message to read, instead of a range."),
+        "call": checkpoint("Id of one tool call whose result was cut, to read the whole result."),
         "offset": number("Where to go on, as the answer before said. Leave it out to begin."),
     });
     let mut about = ABOUT.to_owned();

@@ -1,27 +1,65 @@
 //! Building a session from the settings of its builder.
 
-use super::error::SessionError;
 use std::sync::Arc;
 
 use super::{
-    builder::{SessionBuilder, new_journal},
+    builder::{SessionBuilder, Source},
     context,
-    handle::Shared,
+    error::SessionError,
     rules_cache::RulesCache,
     session::Session,
+    shared::Shared,
 };
 use crate::{
     auto::AutoCompactor,
     ledger::Ledger,
-    log::{Event, LoggedFacts, RuleChange, Thread},
-    message::{CheckpointIds, CompactionId, InvalidValue, Text, Timestamp, ToolSpec},
+    log::{Event, EventLog, LoggedFacts, RuleChange, Thread, TotalUsage},
+    message::{CheckpointIds, CompactionId, InvalidValue, Text, ThreadId, Timestamp, ToolSpec},
+    model::Tool,
     store::Journal,
     tokens::Calibrated,
 };
 
 impl SessionBuilder {
-    /// Builds the session. A log with messages replaces the agent's thread; if there is no log, or
-    /// it is empty, the agent's messages are logged.
+    /// Opens the session: loads what the [store](Self::store) holds of the [thread](Self::thread)
+    /// and continues it, or starts the thread if the store does not know it. New events go to the
+    /// same store. Without a store it does the same as [`build`](Self::build).
+    ///
+    /// The future may be dropped; nothing is written.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, store::MemoryStore, testing::ScriptedModel};
+    ///
+    /// let store = Arc::new(MemoryStore::default());
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!", "Again."])));
+    /// let open = || {
+    ///     let builder = Session::builder(agent.clone()).store(store.clone());
+    ///     block_on(builder.thread("user-7".parse().unwrap()).open())
+    /// };
+    /// let mut session = open()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let messages = session.messages().clone();
+    /// drop(session);
+    /// assert_eq!(open()?.messages()[..], messages[..]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](Self::build), and [`SessionError::Store`] if the log cannot be loaded.
+    pub async fn open(mut self) -> Result<Session, SessionError> {
+        if let (Source::Thread(thread), Some(store)) = (&self.source, &self.store) {
+            let journal = Journal::open(Arc::clone(store), thread.clone()).await?;
+            self.source = Source::Log(Box::new(journal));
+            self.store = None;
+        }
+        self.build()
+    }
+
+    /// Builds the session without loading anything. A log with messages replaces the agent's
+    /// thread; if there is no log, or it is empty, the agent's messages are logged.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -33,13 +71,24 @@ impl SessionBuilder {
     /// # Errors
     ///
     /// - [`SessionError::Invalid`] if a share in the policy is not between 0 and 1, or a rule is not valid.
+    /// - [`SessionError::NotLoaded`] if the thread is named and has a store, which may hold it.
     /// - [`SessionError::Log`] if the log cannot be replayed.
     /// - [`SessionError::DoubleTool`] if two tools have the same name.
     pub fn build(self) -> Result<Session, SessionError> {
         let auto = AutoCompactor::new(self.policy)?;
-        let specs = self.specs()?;
+        let specs = specs(&self.settings.tools, &self.own_tools)?;
         let mut agent = self.agent;
-        let mut journal = self.journal.unwrap_or_else(new_journal);
+        let mut journal = match self.source {
+            Source::Log(journal) => *journal,
+            Source::Thread(thread) if self.store.is_some() => {
+                return Err(SessionError::NotLoaded { thread });
+            }
+            Source::Thread(thread) => Journal::new(EventLog::new(thread)),
+            Source::New => Journal::new(EventLog::new(ThreadId::random())),
+        };
+        if let Some(store) = self.store {
+            journal = journal.kept_by(store);
+        }
         let now = self.settings.clock.now();
         if journal.log().is_empty() {
             for message in agent.messages() {
@@ -52,14 +101,11 @@ impl SessionBuilder {
             *agent.thread_mut() = Thread::restored(log.replay()?, log.events(), counter);
             agent.rewritten();
         }
-        let counter = agent.thread().counter();
-        let overhead =
-            counter.messages(&self.settings.system).saturating_add(counter.tools(&specs));
         // The log's length varies the seed: a resumed session must not reuse an id from its log,
         // because an undo can bring that checkpoint back.
         let ids = CheckpointIds::new(self.settings.seed.wrapping_add(journal.log().len()));
         add_rules(&mut journal, &self.host_rules, now)?;
-        Ok(Session {
+        let mut session = Session {
             table_window: agent.messages().iter().rev().find_map(context::table_window),
             agent,
             journal,
@@ -75,23 +121,30 @@ impl SessionBuilder {
             rules: RulesCache::default(),
             ids,
             at: now,
-            overhead,
+            overhead: 0,
             ratio: Calibrated::default(),
-            shared: Arc::new(Shared::default()),
-        })
+            billed: (0, TotalUsage::default()),
+            shared: Arc::new(Shared::new(self.observers)),
+        };
+        session.count_overhead();
+        session.show();
+        Ok(session)
     }
+}
 
-    fn specs(&self) -> Result<Vec<ToolSpec>, SessionError> {
-        let own = self.own_tools.iter().cloned();
-        let specs: Vec<ToolSpec> =
-            self.settings.tools.iter().map(|tool| tool.spec()).chain(own).collect();
-        let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
-        names.sort_unstable();
-        let mut pairs = names.iter().zip(names.iter().skip(1));
-        match pairs.find(|(one, other)| one == other) {
-            Some((name, _)) => Err(SessionError::DoubleTool { name: (*name).clone() }),
-            None => Ok(specs),
-        }
+/// Returns the tools that the model is offered: the host's, then the session's own.
+pub(super) fn specs(
+    tools: &[Arc<dyn Tool>],
+    own: &[ToolSpec],
+) -> Result<Vec<ToolSpec>, SessionError> {
+    let host = tools.iter().map(|tool| tool.spec());
+    let specs: Vec<ToolSpec> = host.chain(own.iter().cloned()).collect();
+    let mut names: Vec<&Text> = specs.iter().map(|spec| &spec.name).collect();
+    names.sort_unstable();
+    let mut pairs = names.iter().zip(names.iter().skip(1));
+    match pairs.find(|(one, other)| one == other) {
+        Some((name, _)) => Err(SessionError::DoubleTool { name: (*name).clone() }),
+        None => Ok(specs),
     }
 }
 

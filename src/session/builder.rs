@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{session::Session, settings::Settings};
+use super::{
+    error::SessionError, event::SessionEvent, observers::Observers, session::Session,
+    settings::Settings,
+};
 use crate::{
     auto::{AutoPolicy, UnknownUsage},
     compaction,
-    log::EventLog,
     message::{ContextWindow, Message, Redactor, Text, ThreadId, ToolSpec},
     model::{Agent, Clock, Model, Sleeper, Tool},
     retention::RetentionPolicy,
-    store::{Archive, Journal, StoreError, ThreadStore},
-    strategy::CompactionStrategy,
+    store::{Archive, Journal, ThreadStore},
+    strategy::{CompactionStrategy, StrategyConfig, StrategyRegistry},
 };
 
 /// Builds a [`Session`]. Only the agent is required; everything else has a default.
@@ -44,11 +46,24 @@ use crate::{
 #[must_use]
 pub struct SessionBuilder {
     pub(super) agent: Box<dyn Agent>,
-    pub(super) journal: Option<Journal>,
+    pub(super) source: Source,
+    pub(super) store: Option<Arc<dyn ThreadStore>>,
     pub(super) settings: Settings,
     pub(super) host_rules: Vec<Text>,
     pub(super) policy: AutoPolicy,
     pub(super) own_tools: Vec<ToolSpec>,
+    pub(super) observers: Observers,
+}
+
+/// Where the thread comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// It is new, with a random id.
+    New,
+    /// It has this id, and the store may hold it.
+    Thread(ThreadId),
+    /// This log holds it.
+    Log(Box<Journal>),
 }
 
 impl Session {
@@ -56,19 +71,44 @@ impl Session {
     pub fn builder(agent: impl Agent + 'static) -> SessionBuilder {
         SessionBuilder {
             agent: Box::new(agent),
-            journal: None,
+            source: Source::New,
+            store: None,
             settings: Settings::default(),
             host_rules: Vec::new(),
             // Until a provider reports a count, a session uses estimates.
             policy: AutoPolicy { unknown_usage: UnknownUsage::Estimate, ..AutoPolicy::default() },
             own_tools: Vec::new(),
+            observers: Observers::default(),
         }
     }
 }
 
 impl SessionBuilder {
-    /// Returns the builder with this log and its store. A log with messages replaces the agent's
-    /// thread, so this resumes a session: open the journal of its thread and pass it here.
+    /// Returns the builder with the id of the thread, such as the name of a user's conversation.
+    /// Without one the thread is new, and its id is random.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent).thread("user-7".parse()?).build()?;
+    /// assert_eq!(session.thread_id().as_str(), "user-7");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn thread(self, id: ThreadId) -> Self {
+        Self { source: Source::Thread(id), ..self }
+    }
+
+    /// Returns the builder with the store of the thread. [`open`](Self::open) loads from it what it
+    /// holds of the [thread](Self::thread). A [fork](Session::fork) is written to it before its
+    /// first message.
+    pub fn store(self, store: Arc<dyn ThreadStore>) -> Self {
+        Self { store: Some(store), ..self }
+    }
+
+    /// Returns the builder with a log that the host loaded itself. A log with messages replaces the
+    /// agent's thread.
     ///
     /// ```
     /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
@@ -82,61 +122,7 @@ impl SessionBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn journal(self, journal: Journal) -> Self {
-        Self { journal: Some(journal), ..self }
-    }
-
-    /// Returns the builder with the log that a store holds for this thread; new events go to the
-    /// same store. A thread that the store does not know starts empty. Same as
-    /// [`journal`](Self::journal), but loads the log first.
-    ///
-    /// ```
-    /// use futures::executor::block_on;
-    /// use std::sync::Arc;
-    /// use threadfold::{ModelAgent, Session, store::MemoryStore, testing::ScriptedModel};
-    ///
-    /// let store = Arc::new(MemoryStore::default());
-    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["hello", "again"])));
-    /// let builder = Session::builder(agent.clone());
-    /// let mut session = block_on(builder.resume(store.clone(), "thread-1".parse()?))?.build()?;
-    /// block_on(async { session.send("hi").await })?;
-    /// let messages = session.messages().clone();
-    /// drop(session);
-    ///
-    /// let builder = Session::builder(agent);
-    /// let session = block_on(builder.resume(store, "thread-1".parse()?))?.build()?;
-    /// assert_eq!(session.messages()[..], messages[..]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the log cannot be loaded.
-    pub async fn resume(
-        self,
-        store: Arc<dyn ThreadStore>,
-        thread: ThreadId,
-    ) -> Result<Self, StoreError> {
-        Ok(self.journal(Journal::open(store, thread).await?))
-    }
-
-    /// Returns the builder with a store for a new thread: a [fork](Session::fork), or one with the
-    /// default id `main`. To name the thread, new or not, use [`resume`](Self::resume). Events
-    /// logged before the first message are written to the store first.
-    ///
-    /// ```
-    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
-    /// use threadfold::store::{MemoryStore, ThreadStore};
-    ///
-    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
-    /// let store = Arc::new(MemoryStore::default());
-    /// let mut session = Session::builder(agent).store(store.clone()).build()?;
-    /// block_on(async { session.send("Hi.").await })?;
-    /// assert_eq!(block_on(store.load(session.thread_id()))?.log, *session.log());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn store(self, store: Arc<dyn ThreadStore>) -> Self {
-        let journal = self.journal.unwrap_or_else(new_journal);
-        Self { journal: Some(journal.kept_by(store)), ..self }
+        Self { source: Source::Log(Box::new(journal)), ..self }
     }
 
     /// Returns the builder with an archive for the entries that compactions write, such as a
@@ -178,6 +164,36 @@ impl SessionBuilder {
     pub fn strategy(mut self, strategy: Arc<dyn CompactionStrategy>) -> Self {
         self.settings.strategy = strategy;
         self
+    }
+
+    /// Returns the builder with these strategies to choose from by name; the default is
+    /// [`StrategyRegistry::default`], all strategies of the crate.
+    pub fn registry(mut self, registry: StrategyRegistry) -> Self {
+        self.settings.registry = registry;
+        self
+    }
+
+    /// Returns the builder with the strategy of this name in its [registry](Self::registry), or of
+    /// this setting.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let session = Session::builder(agent.clone()).strategy_named("chunked")?.build()?;
+    /// let error = Session::builder(agent).strategy_named("magic").unwrap_err();
+    /// assert!(error.to_string().starts_with("\"magic\" is not a registered strategy"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Invalid`] if no strategy has the name, or the options do not fit it.
+    pub fn strategy_named(
+        mut self,
+        strategy: impl Into<StrategyConfig>,
+    ) -> Result<Self, SessionError> {
+        self.settings.strategy = self.settings.registry.build(&strategy.into())?;
+        Ok(self)
     }
 
     /// Returns the builder with a fast and cheap model for summaries; the default is the agent's
@@ -322,6 +338,36 @@ impl SessionBuilder {
         self
     }
 
+    /// Returns the builder with an observer, which sees every event of the session when it happens,
+    /// those of [adopted](Session::adopt) compactions too, and the error that ends a turn. A turn
+    /// whose stream is dropped ends with [`Aborted`](SessionEvent::Aborted) for it. A fork does not
+    /// inherit it.
+    ///
+    /// It is called between two steps of the turn, so it should be quick; a panic in it is ignored.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::{Arc, atomic::{AtomicUsize, Ordering}};
+    /// use threadfold::{ContextWindow, ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let (model, seen) = (ScriptedModel::new(["Hello!"]), Arc::new(AtomicUsize::new(0)));
+    /// let count = Arc::clone(&seen);
+    /// let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+    ///     .window(ContextWindow::new(200_000))
+    ///     .observe(move |_| drop(count.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// assert_eq!(seen.load(Ordering::Relaxed), 2, "a text and the end of the turn");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn observe(
+        mut self,
+        observer: impl Fn(Result<&SessionEvent, &SessionError>) + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
     /// Returns the builder with another clock.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
@@ -358,6 +404,47 @@ impl SessionBuilder {
         self
     }
 
+    /// Returns the builder with the maximum tokens of a tool result. A longer one is cut where it
+    /// arrives: the thread holds the head and the tail of its texts, and a line that says how to read
+    /// the rest. The log holds the whole, and [`recall`](Self::recall_tool) reads it by the id of the
+    /// call. Results of `recall` itself are not cut.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc, threadfold::{ModelAgent, Session, async_trait}};
+    /// # use threadfold::{ContentBlock, Message, Role, message::{ToolSpec, ToolUse}};
+    /// # use threadfold::{model::{Tool, ToolContext, ToolFailure, ToolOutput}, testing::ScriptedModel};
+    /// # #[derive(Debug)]
+    /// # struct Log;
+    /// # #[async_trait]
+    /// # impl Tool for Log {
+    /// #     fn spec(&self) -> ToolSpec { ToolSpec::new("log", "Reads the log.", serde_json::json!({})) }
+    /// #     async fn call(&self, _: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+    /// #         Ok("a line of the log\n".repeat(10_000).into())
+    /// #     }
+    /// # }
+    /// # let call = Message::new(Role::Assistant, vec![ToolUse::new("t1", "log", serde_json::json!({})).into()]);
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new([call, Message::assistant("I see.")])));
+    /// let builder = Session::builder(agent).tool(Arc::new(Log)).recall_tool();
+    /// let mut session = builder.max_tool_result(500).build()?;
+    /// block_on(async { session.send("What does the log say?").await })?;
+    /// let result = session.messages()[2].tool_results().next().ok_or("a result")?;
+    /// let note = result.content.last().and_then(ContentBlock::as_text).ok_or("a note")?;
+    /// assert!(note.contains("call recall with {\"call\":\"t1\"}"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_tool_result(mut self, tokens: u64) -> Self {
+        self.settings.max_tool_result = Some(tokens);
+        self
+    }
+
+    /// Returns the builder with panics of tools passed on to whoever polls the turn. By default a
+    /// tool that panics gets an error result, and the other calls and the turn go on; a tool whose
+    /// state a panic may leave broken should not be caught.
+    pub fn tool_panics_unwind(mut self) -> Self {
+        self.settings.tool_panics_unwind = true;
+        self
+    }
+
     /// Returns the builder with the tool [`compact_context`](super::COMPACT_CONTEXT), with which
     /// the model asks the session to compact the thread.
     pub fn compact_context_tool(mut self) -> Self {
@@ -385,9 +472,4 @@ impl SessionBuilder {
         self.own_tools.push(crate::recall::tool::spec());
         self
     }
-}
-
-/// An empty journal under the default thread id.
-pub(super) fn new_journal() -> Journal {
-    Journal::new(EventLog::new(ThreadId::default()))
 }

@@ -1,6 +1,10 @@
 //! Executing the calls of an answer: the host's tools and the session's own.
 
-use std::sync::Arc;
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
+};
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -8,7 +12,7 @@ use super::{
     error::SessionError, event::SessionEvent, events::Emit, session::Session, tool_output,
 };
 use crate::{
-    compaction::{COMPACT, COMPACT_CONTEXT},
+    compaction::{COMPACT, COMPACT_CONTEXT, ONE_CALL},
     message::{ToolResult, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     recall::tool::RECALL,
@@ -16,10 +20,6 @@ use crate::{
 
 /// The result of a compaction tool that the builder did not add.
 const NOT_CONFIGURED: &str = "Compaction not yet configured";
-
-/// The result of a second call of `compact` in one answer.
-const ONE_CALL: &str =
-    "Not carried out: one call of compact in an answer is. Name all ranges in one call.";
 
 /// The results of the calls of an answer.
 pub(super) struct Called {
@@ -49,9 +49,11 @@ impl Session {
         let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
         for call in calls {
             let (id, name) = (call.id.clone(), call.name.clone());
-            emit.event(SessionEvent::ToolStarted { id, name }).await;
+            let input = call.input.as_str().into();
+            emit.event(SessionEvent::ToolStarted { id, name, input }).await;
         }
         self.call_host_tools(calls, &mut results, emit).await;
+        self.cut_long(&mut results)?;
         for (index, call) in calls.iter().enumerate() {
             if self.session_tool(call) == Some(SessionTool::Recall) {
                 let output = self.recall(call);
@@ -121,10 +123,14 @@ impl Session {
                 call.name
             ));
         };
-        // Called through the `Arc`, the future would be boxed twice.
-        match tool.as_ref().call(call, context).await {
-            Ok(output) => output,
-            Err(error) => ToolOutput::error(error.to_string()),
+        // Called through the `Arc`, the future would be boxed twice. A tool may panic before it
+        // returns its future, so that is made inside.
+        let called = async { tool.as_ref().call(call, context).await };
+        match AssertUnwindSafe(called).catch_unwind().await {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => ToolOutput::error(error.to_string()),
+            Err(panic) if self.settings.tool_panics_unwind => resume_unwind(panic),
+            Err(panic) => ToolOutput::error(format!("The tool panicked: {}.", panic_text(&*panic))),
         }
     }
 
@@ -151,6 +157,12 @@ impl Session {
     }
 }
 
+/// What a panic says, if it says anything.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
+}
+
 fn not_configured(own: SessionTool) -> ToolOutput {
     match own {
         SessionTool::Compact | SessionTool::Recall => ToolOutput::error(NOT_CONFIGURED),
@@ -170,10 +182,10 @@ fn finish<'e>(
     let mut result = ToolResult::new(call.id.clone(), output.content);
     result.is_error |= output.is_error;
     result.usage = output.usage.map(Box::new);
-    let is_error = result.is_error;
+    let (is_error, content) = (result.is_error, result.content.clone());
     if let Some(slot) = results.get_mut(index) {
         *slot = Some(result);
     }
     let (id, name) = (call.id.clone(), call.name.clone());
-    emit.event(SessionEvent::ToolFinished { id, name, is_error })
+    emit.event(SessionEvent::ToolFinished { id, name, is_error, content })
 }

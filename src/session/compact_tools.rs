@@ -12,21 +12,11 @@ use super::{
     tool_output::{self, Compacted},
 };
 use crate::{
-    compact::{CompactError, CompactInput, CompactOptions, CompactReport, Plan, Size},
-    compaction::{COMPACT, Done, Driven},
-    message::{
-        CompactionId, CompactionReason, ContentBlock, Message, Role, Text, ToolResult, ToolUse,
-    },
+    compaction::{self, COMPACT, COMPACTED, Done, Driven},
+    message::{CompactionId, CompactionReason, Message, Role, Text, ToolResult, ToolUse},
     model::ToolOutput,
     strategy::{Brief, Proposal},
 };
-
-/// The result of a successful call of `compact`. The compaction replaces it, so it is visible only
-/// after an undo.
-const COMPACTED: &str = "The thread was compacted.";
-
-/// How many of the latest checkpoints an error result lists.
-const NAMED_CHECKPOINTS: usize = 40;
 
 /// A call of `compact` that passed the checks.
 struct Checked {
@@ -50,7 +40,7 @@ impl Session {
             return Ok(Compacted::nothing(before).output());
         }
         let reason = CompactionReason::AgentTool;
-        let order = Order { reason, target, limit: None, next_prompt: None };
+        let order = Order { reason, target, limit: None, next_prompt: None, strategy: None };
         Ok(match self.compact_for(order, emit).await? {
             Ok(Done { id, report, calls, .. }) => Compacted {
                 messages_compressed: self.taken_by(id),
@@ -84,7 +74,7 @@ impl Session {
             Err(words) => return Ok(ToolOutput::error(words)),
         };
         let Checked { results, brief, driven } = checked;
-        self.replace(COMPACT, &brief, driven, results, emit).await??;
+        self.replace_ranges(COMPACT, &brief, driven, results, emit).await??;
         Ok(ToolOutput::from(COMPACTED))
     }
 
@@ -93,55 +83,26 @@ impl Session {
         &mut self,
         call: &ToolUse,
         results: &[Option<ToolResult>],
-    ) -> Result<Checked, String> {
-        let input = call.input.json().map_err(|error| not_read(&error))?;
-        let input = input.to_value().map_err(|error| not_read(&error))?;
-        let ranges = CompactInput::parse(&input).map_err(|error| not_read(&error))?.replacements;
+    ) -> Result<Checked, Text> {
+        let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
         let own = || ToolResult::text(call.id.clone(), COMPACTED);
         let blocks = results.iter().map(|result| result.clone().unwrap_or_else(own).into());
         let results = self.stamped(Message::new(Role::User, blocks.collect()));
         let id = self.next_compaction();
-        let options = CompactOptions { compaction: Some(id), ..CompactOptions::default() };
         let thread: Vec<Message> = self.messages().iter().chain([&results]).cloned().collect();
-        let plan = |notice: &Text| Plan::of_call(&thread, &call.id, &ranges, &options, notice);
-        // The notice quotes the plan's numbers, so plan once with an empty notice.
-        let draft = plan(&Text::default()).map_err(|error| self.refused(&error))?;
-        let after = draft.after(&thread).map_err(|error| not_read(&error))?;
         let counter = self.agent.thread().counter().as_ref();
-        let report = CompactReport::new(Size::of(&thread, counter), &after, &draft, counter);
-        let notice =
-            format!("The thread was compacted as you asked: {report}. Go on with the task.");
-        let plan = plan(&notice.into()).map_err(|error| self.refused(&error))?;
+        let plan = compaction::plan_ranges(&thread, call, &ranges, id, counter)?;
         let brief = self.brief(id, CompactionReason::AgentTool, None, None);
         let mut proposal = Proposal::new(plan);
         if let Some(policy) = &brief.retention {
             // Audited, but not completed: nothing is added to the model's own words.
-            let after = proposal.plan.after(&thread).map_err(|error| not_read(&error))?;
+            let after =
+                proposal.plan.after(&thread).map_err(|error| Text::from(error.to_string()))?;
             let redactor = self.settings.redactor.as_deref();
             let facts = self.facts.of(self.journal.log(), &policy.audit, redactor);
             proposal.retention = Some(facts.audit(&after).shortened());
         }
         Ok(Checked { results, brief, driven: Driven::new(proposal) })
     }
-
-    /// The text for a refused call: the error and the latest checkpoints.
-    fn refused(&self, error: &CompactError) -> String {
-        let blocks = self.messages().iter().rev().flat_map(|message| message.content.iter().rev());
-        let ids = blocks.filter_map(|block| {
-            let ContentBlock::Checkpoint(checkpoint) = block else { return None };
-            Some(checkpoint.id.to_string())
-        });
-        let mut ids: Vec<String> = ids.take(NAMED_CHECKPOINTS).collect();
-        ids.reverse();
-        format!(
-            "Nothing was compacted: {error}. The latest checkpoints in the thread are, in order: \
-             {}.",
-            ids.join(", ")
-        )
-    }
-}
-
-fn not_read(error: &dyn std::fmt::Display) -> String {
-    format!("Nothing was compacted: {error}.")
 }

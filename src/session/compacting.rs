@@ -3,7 +3,7 @@
 //! | requested by | entry point | proposed by |
 //! |---|---|---|
 //! | the trigger, the hard check, a refusal, `/compact`, `@compact`, the tool `compact_context` | [`Session::compact_for`] | the strategy, with the safety net below it |
-//! | the tool `compact` | [`Session::replace`] | the model, as named ranges |
+//! | the tool `compact` | [`Session::replace_ranges`] | the model, as named ranges |
 //! | [`Session::adopt`] | [`Session::end_prepared`] | a [`CompactionJob`](super::CompactionJob), earlier |
 //!
 //! Each becomes the one [`Compaction`] in flight, with one start event and one end event. Dropping
@@ -40,6 +40,8 @@ pub(super) struct Order {
     pub(super) limit: Option<u64>,
     /// The prompt that is sent next.
     pub(super) next_prompt: Option<Message>,
+    /// The strategy, if not that of the session.
+    pub(super) strategy: Option<Arc<dyn CompactionStrategy>>,
 }
 
 impl Session {
@@ -60,8 +62,9 @@ impl Session {
         order: Order,
         emit: &mut Emit,
     ) -> Result<Result<Done, CompactionError>, SessionError> {
-        let Order { reason, target, limit, next_prompt } = order;
-        let strategy = Net::new(Arc::clone(&self.settings.strategy), self.uncalibrated(limit));
+        let Order { reason, target, limit, next_prompt, strategy } = order;
+        let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
+        let strategy = Net::new(strategy, self.uncalibrated(limit));
         let strategy = match reason {
             CompactionReason::Overflow | CompactionReason::ModelSwitch => {
                 strategy.with_last_resort()
@@ -90,7 +93,7 @@ impl Session {
 
     /// Applies a checked proposal of named ranges. The arriving message is appended to thread and
     /// log in the same step.
-    pub(super) async fn replace(
+    pub(super) async fn replace_ranges(
         &mut self,
         strategy: &str,
         brief: &Brief,
@@ -182,6 +185,7 @@ impl Session {
         compaction.set_now(now);
         let done = conversation.conclude(compaction, span, outcome).await;
         self.report_end_to_trigger();
+        self.show();
         done
     }
 

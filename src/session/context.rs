@@ -4,8 +4,9 @@ use super::{error::SessionError, session::Session};
 use crate::{
     auto::Pressure,
     compaction::api::TokenUsageSummary,
-    log::ContextCount,
+    log::{ContextCount, TotalUsage},
     message::{ContextWindow, Message, Text, Turn},
+    tokens::Breakdown,
 };
 
 impl Session {
@@ -45,7 +46,7 @@ impl Session {
         self.pressure(0).tokens()
     }
 
-    /// The tokens billed so far and the context usage. Takes time in proportion to the log.
+    /// The tokens billed so far and the context usage.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -59,7 +60,37 @@ impl Session {
     /// ```
     #[must_use]
     pub fn token_usage(&self) -> TokenUsageSummary {
-        TokenUsageSummary::new(self.log(), self.context_tokens(), self.window())
+        TokenUsageSummary::new(self.billed(), self.context_tokens(), self.window())
+    }
+
+    /// What the next request is made of: system prompt, tools, typed text, answers, results by tool,
+    /// summaries and so on. The tokens of the parts sum up to [`context_tokens`](Self::context_tokens).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+    /// let mut session = Session::builder(agent).system("Be brief.").build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let breakdown = session.breakdown();
+    /// assert_eq!(breakdown.tokens(), session.context_tokens());
+    /// assert!(breakdown.to_string().contains("system prompt (1)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn breakdown(&self) -> Breakdown {
+        let counter = self.agent.thread().counter().as_ref();
+        Breakdown::of(&self.request(), counter).scaled_to(self.context_tokens())
+    }
+
+    /// The tokens billed by all events of the log.
+    pub(super) fn billed(&self) -> TotalUsage {
+        let (read, mut billed) = self.billed;
+        let later = self.log().since(read);
+        later.iter().for_each(|logged| billed.record(&logged.event));
+        billed
     }
 
     /// Updates the window and the token ratio from an answer.

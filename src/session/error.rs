@@ -4,7 +4,7 @@ use crate::{
     compact::CompactError,
     drive::CompactionError,
     log::LogError,
-    message::{CheckpointId, InvalidValue, ModelError, Text, UnexpectedInput},
+    message::{CheckpointId, InvalidValue, ModelError, Text, ThreadId, UnexpectedInput},
     store::StoreError,
 };
 
@@ -53,6 +53,18 @@ pub enum SessionError {
     /// A rule or a share of the policy is not valid. Nothing has changed.
     #[error(transparent)]
     Invalid(#[from] InvalidValue),
+    /// The builder names a thread and a store, but did not load the one from the other.
+    #[error("thread {thread} is not loaded from its store: call open() instead of build()")]
+    NotLoaded {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The message has nothing that a model could read. The thread is as before.
+    #[error("the message is blank")]
+    Blank,
+    /// The thread is empty or ends with a complete answer, so there is no turn to continue.
+    #[error("the thread has no turn to continue: send a message")]
+    NothingToContinue,
     /// Two tools have the same name.
     #[error("two tools are called {name}")]
     DoubleTool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     auto::Notice,
     compaction::CompactionEvent,
-    message::{StopReason, Text, Usage},
+    message::{ContentBlock, StopReason, Text, Usage},
 };
 
 /// One event of a session's work. Events come in the order in which they happen.
@@ -42,12 +42,27 @@ pub enum SessionEvent {
         /// The piece.
         text: Text,
     },
+    /// A piece of the input of a tool call that the model is writing. The first piece of a call is
+    /// empty. Providers that do not stream inputs give none; [`ToolStarted`](Self::ToolStarted) has
+    /// the whole input.
+    ToolInputDelta {
+        /// The id of the call.
+        id: Text,
+        /// The name of the tool.
+        name: Text,
+        /// The piece, as JSON text.
+        text: Text,
+    },
     /// A tool call starts.
     ToolStarted {
         /// The id of the call.
         id: Text,
         /// The name of the tool.
         name: Text,
+        /// The input of the call, as the JSON text that the model wrote. A line of an earlier
+        /// version has none.
+        #[serde(default)]
+        input: Text,
     },
     /// A tool call has its result.
     ToolFinished {
@@ -57,6 +72,11 @@ pub enum SessionEvent {
         name: Text,
         /// Whether it failed.
         is_error: bool,
+        /// The whole result; the thread holds it cut if it is longer than
+        /// [`max_tool_result`](super::SessionBuilder::max_tool_result). A line of an earlier version
+        /// has none.
+        #[serde(default)]
+        content: Vec<ContentBlock>,
     },
     /// Discard the text streamed for this answer so far. The window cut the answer off or the
     /// provider refused the request midway, and the model is asked again; or the whole answer
@@ -138,8 +158,8 @@ mod tests {
         };
     }
 
-    variants!(SESSION, session_name, SessionEvent: TextDelta ThinkingDelta ToolStarted ToolFinished
-        AnswerDiscarded Compaction NothingCompacted Notice QueuedMessage TurnEnded Aborted);
+    variants!(SESSION, session_name, SessionEvent: TextDelta ThinkingDelta
+        ToolInputDelta ToolStarted ToolFinished AnswerDiscarded Compaction NothingCompacted Notice QueuedMessage TurnEnded Aborted);
     variants!(COMPACTION, compaction_name, CompactionEvent: Started Progress SummaryDelta Completed
         Failed Cancelled);
     variants!(REASON, reason_name, CompactionReason: Threshold Overflow Manual AgentTool ModelSwitch
@@ -209,6 +229,11 @@ mod tests {
     /// A value of each line of `testdata/events/session.jsonl`, in order.
     fn events() -> Vec<SessionEvent> {
         let (id, name) = (Text::from("call-1"), Text::from("read"));
+        let input = Text::from(r#"{"path":"src/parse.rs"}"#);
+        let finished = |is_error, content| {
+            let (id, name) = (id.clone(), name.clone());
+            SessionEvent::ToolFinished { id, name, is_error, content }
+        };
         let ended = |stop_reason: &str, capped| SessionEvent::TurnEnded {
             stop_reason: stop_reason.into(),
             rounds: 2,
@@ -218,9 +243,10 @@ mod tests {
         let mut events = vec![
             SessionEvent::TextDelta { text: "Hello".into() },
             SessionEvent::ThinkingDelta { text: "Hm".into() },
-            SessionEvent::ToolStarted { id: id.clone(), name: name.clone() },
-            SessionEvent::ToolFinished { id: id.clone(), name: name.clone(), is_error: false },
-            SessionEvent::ToolFinished { id, name, is_error: true },
+            SessionEvent::ToolInputDelta { id: id.clone(), name: name.clone(), text: "{".into() },
+            SessionEvent::ToolStarted { id: id.clone(), name: name.clone(), input },
+            finished(false, vec![ContentBlock::text("a line")]),
+            finished(true, Vec::new()),
             SessionEvent::AnswerDiscarded,
             SessionEvent::NothingCompacted { why: "there is nothing to compact yet".into() },
             SessionEvent::Notice { text: "Compacted.".into() },
@@ -256,6 +282,21 @@ mod tests {
     fn every_event_has_the_json_that_its_line_says() {
         assert_all(SESSION, session_name, &events());
         assert_lines(&events(), include_str!("../../testdata/events/session.jsonl"));
+    }
+
+    #[test]
+    fn a_tool_event_of_an_earlier_version_has_no_input_and_no_content() {
+        let (id, name) = (Text::from("call-1"), Text::from("read"));
+        let started = r#"{"type":"tool_started","id":"call-1","name":"read"}"#;
+        let event = SessionEvent::ToolStarted {
+            id: id.clone(),
+            name: name.clone(),
+            input: Text::default(),
+        };
+        assert_eq!(serde_json::from_str::<SessionEvent>(started).unwrap(), event);
+        let finished = r#"{"type":"tool_finished","id":"call-1","name":"read","is_error":true}"#;
+        let event = SessionEvent::ToolFinished { id, name, is_error: true, content: Vec::new() };
+        assert_eq!(serde_json::from_str::<SessionEvent>(finished).unwrap(), event);
     }
 
     #[test]

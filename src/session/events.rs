@@ -13,7 +13,7 @@ use futures::{FutureExt, Stream, StreamExt, future::BoxFuture};
 use super::{
     error::SessionError,
     event::{SessionEvent, notice_line},
-    handle::Shared,
+    shared::Shared,
 };
 use crate::{
     auto::Output,
@@ -158,23 +158,22 @@ impl Stream for Events<'_> {
             // Dropping the work cancels it.
             self.work = None;
             self.shared.end();
+            self.shared.observe(Ok(&SessionEvent::Aborted));
             return Poll::Ready(Some(Ok(SessionEvent::Aborted)));
         }
         if self.work.is_some()
             && let Some(event) = self.shared.next_deferred()
         {
-            self.shared.record(&event);
             return Poll::Ready(Some(Ok(event)));
         }
         let Some(work) = &mut self.work else { return Poll::Ready(None) };
-        let over = work.poll_unpin(context).is_ready();
+        let ready = work.poll_unpin(context).is_ready();
+        let event = self.shared.next_event();
+        // Nothing follows an error, so the work is over although it waits until that is taken.
+        let over = ready || matches!(event, Some(Err(_)));
         if over {
             self.work = None;
             self.shared.end();
-        }
-        let event = self.shared.slot.take();
-        if let Some(Ok(taken)) = &event {
-            self.shared.record(taken);
         }
         if event.is_none() && !over { Poll::Pending } else { Poll::Ready(event) }
     }
@@ -184,6 +183,10 @@ impl Drop for Events<'_> {
     fn drop(&mut self) {
         self.shared.slot.clear();
         self.shared.end();
+        if self.work.is_some() {
+            // Nobody reads the stream any more, but observers see how the turn ended.
+            self.shared.observe(Ok(&SessionEvent::Aborted));
+        }
     }
 }
 
@@ -237,6 +240,7 @@ impl ReplyFuture<'_> {
             SessionEvent::Compaction(event) if event.is_end() => reply.compactions.push(event),
             SessionEvent::NothingCompacted { why } => reply.nothing_compacted = Some(why),
             SessionEvent::ThinkingDelta { .. }
+            | SessionEvent::ToolInputDelta { .. }
             | SessionEvent::ToolFinished { .. }
             | SessionEvent::Compaction(_) => {}
         }

@@ -1,6 +1,11 @@
 //! Forking a conversation.
 
-use super::{builder::SessionBuilder, error::SessionError, session::Session};
+use super::{
+    builder::{SessionBuilder, Source},
+    error::SessionError,
+    observers::Observers,
+    session::Session,
+};
 use crate::{
     log::{Event, Truncated},
     message::{CheckpointId, ThreadId},
@@ -73,10 +78,12 @@ impl Session {
         }
         Ok(SessionBuilder {
             agent: self.agent.fork(),
-            journal: Some(journal),
+            source: Source::Log(Box::new(journal)),
+            store: None,
             own_tools: self.specs.iter().skip(self.settings.tools.len()).cloned().collect(),
             settings: self.settings.clone(),
             host_rules: Vec::new(),
+            observers: Observers::default(),
             policy: *self.auto.policy(),
         })
     }

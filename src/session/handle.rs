@@ -1,21 +1,18 @@
 //! Controlling a session while a turn borrows it.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::Context,
+use std::sync::Arc;
+
+use super::{
+    event::SessionEvent,
+    shared::{Queued, Shared},
+};
+use crate::{
+    compaction::api::TokenUsageSummary,
+    message::{CompactionId, Messages, Text},
 };
 
-use futures::task::AtomicWaker;
-
-use super::{event::SessionEvent, slot::EventSlot};
-use crate::message::{CompactionId, Text};
-
-/// Controls a session while one of its turns borrows it, from any thread. Clones control the same
-/// session.
+/// Watches and controls a session while one of its turns borrows it, from any thread. Clones stand
+/// for the same session.
 ///
 /// ```
 /// use futures::executor::block_on;
@@ -54,50 +51,69 @@ pub enum SessionStatus {
     },
 }
 
-/// State shared by a session, its handles and its streams.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    queue: Mutex<Queue>,
-    /// Events that happened while no stream was open, for the next one.
-    deferred: Mutex<VecDeque<SessionEvent>>,
-    /// Whether a turn is running.
-    busy: AtomicBool,
-    abort: AtomicBool,
-    waker: AtomicWaker,
-    /// The next event of the turn.
-    pub(super) slot: EventSlot,
-    /// The compaction of the last delivered compaction event, and whether that event was its end.
-    last_compaction: Mutex<Option<(CompactionId, bool)>>,
-}
-
-/// Queued texts, numbered in the order of arrival.
-#[derive(Debug, Default)]
-struct Queue {
-    texts: VecDeque<(u64, Text)>,
-    next: u64,
-}
-
 impl SessionHandle {
     /// Queues a message or a [command](super::Command). Queued texts run in order, each as a turn
     /// of its own: after the current turn, or, if the session is idle, before the next message that
-    /// is sent.
+    /// is sent. The answer says which; it is exact, also for a turn that is about to end.
     ///
     /// ```
     /// # use {futures::executor::block_on, std::sync::Arc};
-    /// # use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    /// # use threadfold::{ModelAgent, Session, session::Queued, testing::ScriptedModel};
     /// # let model = Arc::new(ScriptedModel::new(["Hello!", "Fine."]));
     /// # let mut session = Session::builder(ModelAgent::new(model)).build()?;
-    /// session.handle().queue("How are you?");
+    /// assert_eq!(session.handle().queue("How are you?"), Queued::Waiting);
     /// let reply = block_on(async { session.send("Hi.").await })?;
     /// assert_eq!(reply.text, "Fine.", "the answer to what was sent");
     /// assert_eq!(session.messages().len(), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn queue(&self, text: impl Into<Text>) {
-        let mut queue = locked(&self.shared.queue);
-        let number = queue.next;
-        queue.next += 1;
-        queue.texts.push_back((number, text.into()));
+    pub fn queue(&self, text: impl Into<Text>) -> Queued {
+        self.shared.queue(text.into())
+    }
+
+    /// The messages of the thread, as of the last change. It costs no copy of the texts.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ContextWindow, Message, ModelAgent, Session, testing::ScriptedModel};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!"])));
+    /// # let builder = Session::builder(agent).window(ContextWindow::new(200_000));
+    /// # let mut session = builder.build()?;
+    /// let handle = session.handle();
+    /// let mut events = session.send("Hi.");
+    /// assert!(block_on(events.next()).is_some());
+    /// assert_eq!(handle.messages()[0].content[0], Message::user("Hi.").content[0]);
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    #[must_use]
+    pub fn messages(&self) -> Messages {
+        self.shared.view().messages
+    }
+
+    /// The tokens billed so far and the context usage, as of the last change of the thread. Same as
+    /// [`Session::token_usage`](super::Session::token_usage), and it costs nothing.
+    #[must_use]
+    pub fn token_usage(&self) -> TokenUsageSummary {
+        self.shared.view().usage
+    }
+
+    /// The last events, oldest first, so that a user interface that connects late catches up. Pieces
+    /// of one answer are joined. At most 256 events are kept.
+    ///
+    /// ```
+    /// # use {futures::executor::block_on, std::sync::Arc};
+    /// # use threadfold::{ContextWindow, ModelAgent, Session, session::SessionEvent, testing::ScriptedModel};
+    /// # let model = Arc::new(ScriptedModel::new(["Hello!"]));
+    /// # let mut session = Session::builder(ModelAgent::new(model)).window(ContextWindow::new(200_000)).build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// let events = session.handle().recent_events();
+    /// assert_eq!(events[0], SessionEvent::TextDelta { text: "Hello!".into() });
+    /// assert!(matches!(events[1], SessionEvent::TurnEnded { .. }));
+    /// # Ok::<(), threadfold::session::SessionError>(())
+    /// ```
+    #[must_use]
+    pub fn recent_events(&self) -> Vec<SessionEvent> {
+        self.shared.recent()
     }
 
     /// The present activity of the session, according to the events delivered so far.
@@ -114,7 +130,7 @@ impl SessionHandle {
     #[must_use]
     pub fn status(&self) -> SessionStatus {
         match self.shared.last_compaction() {
-            _ if !self.shared.busy.load(Ordering::Acquire) => SessionStatus::Idle,
+            _ if !self.shared.is_busy() => SessionStatus::Idle,
             Some((id, false)) => SessionStatus::Compacting { id },
             Some((_, true)) | None => SessionStatus::Working,
         }
@@ -123,7 +139,7 @@ impl SessionHandle {
     /// The number of queued messages.
     #[must_use]
     pub fn queued(&self) -> usize {
-        locked(&self.shared.queue).texts.len()
+        self.shared.queued()
     }
 
     /// Removes and returns all queued messages, for example to put them back into an input field.
@@ -139,7 +155,7 @@ impl SessionHandle {
     /// ```
     #[must_use]
     pub fn take_queued(&self) -> Vec<Text> {
-        locked(&self.shared.queue).texts.drain(..).map(|(_, text)| text).collect()
+        self.shared.take_queued()
     }
 
     /// Aborts the running turn, if any: its stream yields [`Aborted`](super::SessionEvent::Aborted)
@@ -160,63 +176,6 @@ impl SessionHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn abort(&self) {
-        if self.shared.busy.load(Ordering::Acquire) {
-            self.shared.abort.store(true, Ordering::Release);
-            self.shared.waker.wake();
-        }
+        self.shared.abort();
     }
-}
-
-impl Shared {
-    /// Starts a turn, dropping an abort or event meant for the previous one. Returns the number
-    /// that the next queued text will have.
-    pub(super) fn begin(&self) -> u64 {
-        self.abort.store(false, Ordering::Release);
-        self.slot.clear();
-        self.busy.store(true, Ordering::Release);
-        locked(&self.queue).next
-    }
-
-    pub(super) fn end(&self) {
-        self.busy.store(false, Ordering::Release);
-    }
-
-    /// Takes the next queued text with a smaller number.
-    pub(super) fn next_queued(&self, before: u64) -> Option<Text> {
-        let mut queue = locked(&self.queue);
-        let is_due = queue.texts.front().is_some_and(|(number, _)| *number < before);
-        if is_due { queue.texts.pop_front().map(|(_, text)| text) } else { None }
-    }
-
-    /// Keeps an event for the next stream.
-    pub(super) fn defer(&self, event: SessionEvent) {
-        locked(&self.deferred).push_back(event);
-    }
-
-    /// Takes the next event kept for this stream.
-    pub(super) fn next_deferred(&self) -> Option<SessionEvent> {
-        locked(&self.deferred).pop_front()
-    }
-
-    /// Whether the turn is to be aborted. Registers the task to be woken by a later abort.
-    pub(super) fn is_aborted(&self, context: &Context<'_>) -> bool {
-        self.waker.register(context.waker());
-        self.abort.load(Ordering::Acquire)
-    }
-
-    /// Records a delivered event.
-    pub(super) fn record(&self, event: &SessionEvent) {
-        if let SessionEvent::Compaction(event) = event {
-            *locked(&self.last_compaction) = Some((event.id(), event.is_end()));
-        }
-    }
-
-    /// The compaction of the last delivered compaction event, and whether that event was its end.
-    pub(super) fn last_compaction(&self) -> Option<(CompactionId, bool)> {
-        *locked(&self.last_compaction)
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,12 +9,15 @@ use std::sync::Arc;
 use super::session::Session;
 use crate::{
     auto::{Input, Output},
-    compact::{CompactError, CompactReport, Size},
+    compact::{CompactError, CompactReport, Plan, Size},
     compaction::{Done, DriveError, Driven, redacted},
     drive::{self, CompactionError, CompactionSpan, DriveEvent, Models, nothing_to_do},
-    message::{CompactionReason, Messages, Redactor, Text, ThreadId},
+    message::{
+        CompactionId, CompactionReason, ContentBlock, Message, Messages, Redactor, StopReason,
+        Text, ThreadId,
+    },
     model::{Agent, AgentModel, Model, Sleeper},
-    strategy::{Brief, CompactionStrategy, Net, Rejection, Snapshot},
+    strategy::{Brief, CompactionStrategy, Net, Proposal, Rejection, Snapshot, StrategyError},
 };
 
 /// A compaction to be prepared, with a copy of the thread from when the job was made.
@@ -57,6 +60,8 @@ pub struct CompactionJob {
 #[must_use]
 pub struct PreparedCompaction {
     messages: Messages,
+    /// The thread as the strategy saw it.
+    snapshot: Snapshot,
     strategy: Text,
     brief: Brief,
     span: CompactionSpan,
@@ -133,6 +138,7 @@ impl CompactionJob {
             messages: self.messages,
             strategy: self.strategy.name().into(),
             outcome: driven.and_then(|driven| reported(&self.snapshot, driven)),
+            snapshot: self.snapshot,
             brief: self.brief,
             span,
         }
@@ -147,6 +153,58 @@ impl PreparedCompaction {
     /// The [`DriveError`] that ended the preparation.
     pub fn report(&self) -> Result<&CompactReport, &DriveError> {
         self.outcome.as_ref().map(|(_, report)| report)
+    }
+
+    /// The text of the last new summary, for a person to read or edit; `None` if there is none.
+    #[must_use]
+    pub fn summary(&self) -> Option<&Text> {
+        let (driven, _) = self.outcome.as_ref().ok()?;
+        let blocks = driven.proposal.plan.new_messages().flat_map(|message| &message.content);
+        let summaries = blocks.filter_map(|block| {
+            if let ContentBlock::Summary(summary) = block { Some(&summary.text) } else { None }
+        });
+        summaries.last()
+    }
+
+    /// Returns the compaction with this text instead of its last new [summary](Self::summary),
+    /// checked again: facts that the text leaves out are added to it as to any summary. The outcome
+    /// is an error if the text is blank or the proposal no longer passes.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ContentBlock, ModelAgent, Session};
+    /// use threadfold::{strategy::Summarize, testing::ScriptedModel};
+    ///
+    /// let story = "Once upon a time there was a parser. ".repeat(20);
+    /// let model = Arc::new(ScriptedModel::new([story.as_str(), "The end.", "A tale."]));
+    /// let short = Summarize { messages: 2, ..Summarize::default() };
+    /// let builder = Session::builder(ModelAgent::new(model)).strategy(Arc::new(short));
+    /// let mut session = builder.build()?;
+    /// block_on(async { session.send("Tell me a story.").await })?;
+    /// block_on(async { session.send("And then?").await })?;
+    ///
+    /// let prepared = block_on(session.prepare_compaction().run());
+    /// let edited = format!("{} It is about a parser.", prepared.summary().ok_or("a summary")?);
+    /// block_on(session.adopt(prepared.edited(edited)))?;
+    /// let mut blocks = session.messages().iter().flat_map(|message| &message.content);
+    /// let is_edited = |block: &ContentBlock| matches!(block, ContentBlock::Summary(summary)
+    ///     if summary.text.starts_with("A tale. It is about a parser."));
+    /// assert!(blocks.any(is_edited));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn edited(self, text: impl Into<Text>) -> Self {
+        let text = text.into();
+        let Self { outcome, snapshot, brief, .. } = self;
+        let outcome = outcome.and_then(|(mut driven, _)| {
+            if text.trim().is_empty() {
+                let blank = StrategyError::BlankSummary { stop_reason: StopReason::EndTurn };
+                return Err(failed(&driven, blank));
+            }
+            driven.proposal.plan = driven.proposal.plan.with_last_summary(text);
+            reported(&snapshot, driven.accepted(&snapshot, &brief)?)
+        });
+        Self { outcome, snapshot, brief, ..self }
     }
 
     /// Returns the proposal and its cost.
@@ -249,7 +307,7 @@ impl Session {
     ///
     /// [`CompactionError`]: the preparation failed, the thread was rewritten since ([`CompactError::Rewritten`] names the first message that differs), or another compaction took its id ([`Rejection::NumberTaken`]), for example in a resumed session. Its cost is then in the log.
     pub async fn adopt(&mut self, prepared: PreparedCompaction) -> Result<Done, CompactionError> {
-        let PreparedCompaction { messages, strategy, brief, span, outcome } = prepared;
+        let PreparedCompaction { messages, strategy, brief, span, outcome, .. } = prepared;
         if let Err(error) = &outcome
             && error.is_nothing_to_compact()
         {
@@ -265,6 +323,24 @@ impl Session {
                 outcome.and_then(|driven| Err(refused(&driven, Rejection::NumberTaken { id })));
             brief.compaction = Some(self.next_compaction());
         }
+        span.run(self.end_prepared(&strategy, &brief, outcome, &span)).await
+    }
+
+    /// Applies a plan that was made for these messages, as a compaction of its own.
+    pub(super) async fn apply_again(
+        &mut self,
+        strategy: Text,
+        plan: Plan,
+        messages: Messages,
+    ) -> Result<Done, CompactionError> {
+        let reason = CompactionReason::Manual { focus: None };
+        let id = self.next_compaction();
+        // Nothing is added to the words of a host, or to what was settled the first time.
+        let brief = Brief { retention: None, ..self.brief(id, reason, None, None) };
+        let plan = plan.with_new_messages(|message| renumber(message, id));
+        let driven = Driven::new(Proposal::new(plan));
+        let outcome = self.fitted(driven, &messages, &brief);
+        let span = CompactionSpan::begin(self.agent.thread(), self.thread_id(), &strategy, &brief);
         span.run(self.end_prepared(&strategy, &brief, outcome, &span)).await
     }
 
@@ -315,9 +391,25 @@ impl Session {
     }
 }
 
+/// Gives the summaries of a message the number of the compaction that makes them.
+fn renumber(message: &mut Message, id: CompactionId) {
+    if !message.is_summary() {
+        return;
+    }
+    for block in &mut message.make_mut().content {
+        if let ContentBlock::Summary(summary) = block {
+            summary.compaction = Some(id);
+        }
+    }
+}
+
 /// The error of a prepared compaction that is not applied, with its cost.
 fn refused(driven: &Driven, why: Rejection) -> DriveError {
-    let error = DriveError::new(why.into());
+    failed(driven, why.into())
+}
+
+fn failed(driven: &Driven, why: StrategyError) -> DriveError {
+    let error = DriveError::new(why);
     DriveError { usage: driven.usage, calls: driven.calls, ..error }
 }
 

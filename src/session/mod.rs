@@ -1,6 +1,9 @@
 //! The session: an agent thread that stays inside its model's context window.
 //!
-//! [`Session::send`] takes a user message and returns a stream of events: pieces of the answer, tool calls, compactions. [`TurnMachine`](crate::turn::TurnMachine) decides the next step of the loop of model and tools, [`AutoCompactor`](crate::auto::AutoCompactor) decides when to compact, and a [strategy](crate::strategy) decides how. The session only awaits.
+//! [`Session::send`] takes a user message and returns a stream of events: pieces of the answer, tool
+//! calls, compactions. [`TurnMachine`](crate::turn::TurnMachine) decides the next step of the loop
+//! of model and tools, [`AutoCompactor`](crate::auto::AutoCompactor) decides when to compact, and a
+//! [strategy](crate::strategy) decides how. The session only awaits.
 //!
 //! ```
 //! use futures::executor::block_on;
@@ -20,8 +23,12 @@
 //!   written before the next step.
 //! - Dropping a stream at any point cancels the turn. The next `send` works: it first answers open
 //!   calls and reports the end of a compaction that was in flight.
-//! - Every call gets exactly one result, in the order of the calls. A tool that fails or does not
-//!   exist, and input that is not JSON, give an error result.
+//! - Every call gets exactly one result, in the order of the calls. A tool that fails, panics or
+//!   does not exist, and input that is not JSON, give an error result.
+//! - A turn that broke off, whatever the reason, is [continued](Session::continue_turn) without a
+//!   new message.
+//! - A text that is queued is sent by the running turn or known to
+//!   [wait](Queued), at whatever moment it comes.
 //! - Every compaction has one start event and one end event, on every path.
 //! - Messages are repaired before they are appended, so that every provider accepts them later:
 //!   blank text and results without a call are removed, duplicate ids in one answer are renamed,
@@ -41,13 +48,29 @@
 //!
 //! # Background work, previews and forks
 //!
-//! [`Session::prepare_compaction`] returns a job that a host can run on its own task while the conversation continues; [`Session::preview`] shows what a strategy would do. Either result can be [adopted](Session::adopt) or dropped. [`Session::fork`] continues from an earlier point as a separate thread, and [`Session::undo_compaction`] reverts the latest compaction.
+//! [`Session::prepare_compaction`] returns a job that a host can run on its own task while the
+//! conversation continues; [`Session::preview`] shows what a strategy would do. Either result can be
+//! [edited](PreparedCompaction::edited), [adopted](Session::adopt) or dropped. [`Session::fork`]
+//! continues from an earlier point as a separate thread. [`Session::undo_compaction`] takes a
+//! compaction back, and [`Session::redo_compaction`] makes it again without a model.
+//!
+//! # Changing one's mind
+//!
+//! | another | from now on | once |
+//! |---|---|---|
+//! | agent or model | [`set_agent`](Session::set_agent) | |
+//! | window | [`set_window`](Session::set_window) | |
+//! | strategy | [`set_strategy`](Session::set_strategy), [`set_strategy_named`](Session::set_strategy_named) | [`compact_with`](Session::compact_with) |
+//! | summary, by the host | | [`replace`](Session::replace) |
+//! | policy | [`set_policy`](Session::set_policy) | |
+//! | tools, system prompt | [`set_tools`](Session::set_tools), [`set_system`](Session::set_system) | |
 //!
 //! # Where compactions are reported
 //!
 //! | audience | type |
 //! |---|---|
 //! | the host | [`SessionEvent::Compaction`], in the events of the turn |
+//! | every observer, `adopt` included | [`SessionBuilder::observe`] |
 //! | a user at a console | a [`CompactionDisplay`], such as [`ConsoleDisplay`] |
 //! | a web page | [`api::ApiEvent`] and [`api::TokenUsageSummary`] |
 //! | a client of the Agent Client Protocol | [`acp`] |
@@ -56,6 +79,7 @@
 mod build;
 mod builder;
 mod calls;
+mod change;
 mod command;
 mod compact_tools;
 mod compacting;
@@ -65,8 +89,12 @@ mod event;
 mod events;
 mod fork;
 mod handle;
+mod input;
 mod job;
+mod long_results;
+mod observers;
 mod recall_tool;
+mod recent;
 mod repair;
 mod rules;
 mod rules_cache;
@@ -74,6 +102,7 @@ mod send;
 #[expect(clippy::module_inception, reason = "the folder is the driver, the file its centre")]
 mod session;
 mod settings;
+mod shared;
 mod slot;
 mod tool_output;
 mod undo;
@@ -91,3 +120,4 @@ pub use fork::ForkPoint;
 pub use handle::{SessionHandle, SessionStatus};
 pub use job::{CompactionJob, PreparedCompaction};
 pub use session::Session;
+pub use shared::Queued;

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{
-    handle::{SessionHandle, Shared},
-    rules_cache::RulesCache,
-    settings::Settings,
-};
+use super::{handle::SessionHandle, rules_cache::RulesCache, settings::Settings, shared::Shared};
 use crate::{
     auto::{AutoCompactor, Output},
-    compaction::Compaction,
-    log::{EventLog, LoggedFacts},
+    compaction::{Compaction, api::TokenUsageSummary},
+    log::{EventLog, LoggedFacts, TotalUsage},
     message::{
-        CheckpointIds, CompactionId, ContextWindow, Messages, SharedVec, ThreadId, Timestamp,
-        ToolSpec,
+        CheckpointIds, CompactionId, ContextWindow, Message, Messages, SharedVec, ThreadId,
+        Timestamp, ToolSpec,
     },
     model::Agent,
     store::Journal,
@@ -73,6 +69,8 @@ pub struct Session {
     pub(super) ratio: Calibrated,
     /// Window of the model that answered last, from the built-in table.
     pub(super) table_window: Option<ContextWindow>,
+    /// The tokens billed by the events before this sequence number.
+    pub(super) billed: (u64, TotalUsage),
     /// State shared with handles and streams.
     pub(super) shared: Arc<Shared>,
 }
@@ -82,6 +80,23 @@ impl Session {
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
         SessionHandle { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Shows the handles what the thread is now.
+    pub(super) fn show(&mut self) {
+        let usage = self.usage_to_show();
+        self.shared.show(self.messages(), usage);
+    }
+
+    /// Shows the handles a message that was appended.
+    pub(super) fn show_next(&mut self, message: Message) {
+        let usage = self.usage_to_show();
+        self.shared.show_next(message, usage);
+    }
+
+    fn usage_to_show(&mut self) -> TokenUsageSummary {
+        self.billed = (self.journal.log().len(), self.billed());
+        self.token_usage()
     }
 
     /// The messages of the next request.

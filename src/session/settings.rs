@@ -7,7 +7,7 @@ use crate::{
     model::{Clock, Model, Sleeper, StdClock, StdSleeper, Tool},
     retention::RetentionPolicy,
     store::Archive,
-    strategy::{CompactionStrategy, Ladder},
+    strategy::{CompactionStrategy, Ladder, StrategyRegistry},
 };
 
 /// The settings that a builder collects, a session keeps and a fork inherits.
@@ -19,6 +19,8 @@ pub(super) struct Settings {
     pub(super) reminder: Option<Text>,
     pub(super) remind_every: Option<u64>,
     pub(super) strategy: Arc<dyn CompactionStrategy>,
+    /// The strategies that can be chosen by name.
+    pub(super) registry: StrategyRegistry,
     pub(super) fast: Option<Arc<dyn Model>>,
     pub(super) redactor: Option<Arc<dyn Redactor>>,
     pub(super) retention: Option<RetentionPolicy>,
@@ -26,6 +28,10 @@ pub(super) struct Settings {
     pub(super) window: Option<ContextWindow>,
     pub(super) max_output: Option<u64>,
     pub(super) max_rounds: u32,
+    /// The most tokens of a tool result in the thread.
+    pub(super) max_tool_result: Option<u64>,
+    /// Whether a panic of a tool goes on to the host.
+    pub(super) tool_panics_unwind: bool,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sleeper: Arc<dyn Sleeper>,
     pub(super) seed: u64,
@@ -40,6 +46,7 @@ impl Default for Settings {
             reminder: None,
             remind_every: None,
             strategy: Arc::new(Ladder::default()),
+            registry: StrategyRegistry::default(),
             fast: None,
             redactor: None,
             retention: Some(RetentionPolicy::default()),
@@ -47,6 +54,8 @@ impl Default for Settings {
             window: None,
             max_output: None,
             max_rounds: 100,
+            max_tool_result: None,
+            tool_panics_unwind: false,
             clock: Arc::new(StdClock),
             sleeper: Arc::new(StdSleeper),
             seed: 0,

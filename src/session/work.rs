@@ -1,29 +1,26 @@
 //! The work of a turn: the async loop over the turn machine.
 
+use std::collections::HashMap;
+
 use futures::{FutureExt, StreamExt};
 
 use super::{
-    calls::Called, command::Command, compacting::Order, error::SessionError, event::SessionEvent,
-    events::Emit, repair::repaired, session::Session,
+    calls::Called, compacting::Order, error::SessionError, event::SessionEvent, events::Emit,
+    input::UserInput, repair::repaired, session::Session,
 };
 use crate::{
     auto::{Input, Output},
-    drive::CompactionError,
-    log::{Event, LocalNotice},
+    log::Event,
     message::{
         CompactionReason, ContentBlock, Delta, Message, ModelError, ModelErrorKind, Request, Role,
         StopReason, SystemReminder, Text, ToolUse, Turn, Usage, redact::redacted_text,
     },
     model::cut_short,
-    strategy::StrategyError,
     turn::{self, Finished, TurnMachine, TurnStep},
 };
 
 /// The result of calls whose turn was cancelled before they finished.
 const CANCELLED: &str = "Cancelled before it was done.";
-
-/// Asks the agent to continue if `@compact` has no prompt.
-const CONTINUE: &str = "Please continue.";
 
 /// The point at which a request is about to be sent.
 #[derive(Clone, Copy)]
@@ -40,28 +37,12 @@ enum TooLong {
     CutOff(Turn),
 }
 
-/// What the user sent.
-#[derive(Debug)]
-pub(super) enum UserInput {
-    /// Send this and run a turn.
-    Message(Message),
-    /// Compact, then send the command's prompt, if any.
-    Command(Command),
-}
-
-impl UserInput {
-    pub(super) fn parse(text: Text) -> Self {
-        let command = Command::parse(&text).map(Self::Command);
-        command.unwrap_or_else(|| Self::Message(Message::user(text)))
-    }
-}
-
 impl Session {
     /// Runs the input, after what is pending: the end of a dropped turn or compaction, and texts
     /// queued before number `queued_later`. Texts queued meanwhile run last.
     pub(super) async fn work(
         &mut self,
-        input: UserInput,
+        input: Option<UserInput>,
         queued_later: u64,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
@@ -76,76 +57,29 @@ impl Session {
             emit.notice_of(notice).await;
         }
         self.journal.flush().await?;
-        while let Some(text) = self.shared.next_queued(queued_later) {
-            self.run_queued(text, emit).await?;
+        while let Some(text) = self.shared.next_queued_before(queued_later) {
+            self.run_text(text, emit).await?;
         }
-        self.run_input(input, emit).await?;
-        while let Some(text) = self.shared.next_queued(u64::MAX) {
-            self.run_queued(text, emit).await?;
+        if let Some(input) = input {
+            self.run_input(input, emit).await?;
+        }
+        while let Some(text) = self.shared.next_queued() {
+            self.run_text(text, emit).await?;
         }
         Ok(())
     }
 
-    async fn run_queued(&mut self, text: Text, emit: &mut Emit) -> Result<(), SessionError> {
-        emit.event(SessionEvent::QueuedMessage { text: text.clone() }).await;
-        self.run_input(UserInput::parse(text), emit).await
-    }
-
-    async fn run_input(&mut self, input: UserInput, emit: &mut Emit) -> Result<(), SessionError> {
-        match input {
-            UserInput::Message(message) => self.turn(message, emit).await,
-            UserInput::Command(Command::Compact { focus }) => {
-                self.command(focus.map(Text::from), None, emit).boxed().await
-            }
-            UserInput::Command(Command::CompactAndSend { prompt }) => {
-                let prompt = prompt.map(Message::user);
-                self.command(None, prompt.as_ref(), emit).boxed().await?;
-                // A reminder, because the user typed nothing: it does not count as the user's
-                // words.
-                let reminder = SystemReminder::new(CONTINUE).into();
-                let message = prompt.unwrap_or_else(|| Message::new(Role::User, vec![reminder]));
-                self.turn(message, emit).await
-            }
-        }
-    }
-
-    /// Compacts because the user asked, and logs the result as a notice.
-    async fn command(
+    /// Runs a turn that begins with this message, or with the thread as it is.
+    pub(super) async fn turn(
         &mut self,
-        focus: Option<Text>,
-        next: Option<&Message>,
+        message: Option<Message>,
         emit: &mut Emit,
     ) -> Result<(), SessionError> {
         self.answer_open_calls()?;
-        // A user who asks for a compaction expects an effect, so the target is at most half of the
-        // thread, and there is none where the thread already meets it.
-        let thread = self.ratio.scale_up(self.agent.thread().size().tokens);
-        let target = self.requested_target().filter(|target| thread > *target);
-        let target = target.map(|target| target.min(thread / 2));
-        let reason = CompactionReason::Manual { focus };
-        let order = Order { reason, target, limit: None, next_prompt: next.cloned() };
-        let line = match self.compact_for(order, emit).await? {
-            Ok(done) => format!("Compacted: {}.", done.report),
-            Err(error) => {
-                let why = self.shown(why_not(&error));
-                if error.is_nothing_to_compact() {
-                    let why = why.clone();
-                    emit.event(SessionEvent::NothingCompacted { why }).await;
-                }
-                format!("Not compacted: {why}.")
-            }
+        let message = match message.map(|message| repaired(self.agent.thread(), message)) {
+            Some(message) if message.content.is_empty() => return Err(SessionError::Blank),
+            message => message,
         };
-        let text = self.shown(line);
-        let event = Event::LocalNotice(LocalNotice { text: text.clone() });
-        let now = self.now();
-        self.journal.append(now, event)?;
-        self.journal.flush().await?;
-        emit.event(SessionEvent::Notice { text }).await;
-        Ok(())
-    }
-
-    async fn turn(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
-        self.answer_open_calls()?;
         self.in_turn = true;
         let ended = self.rounds(message, emit).await;
         self.in_turn = false;
@@ -159,7 +93,7 @@ impl Session {
                 emit.notice_of(notice).await;
             }
             Some(Output::Compact { reason, target, limit }) => {
-                let order = Order { reason, target, limit, next_prompt: None };
+                let order = Order { reason, target, limit, next_prompt: None, strategy: None };
                 // The turn is over even if this fails; events and log report the failure.
                 drop(self.compact_for(order, emit).await?);
             }
@@ -169,19 +103,24 @@ impl Session {
     }
 
     /// Runs rounds of model and tools until the turn ends.
-    async fn rounds(&mut self, message: Message, emit: &mut Emit) -> Result<(), SessionError> {
-        let message = self.with_reminder(message);
-        let message = repaired(self.agent.thread(), message);
-        // Stamped and with its reminder, so that all of it is counted.
-        let message = self.stamped(message);
+    async fn rounds(
+        &mut self,
+        message: Option<Message>,
+        emit: &mut Emit,
+    ) -> Result<(), SessionError> {
         self.tick();
-        self.guard(Before::Prompt(&message), emit).await?;
-        self.append(message)?;
-        let (mut machine, mut usage) =
-            (TurnMachine::new(self.settings.max_rounds), Usage::default());
         // The first request is checked again if rules in the prompt may have lengthened the system
         // prompt.
-        let mut recheck = self.settings.rules_in_system_prompt;
+        let mut recheck = message.is_none() || self.settings.rules_in_system_prompt;
+        if let Some(message) = message {
+            // Stamped and with its reminder, so that all of it is counted.
+            let message = self.with_reminder(message);
+            let message = self.stamped(message);
+            self.guard(Before::Prompt(&message), emit).await?;
+            self.append(message)?;
+        }
+        let (mut machine, mut usage) =
+            (TurnMachine::new(self.settings.max_rounds), Usage::default());
         loop {
             // A step is stored before the next one builds on it.
             if !self.journal.unstored().is_empty() {
@@ -241,7 +180,7 @@ impl Session {
                 }
                 Some(Output::Compact { reason, target, limit }) => {
                     let needed = reason != CompactionReason::Threshold;
-                    let order = Order { reason, target, limit, next_prompt };
+                    let order = Order { reason, target, limit, next_prompt, strategy: None };
                     let done = self.compact_for(order, emit).await?;
                     self.tick();
                     if !needed {
@@ -319,7 +258,7 @@ impl Session {
                 TooLong::CutOff(turn) => Ok(Some(turn)),
             };
         };
-        let order = Order { reason, target, limit, next_prompt: None };
+        let order = Order { reason, target, limit, next_prompt: None, strategy: None };
         match (self.compact_for(order, emit).await?, too_long) {
             (Err(_), TooLong::CutOff(turn)) => return Ok(Some(turn)),
             (Err(failed), TooLong::Refused(_)) => return Err(failed.into()),
@@ -333,6 +272,8 @@ impl Session {
     /// Asks once. `streamed` is the text emitted so far; at the end it equals the text of the turn.
     async fn ask(&self, streamed: &mut String, emit: &mut Emit) -> Result<Turn, ModelError> {
         let mut deltas = self.agent.run_turn(self.request());
+        // The calls that the model is writing: a piece names only the id of its call.
+        let mut names: HashMap<Text, Text> = HashMap::new();
         while let Some(delta) = deltas.next().await {
             match delta? {
                 Delta::Text { text } => {
@@ -340,7 +281,15 @@ impl Session {
                     emit.event(SessionEvent::TextDelta { text }).await;
                 }
                 Delta::Thinking { text } => emit.event(SessionEvent::ThinkingDelta { text }).await,
-                Delta::ToolUse { .. } | Delta::ToolInput { .. } => {}
+                Delta::ToolUse { id, name } => {
+                    names.insert(id.clone(), name.clone());
+                    let text = Text::default();
+                    emit.event(SessionEvent::ToolInputDelta { id, name, text }).await;
+                }
+                Delta::ToolInput { id, text } => {
+                    let Some(name) = names.get(&id).cloned() else { continue };
+                    emit.event(SessionEvent::ToolInputDelta { id, name, text }).await;
+                }
                 Delta::Turn { turn } => {
                     let texts = turn.message.content.iter().filter_map(ContentBlock::as_text);
                     let whole: String = texts.map(Text::as_str).collect();
@@ -363,7 +312,7 @@ impl Session {
     }
 
     /// The next request.
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         Request {
             system: self.system_prompt(),
             tools: self.specs.clone(),
@@ -373,7 +322,7 @@ impl Session {
     }
 
     /// Answers the calls that a dropped turn left open.
-    fn answer_open_calls(&mut self) -> Result<(), SessionError> {
+    pub(super) fn answer_open_calls(&mut self) -> Result<(), SessionError> {
         if self.agent.thread().open_calls().is_empty() {
             return Ok(());
         }
@@ -451,26 +400,14 @@ impl Session {
         let event = Event::MessageAppended(message.clone());
         self.journal.log().check(&event)?;
         // The thread first: its counter may panic, and then both are as before.
-        self.agent.push(message);
+        self.agent.push(message.clone());
         self.journal.append(self.at, event)?;
         if self.settings.rules_in_system_prompt {
             self.read_rules();
         }
+        self.show_next(message);
         Ok(())
     }
-}
-
-/// A short line for the user on why nothing was compacted. Events and log have the details.
-fn why_not(error: &CompactionError) -> String {
-    if error.is_nothing_to_compact() {
-        return "there is nothing to compact yet".to_owned();
-    }
-    if let CompactionError::Strategy(failed) = error
-        && let StrategyError::NoRung { .. } = failed.error
-    {
-        return "no strategy could make the thread smaller".to_owned();
-    }
-    error.to_string()
 }
 
 #[cfg(test)]

@@ -1,0 +1,202 @@
+//! Compacting the observed thread: one ephemeral conversation, driven as every other.
+
+use std::sync::Arc;
+
+use super::value::Compactor;
+use crate::{
+    compaction::COMPACT,
+    drive::{self, CompactionError, Conversation, Done, Driven, Known, Models},
+    log::{Event, EventLog, Thread},
+    message::{CompactionReason, InvalidValue, Message, Request, UnexpectedInput},
+    model::ProviderThread,
+    store::Journal,
+    strategy::{Brief, Net},
+};
+
+/// What a compaction does.
+#[derive(Debug)]
+pub(super) enum Work<'m> {
+    /// It runs the strategy with these models.
+    Ask(Models<'m>),
+    /// It carries out a call of the tool `compact`.
+    Apply(Box<Driven>),
+}
+
+/// The thread during a compaction.
+#[derive(Debug)]
+struct Held(Thread);
+
+impl ProviderThread for Held {
+    fn thread(&self) -> &Thread {
+        &self.0
+    }
+
+    fn thread_mut(&mut self) -> &mut Thread {
+        &mut self.0
+    }
+
+    // Nothing depends on the thread.
+    fn rewritten(&mut self) {}
+}
+
+impl Compactor {
+    /// Compacts the thread, so that it has at most the target of the brief, and returns what was
+    /// done. A number is a brief with this target, in tokens as the provider counts them. Without a
+    /// target the [window](Self::with_window) decides; without both, the strategy.
+    ///
+    /// The focus is in the `reason` of the brief. `models` is one model, or [`Models`] with a fast
+    /// one too; [`Models::default`] is for strategies that ask none. A result over the target that
+    /// is smaller than before and fits the window is taken: look at the report. If the thread does
+    /// not fit the window, tool results are trimmed and a digest is made if all else fails.
+    ///
+    /// The future may be dropped at any point; the thread is then as it was.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Message, drive::Models, strategy::Brief};
+    /// use threadfold::message::CompactionReason;
+    ///
+    /// let mut messages = vec![Message::user(format!("Read src/a.rs. {}", "Slowly. ".repeat(300)))];
+    /// messages.extend([Message::assistant("I read it."), Message::user("And now?")]);
+    /// let mut compactor = Compactor::default();
+    /// let reason = CompactionReason::Manual { focus: Some("the parser".into()) };
+    /// let brief = Brief { target: Some(300), reason, ..Brief::default() };
+    /// // Without a model the ladder ends with a digest.
+    /// let done = block_on(compactor.compact(&mut messages, brief, Models::default()))?;
+    /// assert!(done.report.after.tokens <= 300 && messages[0].is_summary());
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`]; the thread is unchanged.
+    pub async fn compact<'m>(
+        &mut self,
+        messages: &mut Vec<Message>,
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<Done, CompactionError> {
+        let (brief, models) = (brief.into(), models.into());
+        self.observe(messages);
+        let brief = self.completed(brief);
+        let (done, _) = self.carry_out(&brief, Work::Ask(models)).await?;
+        *messages = self.messages().to_vec();
+        Ok(done)
+    }
+
+    /// Compacts the messages of a request like [`compact`](Self::compact). Its system prompt and
+    /// tools replace those of [`with_context`](Self::with_context).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use threadfold::{Compactor, Message, Request, drive::Models};
+    ///
+    /// let old = Message::user(format!("Never touch the lexer. {}", "Read it. ".repeat(300)));
+    /// let thread = vec![old, Message::assistant("I read it."), Message::user("And now?")];
+    /// let mut request = Request::new(thread).with_system("Be brief.");
+    /// let mut compactor = Compactor::default();
+    /// let done = block_on(compactor.compact_request(&mut request, 300, Models::default()))?;
+    /// assert_eq!(done.report.after.messages, request.messages.len());
+    /// # Ok::<(), threadfold::drive::CompactionError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`CompactionError`]; the request is unchanged.
+    pub async fn compact_request<'m>(
+        &mut self,
+        request: &mut Request,
+        brief: impl Into<Brief>,
+        models: impl Into<Models<'m>>,
+    ) -> Result<Done, CompactionError> {
+        let (brief, models) = (brief.into(), models.into());
+        self.options.system = request.system.clone();
+        self.options.tools = request.tools.clone();
+        self.observe(&request.messages);
+        let brief = self.completed(brief);
+        let (done, _) = self.carry_out(&brief, Work::Ask(models)).await?;
+        request.messages = self.messages().to_vec().into();
+        Ok(done)
+    }
+
+    /// Compacts the observed thread, and returns how many messages went.
+    pub(super) async fn carry_out(
+        &mut self,
+        brief: &Brief,
+        work: Work<'_>,
+    ) -> Result<(Done, usize), CompactionError> {
+        let mut held = Held(self.live.thread.clone().unwrap_or_default());
+        let mut journal = Journal::new(log_of(self.messages(), brief)?);
+        let known = &self.live.known;
+        let mut conversation = Conversation::new(&mut held, &mut journal)
+            .with_context(self.options.system.clone(), self.options.tools.clone())
+            .with_window(self.options.window)
+            .with_known(Known {
+                next_compaction: self.next,
+                rules: Arc::new(known.rules.clone()),
+                facts: known.facts.clone(),
+            });
+        if let Some(redactor) = &self.options.redactor {
+            conversation = conversation.with_redactor(redactor.as_ref());
+        }
+        let done = match work {
+            Work::Ask(models) => {
+                let net = self.net(&brief.reason);
+                drive::compact_settled(&mut conversation, &net, brief, models, &mut |_| {}).await?
+            }
+            Work::Apply(driven) => conversation.finish(COMPACT, brief, Ok(*driven)).await?,
+        };
+        let plan = journal.log().compaction(done.id).map(|record| &record.plan);
+        let new: Vec<Message> = plan.iter().flat_map(|plan| plan.new_messages()).cloned().collect();
+        let before = self.messages().len().saturating_add(new.len());
+        self.compacted(held.0, &new);
+        Ok((done, before.saturating_sub(self.messages().len())))
+    }
+
+    /// The brief with the compactor's own policy, and with a target in tokens of the counter.
+    pub(super) fn completed(&self, brief: Brief) -> Brief {
+        let pressure = self.pressure();
+        let half = pressure.thread / 2;
+        let requested = || {
+            let target = self.requested_target(pressure)?;
+            (pressure.thread > target).then_some(target.min(half))
+        };
+        let target = brief.target.or_else(requested);
+        Brief {
+            compaction: Some(self.next),
+            target: target.map(|target| self.ratio.scale_down(target)),
+            retention: brief.retention.or_else(|| self.options.retention.clone()),
+            ..brief
+        }
+    }
+
+    /// The strategy with its fallback, if the thread does not fit as it is.
+    fn net(&self, reason: &CompactionReason) -> Net {
+        let fits = self
+            .options
+            .window
+            .map(|window| self.ratio.scale_down(window.tokens()).saturating_sub(self.overhead()));
+        let thread = self.live.thread.as_ref().map_or(0, |thread| thread.size().tokens);
+        let net = Net::new(Arc::clone(&self.options.strategy), fits);
+        let is_refused = match reason {
+            CompactionReason::Overflow | CompactionReason::ModelSwitch => true,
+            CompactionReason::Threshold
+            | CompactionReason::Manual { .. }
+            | CompactionReason::AgentTool
+            | CompactionReason::Background => false,
+        };
+        let is_over = fits.is_some_and(|fits| thread > fits);
+        if is_refused || is_over { net.with_last_resort() } else { net }
+    }
+}
+
+/// A log of these messages alone, for the record of one compaction.
+fn log_of(messages: &[Message], brief: &Brief) -> Result<EventLog, CompactionError> {
+    let thread = "compactor".parse();
+    let no_id = |error: InvalidValue| UnexpectedInput::new("a thread id", error.to_string());
+    let mut log = EventLog::new(thread.map_err(no_id)?);
+    for message in messages {
+        log.append(brief.now, Event::MessageAppended(message.clone()))?;
+    }
+    Ok(log)
+}

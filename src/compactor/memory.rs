@@ -1,0 +1,199 @@
+//! What a thread no longer holds: the rules and facts of the messages that were read so far.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ledger::Ledger,
+    message::{ContentBlock, Message, Redactor, Summary, markup},
+    prose::{Kind, Speaker, passages_of},
+    retention::{AuditOptions, Facts},
+};
+
+/// The standing rules and the facts of all messages that were read.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Known {
+    pub(super) rules: Ledger,
+    /// The facts, unless no retention is asked for.
+    #[serde(with = "shared", skip_serializing_if = "Option::is_none")]
+    pub(super) facts: Option<Arc<Facts>>,
+    messages: usize,
+}
+
+/// What was known right after a compaction, and how to find its messages again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Past {
+    pub(super) known: Known,
+    /// How many changes of the host's rules are in `known`.
+    #[serde(default)]
+    pub(super) changes: usize,
+    /// The fingerprints of the texts that the compaction inserted, or of the first text that stayed.
+    marks: BTreeSet<u64>,
+    /// The fingerprints of all texts that the compaction left, in order.
+    left: Vec<u64>,
+}
+
+impl Known {
+    pub(super) fn new(options: Option<&AuditOptions>) -> Self {
+        let facts = options.map(|options| Arc::new(Facts::new(options.clone())));
+        Self { facts, ..Self::default() }
+    }
+
+    /// Reads the next message, without what the redactor removes.
+    pub(super) fn read(&mut self, message: &Message, redactor: Option<&dyn Redactor>) {
+        let redacted = redactor.map(|redactor| message.redacted(redactor));
+        let message = redacted.as_ref().unwrap_or(message);
+        self.rules.read(self.messages, message);
+        if let Some(facts) = &mut self.facts {
+            Arc::make_mut(facts).read(message);
+        }
+        self.messages = self.messages.saturating_add(1);
+    }
+}
+
+impl Past {
+    /// Returns the past of a compaction that left these messages and inserted `new` ones.
+    pub(super) fn new<'m>(
+        known: Known,
+        changes: usize,
+        left: &[Message],
+        new: impl IntoIterator<Item = &'m Message>,
+    ) -> Self {
+        let mut marks: BTreeSet<u64> = new.into_iter().flat_map(fingerprints).collect();
+        if marks.is_empty() {
+            marks.extend(left.iter().flat_map(fingerprints).next());
+        }
+        Self { known, changes, marks, left: left.iter().flat_map(fingerprints).collect() }
+    }
+
+    /// Whether these messages follow from the compaction.
+    pub(super) fn leads_to(&self, messages: &[Message]) -> bool {
+        messages.iter().flat_map(fingerprints).any(|text| self.marks.contains(&text))
+    }
+
+    /// Returns the message with summaries of this compaction as such, if a codec left them as texts
+    /// in their tags. Any other text in such tags may be typed by anybody, and stays.
+    pub(super) fn recognised(&self, mut message: Message) -> Message {
+        for index in 0..message.content.len() {
+            let Some(ContentBlock::Text(block)) = message.content.get(index) else { continue };
+            let Some(text) = markup::read_summary(&block.text) else { continue };
+            let summary = Summary::new(text).into();
+            let is_ours = fingerprint(&summary).is_some_and(|text| self.marks.contains(&text));
+            if is_ours && let Some(block) = message.make_mut().content.get_mut(index) {
+                *block = summary;
+            }
+        }
+        message
+    }
+
+    /// Returns the messages that `known` does not include. A text that the compaction left once is
+    /// found once: what says the same later is new.
+    pub(super) fn unread<'m>(&self, messages: &'m [Message]) -> Vec<&'m Message> {
+        let mut left: HashMap<u64, usize> = HashMap::new();
+        for text in &self.left {
+            *left.entry(*text).or_default() += 1;
+        }
+        let mut is_new = |message: &Message| {
+            let mut is_new = false;
+            for text in fingerprints(message) {
+                match left.get_mut(&text).filter(|count| **count > 0) {
+                    Some(count) => *count -= 1,
+                    None => is_new = true,
+                }
+            }
+            is_new
+        };
+        messages.iter().filter(|message| is_new(message)).collect()
+    }
+}
+
+/// Returns a fingerprint of each text block, call and result of a message. A request body that is
+/// written and read again has the same ones, although its messages may be divided differently.
+fn fingerprints(message: &Message) -> impl Iterator<Item = u64> {
+    message.content.iter().filter(|block| !block.is_reasoning()).filter_map(fingerprint)
+}
+
+/// Returns the FNV-1a hash of a block's texts, cut to the bits that every JSON reader keeps; `None`
+/// for a block without text. It is stored, so it must never change.
+fn fingerprint(block: &ContentBlock) -> Option<u64> {
+    let (mut hash, mut is_blank) = (0xcbf2_9ce4_8422_2325_u64, true);
+    let mut add = |text: &str| {
+        let text = text.trim();
+        is_blank &= text.is_empty();
+        for byte in text.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    if let ContentBlock::Text(block) = block {
+        // A summary that came in a request body is still in its tags.
+        add(markup::read_summary(&block.text).as_ref().unwrap_or(&block.text));
+    } else {
+        passages_of(Speaker::Tool, block, &mut |_, kind, text| {
+            if kind != Kind::Mark {
+                add(text);
+            }
+        });
+    }
+    (!is_blank).then_some(hash & ((1 << 53) - 1))
+}
+
+/// The serde form of shared facts: that of the facts.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::retention::Facts;
+
+    pub(super) fn serialize<S: Serializer>(
+        facts: &Option<Arc<Facts>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        facts.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<Facts>>, D::Error> {
+        Ok(Option::<Facts>::deserialize(from)?.map(Arc::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{CheckpointId, Role, SystemReminder, ToolResult};
+
+    #[test]
+    fn the_stored_form_and_its_fingerprints_never_change() {
+        let mut known = Known::new(None);
+        let rule = Message::user("Never touch the lexer.");
+        known.read(&rule, None);
+        let summary = Message::summary(Role::User, Summary::new("They talked."));
+        let past = Past::new(known, 0, &[summary.clone(), rule], [&summary]);
+        let stored = r#"{"known":{"rules":{"rules":[{"id":"7dec3c45b08fbccb","text":"Never touch the lexer.","source":{"message":{"position":0}},"status":"active"}],"left_out":0},"messages":1},"changes":0,"marks":[8181261424462088],"left":[8181261424462088,5601497326880383]}"#;
+        assert_eq!(serde_json::to_string(&past).unwrap(), stored);
+        let read: Past = serde_json::from_str(stored).unwrap();
+        assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+    }
+
+    #[test]
+    fn only_texts_have_a_fingerprint_and_a_summary_has_the_same_in_its_tags() {
+        let of = |block: ContentBlock| fingerprint(&block);
+        let summary = Summary::new("They </b> talked.");
+        let tagged = markup::summary(Role::User, &summary);
+        assert_eq!(of(ContentBlock::text(tagged)), of(summary.into()));
+        let result = ToolResult::text("t1", "They talked.").into();
+        assert_eq!(of(result), of(ContentBlock::text(" They talked.\n")));
+        assert_ne!(of(ContentBlock::text("one")), of(ContentBlock::text("two")));
+        let id: CheckpointId = "aaaaaa".parse().unwrap();
+        assert_eq!(of(ContentBlock::checkpoint(id)), None);
+        assert_eq!(of(SystemReminder::new("Be brief.").into()), None);
+        assert_eq!(of(ContentBlock::text(" ")), None);
+    }
+}

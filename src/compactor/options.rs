@@ -1,0 +1,36 @@
+//! What a host chooses for a compactor. None of it is stored.
+
+use std::sync::Arc;
+
+use crate::{
+    message::{ContextWindow, Messages, Redactor, SharedVec, ToolSpec},
+    retention::RetentionPolicy,
+    strategy::{CompactionStrategy, Ladder},
+    tokens::{ByteEstimate, TokenCounter},
+};
+
+/// The choices of a host.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub(super) strategy: Arc<dyn CompactionStrategy>,
+    pub(super) redactor: Option<Arc<dyn Redactor>>,
+    pub(super) retention: Option<RetentionPolicy>,
+    pub(super) counter: Arc<dyn TokenCounter>,
+    pub(super) window: Option<ContextWindow>,
+    pub(super) system: Messages,
+    pub(super) tools: SharedVec<ToolSpec>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            strategy: Arc::new(Ladder::default()),
+            redactor: None,
+            retention: Some(RetentionPolicy::default()),
+            counter: Arc::new(ByteEstimate::TRIGGER),
+            window: None,
+            system: Messages::default(),
+            tools: SharedVec::default(),
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The compactor: what it knows, and how it reads a thread.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    memory::{Known, Past},
+    options::Options,
+};
+use crate::{
+    auto::{AutoCompactor, AutoPolicy, Input, Output, Pressure},
+    compact::Size,
+    ledger::{Ledger, RuleId},
+    log::{ContextCount, RuleChange, Thread},
+    message::{CompactionId, InvalidValue, Message, Role, Text, redact::redacted_text},
+    retention::Facts,
+    tokens::Calibrated,
+};
+
+/// The most compactions whose end is remembered: the last one, and the one before it for a host that
+/// takes the last one back.
+const REMEMBERED: usize = 2;
+
+/// Compacts the thread of a host that has a loop and a message vector of its own.
+///
+/// [`observe`](Self::observe) reads what is new in the vector, [`compact`](Self::compact) replaces
+/// its old part. Standing rules and facts are kept over any number of compactions. See the
+/// [module](super) for what is stored.
+///
+/// ```
+/// use futures::executor::block_on;
+/// use threadfold::{Compactor, Message, testing::ExtractiveModel};
+///
+/// let long = |text: &str| Message::assistant(format!("{text} {}", "I read on. ".repeat(200)));
+/// let mut messages = vec![Message::user("Fix src/parse.rs. Never touch the lexer.")];
+/// let mut compactor = Compactor::default();
+/// for round in 0..3 {
+///     messages.extend([long("It is long."), Message::user(format!("Go on with part {round}."))]);
+///     let done = block_on(compactor.compact(&mut messages, 500, &ExtractiveModel))?;
+///     assert!(done.report.after.tokens <= 500);
+///     // The host stores both, and reads them again.
+///     let stored = serde_json::to_string(&(&compactor, &messages))?;
+///     (compactor, messages) = serde_json::from_str(&stored)?;
+/// }
+/// compactor.observe(&messages);
+/// assert_eq!(compactor.rules().to_string(), "- Never touch the lexer.\n");
+/// assert!(format!("{messages:?}").contains("- Never touch the lexer."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Compactor {
+    /// The latest compactions, the last one at the end.
+    past: Vec<Past>,
+    /// The host's changes of the rules.
+    changes: Vec<RuleChange>,
+    pub(super) ratio: Calibrated,
+    /// The number of the next compaction.
+    pub(super) next: CompactionId,
+    #[serde(skip)]
+    pub(super) options: Options,
+    #[serde(skip)]
+    pub(super) live: Live,
+}
+
+/// The vector as it was last observed. It is not stored: the host stores the vector itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Live {
+    /// The messages; `None` before the first observation.
+    pub(super) thread: Option<Thread>,
+    pub(super) known: Known,
+    /// How many entries of `past` the messages follow from.
+    past: usize,
+    /// Whether an answer reported its usage since the thread was last rewritten or read anew.
+    is_counted: bool,
+}
+
+impl Compactor {
+    /// Reads what is new in the thread since the last call: rules, facts, and the usage that answers
+    /// report. Takes time linear in what is new; older messages are only compared, by handle.
+    ///
+    /// If the host changed older messages, the thread is read again from what still matches: from
+    /// the end of the last compaction whose summary is in it, else from its start. What was cut off
+    /// since is forgotten with its rules; what an earlier compaction removed is still known. Rules
+    /// of the host stay in every case.
+    ///
+    /// [`compact`](Self::compact) observes the thread itself. Call this before changing old messages,
+    /// and to know [`rules`](Self::rules) and [`context_tokens`](Self::context_tokens).
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message};
+    ///
+    /// let mut messages = vec![Message::user("Never touch the lexer."), Message::assistant("Fine.")];
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe(&messages);
+    /// messages.push(Message::user("You may touch the lexer now."));
+    /// compactor.observe(&messages);
+    /// assert_eq!(compactor.rules().active().count(), 0);
+    /// // The host takes the last message back.
+    /// messages.pop();
+    /// compactor.observe(&messages);
+    /// assert_eq!(compactor.rules().active().count(), 1);
+    /// ```
+    pub fn observe(&mut self, messages: &[Message]) {
+        let observed = self.live.thread.as_ref().map(Thread::messages);
+        let is_longer = observed.is_some_and(|old| {
+            let pairs = old.iter().zip(messages);
+            old.len() <= messages.len() && pairs.into_iter().all(|(old, new)| old == new)
+        });
+        let from = observed.filter(|_| is_longer).map(|old| old.len());
+        match from {
+            Some(from) => self.append(messages.get(from..).unwrap_or_default()),
+            None => self.read_again(messages),
+        }
+    }
+
+    /// Returns the standing rules as of the last [`observe`](Self::observe), revoked ones included,
+    /// without what the redactor removes.
+    #[must_use]
+    pub fn rules(&self) -> &Ledger {
+        &self.live.known.rules
+    }
+
+    /// Adds a standing rule of the host and returns its id. The model sees it after the next summary.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// let id = compactor.add_rule("Never send mails.")?;
+    /// compactor.observe(&[Message::user("You may send mails.")]);
+    /// assert_eq!(compactor.rules().to_string(), "- Never send mails.\n");
+    /// assert!(compactor.revoke_rule(id) && !compactor.revoke_rule(id));
+    /// # Ok::<(), threadfold::message::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidValue`] if the text is blank or too long, or there are too many rules.
+    pub fn add_rule(&mut self, text: impl Into<Text>) -> Result<RuleId, InvalidValue> {
+        let text = text.into();
+        let text = match &self.options.redactor {
+            Some(redactor) => redacted_text(&text, redactor.as_ref()),
+            None => text,
+        };
+        let id = self.live.known.rules.add(&text)?;
+        self.changes.push(RuleChange::Added { text });
+        Ok(id)
+    }
+
+    /// Revokes a rule of user or host, and returns whether it was active.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// compactor.observe(&[Message::user("Never touch the lexer.")]);
+    /// let id = compactor.rules().active().next().ok_or("the user gave a rule")?.id;
+    /// assert!(compactor.revoke_rule(id));
+    /// assert_eq!(compactor.rules().active().count(), 0);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn revoke_rule(&mut self, id: RuleId) -> bool {
+        let was_active = self.live.known.rules.revoke(id);
+        if was_active {
+            self.changes.push(RuleChange::Revoked { id });
+        }
+        was_active
+    }
+
+    /// Returns the tokens of the next request, as of the last [`observe`](Self::observe): the larger
+    /// of the provider's last count plus an estimate of what came since, and an estimate of all of
+    /// it, scaled to the provider's counts.
+    ///
+    /// ```
+    /// use threadfold::{Compactor, Message, Usage};
+    ///
+    /// let mut compactor = Compactor::default();
+    /// let mut answer = Message::assistant("Hello!");
+    /// answer.make_mut().usage = Some(Usage::new(900, 100));
+    /// compactor.observe(&[Message::user("Hi."), answer]);
+    /// assert_eq!(compactor.context_tokens(), 1_000);
+    /// ```
+    #[must_use]
+    pub fn context_tokens(&self) -> u64 {
+        self.pressure().tokens()
+    }
+
+    /// Drops the observed thread, because an option decides how it is read.
+    pub(super) fn forget_live(mut self) -> Self {
+        self.live = Live::default();
+        self
+    }
+
+    /// The messages of the thread as it was last observed.
+    pub(super) fn messages(&self) -> &[Message] {
+        self.live.thread.as_ref().map_or(&[], |thread| thread.messages())
+    }
+
+    /// The number of the next compaction.
+    pub(super) fn next_compaction(&self) -> CompactionId {
+        self.next
+    }
+
+    /// The size of the observed thread, as the counter counts it.
+    pub(super) fn size(&self) -> Size {
+        self.live.thread.as_ref().map_or_else(Size::default, Thread::size)
+    }
+
+    /// Converts tokens of the counter to those of the provider.
+    pub(super) fn scaled(&self, tokens: u64) -> u64 {
+        self.ratio.scale_up(tokens)
+    }
+
+    /// Sets the messages after a compaction that inserted `new` ones.
+    pub(super) fn compacted<'n>(
+        &mut self,
+        thread: Thread,
+        new: impl IntoIterator<Item = &'n Message>,
+    ) {
+        let known = self.live.known.clone();
+        self.past.truncate(self.live.past);
+        self.past.push(Past::new(known, self.changes.len(), thread.messages(), new));
+        let excess = self.past.len().saturating_sub(REMEMBERED);
+        self.past.drain(..excess);
+        self.live.past = self.past.len();
+        self.live.is_counted = false;
+        self.live.thread = Some(thread);
+        self.next = self.next.next();
+    }
+
+    fn append(&mut self, new: &[Message]) {
+        let overhead = self.overhead();
+        let Some(thread) = &mut self.live.thread else { return };
+        for message in new {
+            if let (Role::Assistant, Some(usage)) = (message.role, message.usage) {
+                let estimated = thread.size().tokens.saturating_add(overhead);
+                // A count that cannot be of this request is ignored.
+                let _ = self.ratio.learn(estimated, usage.input);
+                self.live.is_counted = true;
+            }
+            self.live.known.read(message, self.options.redactor.as_deref());
+            thread.push(message.clone());
+        }
+    }
+
+    /// Reads a thread that does not continue the observed one.
+    fn read_again(&mut self, messages: &[Message]) {
+        let past = self.past.iter().rposition(|past| past.leads_to(messages));
+        let base = past.and_then(|past| self.past.get(past));
+        let audit = self.options.retention.as_ref().map(|policy| &policy.audit);
+        self.live = Live {
+            thread: Some(Thread::new(Arc::clone(&self.options.counter))),
+            known: base.map_or_else(|| Known::new(audit), |base| base.known.clone()),
+            past: past.map_or(0, |past| past + 1),
+            is_counted: false,
+        };
+        let changed = base.map_or(0, |base| base.changes);
+        let ratio = self.ratio;
+        if base.is_none() {
+            self.append(messages);
+        } else if let (Some(base), Some(thread)) = (base, &mut self.live.thread) {
+            let messages: Vec<Message> =
+                messages.iter().cloned().map(|message| base.recognised(message)).collect();
+            for message in base.unread(&messages) {
+                self.live.known.read(message, self.options.redactor.as_deref());
+            }
+            thread.extend(messages);
+        }
+        if ratio != Calibrated::default() {
+            // These reports taught it before.
+            self.ratio = ratio;
+        }
+        let rules = &mut self.live.known.rules;
+        for change in self.changes.iter().skip(changed) {
+            match change {
+                // It was added before, unless there are too many rules.
+                RuleChange::Added { text } => drop(rules.add(text)),
+                RuleChange::Revoked { id } => drop(rules.revoke(*id)),
+            }
+        }
+    }
+
+    /// The facts of all messages that were read, if the audit is on.
+    pub(super) fn facts(&self) -> Option<&Facts> {
+        self.live.known.facts.as_deref()
+    }
+
+    /// The window's target for a compaction that the agent or the user asks for.
+    pub(super) fn target(&self) -> Option<u64> {
+        self.requested_target(self.pressure())
+    }
+
+    /// The target, in tokens of the provider, that follows from the window.
+    pub(super) fn requested_target(&self, pressure: Pressure) -> Option<u64> {
+        let mut auto = AutoCompactor::new(AutoPolicy::default()).ok()?;
+        let asked = auto.handle(Default::default(), Input::Requested { focus: None, pressure });
+        let Some(Output::Compact { target, .. }) = asked else { return None };
+        target
+    }
+
+    /// Estimated tokens of system prompt and tools.
+    pub(super) fn overhead(&self) -> u64 {
+        let Options { counter, system, tools, .. } = &self.options;
+        counter.messages(system).saturating_add(counter.tools(tools))
+    }
+
+    /// How full the context is.
+    pub(super) fn pressure(&self) -> Pressure {
+        let Some(thread) = &self.live.thread else { return Pressure::default() };
+        let usage = thread.context_usage();
+        let reported = match usage.counted {
+            ContextCount::Reported(tokens) => Some(tokens).filter(|_| self.live.is_counted),
+            ContextCount::Estimated(_) | ContextCount::Unknown => None,
+        };
+        let typed = thread.messages().iter().rposition(Message::is_typed);
+        Pressure {
+            window: self.options.window,
+            reported,
+            since: usage.pending,
+            thread: thread.size().tokens,
+            overhead: self.overhead(),
+            newest: typed.map_or(0, |message| thread.tokens_of(message)),
+            ..Pressure::default()
+        }
+        .calibrated(&self.ratio)
+    }
+}
+
+const _: () = {
+    const fn send<T: Send + Sync + 'static>() {}
+    send::<Compactor>();
+};

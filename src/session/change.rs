@@ -1,0 +1,173 @@
+//! Changing one's mind: agent, strategy, policy, tools, system prompt and window of a session that
+//! is under way.
+
+use std::sync::Arc;
+
+use super::{build::specs, error::SessionError, session::Session};
+use crate::{
+    auto::AutoPolicy,
+    compact::{CompactOptions, Replacement},
+    compaction::Done,
+    log::Thread,
+    message::{ContextWindow, Message, Messages, Text},
+    model::{Agent, Tool},
+    strategy::{CompactionStrategy, StrategyConfig},
+    tokens::Calibrated,
+};
+
+/// The strategy of compactions whose summaries the host wrote.
+const BY_HOST: &str = "by-host";
+
+impl Session {
+    /// Has another agent answer from now on, such as one over another model. It gets the thread. If
+    /// its window is smaller and the next request does not fit, the thread is compacted first, with
+    /// the reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch). Token counts are
+    /// estimates until the new model reports one.
+    ///
+    /// Reasoning that another provider signed stays in the thread; the codecs leave it out of
+    /// requests to this one.
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ModelAgent, Session, testing::ScriptedModel};
+    ///
+    /// let agent = |answer: &str| ModelAgent::new(Arc::new(ScriptedModel::new([answer])));
+    /// let mut session = Session::builder(agent("Hello!")).build()?;
+    /// block_on(async { session.send("Hi.").await })?;
+    /// session.set_agent(agent("Hello from another model."));
+    /// let reply = block_on(async { session.send("And you?").await })?;
+    /// assert_eq!((reply.text.as_str(), session.messages().len()), ("Hello from another model.", 4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_agent(&mut self, agent: impl Agent + 'static) {
+        let mut agent: Box<dyn Agent> = Box::new(agent);
+        let counter = Arc::clone(agent.thread().counter());
+        let messages = self.messages().to_vec();
+        *agent.thread_mut() = Thread::restored(messages, self.log().events(), counter);
+        agent.rewritten();
+        self.agent = agent;
+        self.ratio = Calibrated::default();
+        self.table_window = None;
+        self.auto.model_changed();
+        self.count_overhead();
+        self.show();
+    }
+
+    /// Compacts with another strategy from now on.
+    pub fn set_strategy(&mut self, strategy: Arc<dyn CompactionStrategy>) {
+        self.settings.strategy = strategy;
+    }
+
+    /// Compacts with the strategy of this name, or of this setting, from now on.
+    ///
+    /// ```
+    /// # use {std::sync::Arc, threadfold::{ModelAgent, Session, testing::ScriptedModel}};
+    /// # let agent = ModelAgent::new(Arc::new(ScriptedModel::default()));
+    /// let mut session = Session::builder(agent).build()?;
+    /// session.set_strategy_named("summarize")?;
+    /// assert!(session.set_strategy_named("magic").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Invalid`] if no strategy of the
+    /// [registry](super::SessionBuilder::registry) has the name, or the options do not fit it. The
+    /// strategy is then as before.
+    pub fn set_strategy_named(
+        &mut self,
+        strategy: impl Into<StrategyConfig>,
+    ) -> Result<(), SessionError> {
+        self.settings.strategy = self.settings.registry.build(&strategy.into())?;
+        Ok(())
+    }
+
+    /// Follows another policy of automatic compaction from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Invalid`] if a share in it is not between 0 and 1. The policy is then as
+    /// before.
+    pub fn set_policy(&mut self, policy: AutoPolicy) -> Result<(), SessionError> {
+        Ok(self.auto.set_policy(policy)?)
+    }
+
+    /// Offers the model these tools of the host from now on; the session's own tools stay.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::DoubleTool`] if two tools have the same name. The tools are then as before.
+    pub fn set_tools(&mut self, tools: Vec<Arc<dyn Tool>>) -> Result<(), SessionError> {
+        let own: Vec<_> = self.specs.iter().skip(self.settings.tools.len()).cloned().collect();
+        self.specs = specs(&tools, &own)?.into();
+        self.settings.tools = tools;
+        self.count_overhead();
+        self.show();
+        Ok(())
+    }
+
+    /// Sends another system prompt from now on; a blank text sends none.
+    pub fn set_system(&mut self, text: impl Into<Text>) {
+        let text = text.into();
+        self.settings.system = match text.trim().is_empty() {
+            true => Messages::default(),
+            false => vec![Message::system(text)].into(),
+        };
+        self.count_overhead();
+        self.show();
+    }
+
+    /// Sets the context window, which overrides that of the agent; `None` uses the agent's again. If
+    /// the next request does not fit a smaller window, the thread is compacted first, with the
+    /// reason [`ModelSwitch`](crate::message::CompactionReason::ModelSwitch).
+    pub fn set_window(&mut self, window: impl Into<Option<ContextWindow>>) {
+        self.settings.window = window.into();
+        self.show();
+    }
+
+    /// Replaces ranges of the thread by summaries that the host wrote, as a compaction: checked,
+    /// logged, stored and undone as any other. Its start and end are the first events of the next
+    /// stream.
+    ///
+    /// The future may be dropped, as that of [`adopt`](Self::adopt).
+    ///
+    /// ```
+    /// use futures::executor::block_on;
+    /// use std::sync::Arc;
+    /// use threadfold::{ContentBlock, ModelAgent, Replacement, Session, testing::ScriptedModel};
+    ///
+    /// let model = Arc::new(ScriptedModel::new(["In src/parse.rs.", "A hundred lines."]));
+    /// let mut session = Session::builder(ModelAgent::new(model)).build()?;
+    /// block_on(async { session.send("Where is the parser?").await })?;
+    /// block_on(async { session.send("How long is it?").await })?;
+    /// let is_mark = |block: &&ContentBlock| matches!(block, ContentBlock::Checkpoint(_));
+    /// let mark = session.messages()[0].content.iter().find(is_mark);
+    /// let Some(ContentBlock::Checkpoint(mark)) = mark else { return Ok(()) };
+    /// let asked = [Replacement::new("The user asked for the parser.").to(mark.id)];
+    /// let done = block_on(session.replace(&asked))?;
+    /// assert!(session.messages()[0].is_summary() && done.report.after.messages == 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`SessionError::Stale`] if a checkpoint is not in the thread, or a range separates a call
+    ///   from its result.
+    /// - [`SessionError::Compaction`] if the resulting thread is not legal, or a range takes what the
+    ///   user typed last.
+    pub async fn replace(&mut self, replacements: &[Replacement]) -> Result<Done, SessionError> {
+        let compaction = Some(self.next_compaction());
+        let options = CompactOptions { compaction, ..CompactOptions::default() };
+        let plan = self.agent.thread().plan(replacements, &options)?;
+        let messages = self.messages().clone();
+        Ok(self.apply_again(BY_HOST.into(), plan, messages).await?)
+    }
+
+    /// Counts the system prompt and the tools.
+    pub(super) fn count_overhead(&mut self) {
+        let counter = self.agent.thread().counter();
+        let system = counter.messages(&self.settings.system);
+        self.overhead = system.saturating_add(counter.tools(&self.specs));
+    }
+}
