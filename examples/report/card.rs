@@ -12,7 +12,7 @@ use super::{
 
 /// So many characters of a summary are seen at once, and so many more when it is unfolded.
 const SHOWN: usize = 700;
-const MAX: usize = 6_000;
+const MAX: usize = 3_000;
 
 /// So many messages that went are listed.
 const LISTED: usize = 40;
@@ -53,10 +53,11 @@ pub(super) fn card(compaction: &Compaction<'_>) -> String {
 
 fn done_body(done: &Done<'_>) -> String {
     format!(
-        "{}<div class=\"pair\"><div>{}</div><div>{}</div></div>{}{}",
+        "{}<div class=\"pair\"><div>{}</div><div>{}{}</div></div>{}{}",
         sizes(done),
         recall(done),
         missing(done),
+        invented(done),
         summaries(done),
         gone(&done.gone)
     )
@@ -160,6 +161,23 @@ fn missing(done: &Done<'_>) -> String {
         more => format!("<p class=\"note\">and {} lighter ones</p>", number(more)),
     };
     format!("<h4>Missing, what weighs most first</h4><ul class=\"missing\">{items}</ul>{note}")
+}
+
+/// What the summary says and nobody ever said.
+fn invented(done: &Done<'_>) -> String {
+    let facts = done.retention.iter().flat_map(|retention| &retention.invented);
+    let items: String = facts
+        .map(|fact| {
+            let (class, text) = (fact.class, line(&fact.text, 160));
+            format!("<li><span class=\"tag\">{class}</span><bdi class=\"said\">{text}</bdi></li>")
+        })
+        .collect();
+    match items.as_str() {
+        "" => String::new(),
+        items => {
+            format!("<h4>In the summary, and said by nobody</h4><ul class=\"missing\">{items}</ul>")
+        }
+    }
 }
 
 fn summaries(done: &Done<'_>) -> String {

@@ -133,7 +133,7 @@ impl Host {
             for _ in 0..polls {
                 match polled(|context| undoing.as_mut().poll(context))? {
                     Poll::Pending => {}
-                    Poll::Ready(Ok(()) | Err(SessionError::Store(StoreError::Medium { .. }))) => {
+                    Poll::Ready(Ok(_) | Err(SessionError::Store(StoreError::Medium { .. }))) => {
                         break;
                     }
                     Poll::Ready(Err(error)) => {

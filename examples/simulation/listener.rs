@@ -239,6 +239,7 @@ impl Listener {
         self.refusal = error.to_string();
         let heard = match &error {
             SessionError::Model(error) if !error.is_overflow() => Heard::Failed,
+            SessionError::Blank => Heard::Failed,
             SessionError::Store(StoreError::Medium { .. }) => return Ok(Heard::Failed),
             SessionError::CannotFit { .. }
             | SessionError::Model(_)

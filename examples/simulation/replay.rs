@@ -46,7 +46,8 @@ impl Replay {
             | Event::LocalNotice(_)
             | Event::CompactionFailed(_)
             | Event::RuleChanged(_)
-            | Event::Host(_) => {}
+            | Event::Host(_)
+            | Event::ResultCut(_) => {}
             Event::Unknown(_) | Event::Malformed(_) | _ => return Err(format!("{event:?}")),
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::{env, fmt::Display, io::IsTerminal};
 use threadfold::{ContentBlock, Message, Role};
 
 /// Styles, if the output is a terminal and nobody asked for none.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     colours: bool,
 }

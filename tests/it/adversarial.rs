@@ -86,6 +86,44 @@ fn through_everything(name: &str, size: usize, thread: impl Fn(usize) -> Vec<Mes
     }
 }
 
+/// Messages of one role in a row, in each form that some dialect merges or rearranges.
+fn in_a_row(count: usize) -> [(&'static str, Vec<Message>); 4] {
+    let call = |id: usize| ToolUse::new(format!("t{id}"), "read", Json::parse("{}").unwrap());
+    let calls = || Message::new(Role::Assistant, (0..count).map(|id| call(id).into()).collect());
+    let result = |id: usize| ToolResult::text(format!("t{id}"), "a line").into();
+    let answered = |id: usize| Message::new(Role::User, vec![result(id), ContentBlock::text("on")]);
+    let calling = |id: usize| {
+        Message::new(Role::Assistant, vec![ContentBlock::text("next"), call(id).into()])
+    };
+    let ids = || 0..count;
+    [
+        ("texts", ids().map(|id| Message::user(format!("line {id}"))).collect()),
+        ("answers", ids().map(|id| Message::assistant(format!("line {id}"))).collect()),
+        ("results", std::iter::once(calls()).chain(ids().map(answered)).collect()),
+        ("calls", {
+            let results = Message::new(Role::User, ids().map(result).collect());
+            ids().map(calling).chain([results]).collect()
+        }),
+    ]
+}
+
+#[test]
+fn messages_of_one_role_in_a_row_are_merged_once() {
+    for codec in CODECS {
+        let costs = |count| {
+            in_a_row(count).map(|(name, thread)| {
+                let request = Request::new(thread);
+                let encode = || drop(codec.encode(&request, &EncodeOptions::default()));
+                (name, measure(encode).bytes_total)
+            })
+        };
+        for ((name, small), (_, large)) in costs(500).into_iter().zip(costs(1_000)) {
+            let growth = large as f64 / small as f64;
+            assert!(growth < 2.5, "{name}, {}: {small} and {large} bytes", codec.name());
+        }
+    }
+}
+
 /// Text with line breaks, quotes, marks and characters beyond ASCII.
 fn text(bytes: usize) -> String {
     let line = "## a line with \"quotes\", `ticks`, \\ and 漢字\n";

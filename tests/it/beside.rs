@@ -368,12 +368,13 @@ fn what_was_prepared_under_a_number_that_is_taken_changes_nothing_and_is_noted()
     let again = |bench: &Bench| {
         let builder = bench.session.fork(bench::THREAD.parse().unwrap(), ForkPoint::End).unwrap();
         let builder = builder.archive(archive.clone());
-        block_on(builder.resume(bench.store.clone(), bench::THREAD.parse().unwrap())).unwrap()
+        let builder = builder.thread(bench::THREAD.parse().unwrap()).store(bench.store.clone());
+        block_on(builder.open()).unwrap()
     };
-    bench.session = again(&bench).build().unwrap();
+    bench.session = again(&bench);
     let job = job(&mut bench);
     // Taken up again, the session knows nothing of what was promised.
-    bench.session = again(&bench).build().unwrap();
+    bench.session = again(&bench);
     say(&mut bench.session, "/compact").unwrap();
     block_on(bench.session.undo_compaction(CompactionId(0))).unwrap();
     let (before, log) = (bench.session.messages().clone(), bench.session.log().len());
@@ -398,7 +399,7 @@ fn a_session_that_is_taken_up_draws_no_checkpoint_again() {
     say(&mut bench.session, "/compact").unwrap();
     let builder = bench.session.fork("other".parse().unwrap(), ForkPoint::End).unwrap();
     let thread = bench::THREAD.parse().unwrap();
-    bench.session = block_on(builder.resume(bench.store.clone(), thread)).unwrap().build().unwrap();
+    bench.session = block_on(builder.thread(thread).store(bench.store.clone()).open()).unwrap();
     for _ in 0..3 {
         say(&mut bench.session, "And now?").unwrap();
     }

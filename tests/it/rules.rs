@@ -256,7 +256,7 @@ fn a_session_that_is_taken_up_and_one_that_forks_have_the_same_rules() {
     let keep = || strategies().remove(0);
     let resume = || {
         let builder = Session::builder(agent()).strategy(keep()).rule("Never send mails.");
-        block_on(builder.resume(store.clone(), "main".parse().unwrap())).unwrap().build().unwrap()
+        block_on(builder.thread("main".parse().unwrap()).store(store.clone()).open()).unwrap()
     };
     let mut session = resume();
     say(&mut session, &format!("Mend the parser. {RULE} {GONE}"));

@@ -607,13 +607,15 @@ fn an_answer_that_no_provider_takes_back_is_mended_or_leaves_nothing() {
     );
     assert_eq!(say(&mut bench.session, "One.").unwrap().text, "");
     assert_eq!(bench.session.messages().len(), 1, "nothing was said, so nothing is there");
-    say(&mut bench.session, " ").unwrap();
+    let blank = say(&mut bench.session, " ").unwrap_err();
+    assert!(matches!(blank, SessionError::Blank) && bench.session.messages().len() == 1);
+    say(&mut bench.session, "Two.").unwrap();
     say(&mut bench.session, "Three.").unwrap();
     let kinds = |message: &Message| message.content.iter().map(ContentBlock::kind).collect();
     let kinds: Vec<Vec<&str>> = bench.session.messages().iter().map(kinds).collect();
     let expected: [&[&str]; 8] = [
         &["text", "checkpoint"],
-        &["checkpoint"],
+        &["text", "checkpoint"],
         &["tool_use", "tool_use"],
         &["tool_result", "tool_result", "checkpoint"],
         &["tool_use"],

@@ -159,7 +159,7 @@ impl Clock for Still {
 fn session(store: &Arc<dyn ThreadStore>) -> Session {
     let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Hello!", "Yes.", "No."])));
     let builder = Session::builder(agent).clock(Arc::new(Still)).seed(1);
-    block_on(builder.resume(store.clone(), id())).unwrap().build().unwrap()
+    block_on(builder.thread(id()).store(store.clone()).open()).unwrap()
 }
 
 fn ask(session: &mut Session, text: &str) -> Result<(), SessionError> {
@@ -194,7 +194,7 @@ fn two_sessions_that_asked_the_same_and_were_not_answered_are_two() {
             let model = ScriptedModel::new([Answer::Error(error)]);
             let builder = Session::builder(ModelAgent::new(Arc::new(model)));
             let builder = builder.clock(Arc::new(Still)).seed(1);
-            block_on(builder.resume(store.clone(), id())).unwrap().build().unwrap()
+            block_on(builder.thread(id()).store(store.clone()).open()).unwrap()
         };
         let (mut first, mut second) = (session(&store), session(&other));
         assert!(matches!(ask(&mut first, "Hi.").unwrap_err(), SessionError::Model(_)));

@@ -100,3 +100,36 @@ fn deep_and_large_bodies_are_read_in_linear_time() {
     let encoded = OpenAiChat.encode(&request, &EncodeOptions::default());
     assert_eq!(encoded.adjustments.len(), 19_999);
 }
+
+#[test]
+fn a_call_of_the_old_form_settles_wherever_its_body_is_spoilt() {
+    let system = json!({"role": "system", "content": "Be brief."});
+    let call = json!({"role": "assistant", "content": null, "function_call": {"name": "read", "arguments": "{}"}});
+    let answer = |role: &str| json!({"role": role, "name": "read", "content": "a line"});
+    let foreign = json!({"role": "tool", "tool_call_id": "t1", "content": "a line"});
+    let unreadable = json!({"role": "assistant", "tool_calls": [false, "x"]});
+    let blank = json!({"role": "assistant", "content": ""});
+    let ends = [
+        vec![],
+        vec![answer("function")],
+        vec![answer("tool")],
+        vec![unreadable],
+        vec![blank],
+        vec![foreign],
+        vec![answer("function"), call.clone(), answer("function")],
+    ];
+    let junk = ["", " ", "_", "a b", "assistant", "user", "function", "tool"].map(Value::from);
+    let junk = junk.into_iter().chain([json!(null), json!(5), json!([]), json!({}), json!([{}])]);
+    let junk: Vec<Value> = junk.collect();
+    for end in ends {
+        let messages = [system.clone(), call.clone()].into_iter().chain(end);
+        let body = json!({"model": "m", "messages": messages.collect::<Vec<_>>()});
+        for junk in &junk {
+            for at in 0..wire_cases::places(&mut body.clone(), None, junk) {
+                let mut spoilt = body.clone();
+                wire_cases::places(&mut spoilt, Some(at), junk);
+                wire_cases::settles_whole(&OpenAiChat, &spoilt);
+            }
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! The first program of a stranger: a model of their own, and a thread that outgrows its window.
+//! The first program of a stranger: a model of their own, a database, and a thread that outgrows its
+//! window.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use threadfold::{
     model::ModelError,
     tokens::{ByteEstimate, TokenCounter},
 };
+use threadfold_sqlite::SqliteStore;
 
 #[derive(Debug)]
 struct Wordy;
@@ -25,12 +27,16 @@ impl Model for Wordy {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = ModelAgent::new(Arc::new(Wordy)).with_window(ContextWindow::new(4_000));
-    let mut session = Session::builder(agent).build()?;
+    let folder = std::env::temp_dir().join(format!("outside-{}", std::process::id()));
+    let store = Arc::new(SqliteStore::open(folder.join("threads.db"))?);
+    let mut session = block_on(Session::builder(agent).store(store).open())?;
     for turn in 0..60 {
         block_on(async { session.send(format!("Question {turn}: why?")).await })?;
     }
     let compactions = session.log().standing().count();
     println!("60 turns, {compactions} compactions, {} tokens", session.context_tokens());
     assert!(compactions > 0, "nothing was compacted");
+    drop(session);
+    std::fs::remove_dir_all(folder)?;
     Ok(())
 }

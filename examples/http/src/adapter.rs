@@ -1,4 +1,5 @@
-//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, and whatever speaks like OpenAI.
+//! A [`Model`] over HTTP, to be copied: for Anthropic, OpenAI, Gemini, Bedrock, and whatever speaks
+//! like OpenAI. Only Bedrock needs `event_stream.rs` beside it.
 //!
 //! A local server runs a model with a window of its own. [`HttpModel::window_of_server`] asks for it.
 //!
@@ -12,6 +13,7 @@ use std::{
     fmt,
     hash::BuildHasher,
     iter,
+    str::FromStr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -32,10 +34,12 @@ use threadfold::{
     message::{CacheMarks, Delta, Extra, Json, ModelError, ModelErrorKind},
     model::{self, AnswerLimitError, AnswerLimits, Clock, Sleeper, StdClock},
     wire::{
-        self, AnthropicMessages, EncodeOptions, Encoded, ModelTraits, OpenAiChat, classify_error,
-        retry_after, window_of,
+        self, AnthropicMessages, BedrockConverse, EncodeOptions, Encoded, GeminiGenerate,
+        ModelTraits, OpenAiChat, OpenAiResponses, classify_error, retry_after, window_of,
     },
 };
+
+use crate::event_stream::{self, EventStream};
 
 /// No more of an error body is read, and of an answer that comes in one body.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -45,6 +49,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 type Deltas = BoxStream<'static, Result<Delta, ModelError>>;
 
+/// The body of a streamed answer, as `text/event-stream`.
+type Bytes = BoxStream<'static, Result<Vec<u8>, Box<dyn Error + Send + Sync>>>;
+
 /// What a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -52,6 +59,12 @@ pub enum Dialect {
     Anthropic,
     /// OpenAI Chat Completions.
     OpenAi,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini `streamGenerateContent`.
+    Gemini,
+    /// Bedrock `converse-stream`, with an API key of Bedrock: requests are not signed here.
+    Bedrock,
     /// The same as llama.cpp, Ollama, LM Studio, vLLM and gateways have it. Some of them know the
     /// limit of the answer by its old name only, which OpenAI refuses.
     Compatible,
@@ -62,7 +75,7 @@ pub enum Dialect {
 pub struct HttpOptions {
     /// How the server speaks.
     pub dialect: Dialect,
-    /// As the provider's own clients take it: with `/v1` for OpenAI, without for Anthropic.
+    /// As the provider's own clients take it: with `/v1` for OpenAI, without for all others.
     pub base_url: String,
     /// The model to ask.
     pub model: String,
@@ -130,9 +143,16 @@ impl HttpModel {
     /// [`ModelError`] if the address, the key or the client cannot be used.
     pub fn new(options: HttpOptions) -> Result<Self, ModelError> {
         let wrong = |words: String| ModelError::new(ModelErrorKind::Other, words);
-        let base = options.base_url.trim_end_matches('/');
-        let url = format!("{base}{}", options.dialect.path()).parse();
-        let url = url.map_err(|error| wrong(format!("no URL: {error}")))?;
+        let url = options.base_url.parse::<Url>();
+        let mut url = url.map_err(|error| wrong(format!("no URL: {error}")))?;
+        let path = options.dialect.path(&options.model);
+        match url.path_segments_mut() {
+            Ok(mut segments) => segments.pop_if_empty().extend(path),
+            Err(()) => return Err(wrong("no URL: nothing can stand after it".to_owned())),
+        };
+        if options.dialect == Dialect::Gemini {
+            url.query_pairs_mut().append_pair("alt", "sse");
+        }
         let headers = options.dialect.headers(options.key.as_ref())?;
         let client = Client::builder()
             .default_headers(headers)
@@ -248,7 +268,14 @@ impl HttpModel {
             let turn = self.in_time(self.whole(response)).await?;
             return Ok(stream::iter([Ok(Delta::Turn { turn })]).boxed());
         }
-        let bytes = response.bytes_stream().map_err(words);
+        let bytes = response.bytes_stream().map_err(|error| words(error).into());
+        let bytes: Bytes = match kind.starts_with(event_stream::MEDIA_TYPE) {
+            true => {
+                let mut events = EventStream::within(self.options.limits.event_bytes);
+                bytes.map(move |piece| events.as_text(&piece?)).boxed()
+            }
+            false => bytes.map_ok(|piece| piece.to_vec()).boxed(),
+        };
         let (codec, limits) = (self.options.dialect.codec(), self.options.limits);
         let mut deltas = model::deltas_within(bytes, codec, limits, Arc::new(TokioSleeper));
         let first = deltas.next().await.transpose()?;
@@ -298,19 +325,68 @@ impl HttpModel {
     }
 }
 
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "anthropic" => Ok(Self::Anthropic),
+            "openai" => Ok(Self::OpenAi),
+            "responses" => Ok(Self::Responses),
+            "gemini" => Ok(Self::Gemini),
+            "bedrock" => Ok(Self::Bedrock),
+            "compatible" => Ok(Self::Compatible),
+            _ => Err(format!("no dialect is called {name}")),
+        }
+    }
+}
+
 impl Dialect {
+    /// The address of the vendor; `None` where there are many.
+    #[must_use]
+    pub fn vendor_url(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com"),
+            Self::OpenAi | Self::Responses => Some("https://api.openai.com/v1"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com"),
+            Self::Bedrock | Self::Compatible => None,
+        }
+    }
+
+    /// The environment variable that holds the key by custom.
+    #[must_use]
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi | Self::Responses | Self::Compatible => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+            Self::Bedrock => "AWS_BEARER_TOKEN_BEDROCK",
+        }
+    }
+
     fn codec(self) -> &'static dyn WireFormat {
         match self {
             Self::Anthropic => &AnthropicMessages,
             Self::OpenAi | Self::Compatible => &OpenAiChat,
+            Self::Responses => &OpenAiResponses,
+            Self::Gemini => &GeminiGenerate,
+            Self::Bedrock => &BedrockConverse,
         }
     }
 
-    fn path(self) -> &'static str {
-        match self {
-            Self::Anthropic => "/v1/messages",
-            Self::OpenAi | Self::Compatible => "/chat/completions",
-        }
+    /// The path of an answer, in segments: the name of a model may hold what a path may not.
+    fn path(self, model: &str) -> Vec<String> {
+        let segments = match self {
+            Self::Anthropic => vec!["v1", "messages"],
+            Self::OpenAi | Self::Compatible => vec!["chat", "completions"],
+            Self::Responses => vec!["responses"],
+            Self::Gemini => {
+                let streamed = format!("{model}:streamGenerateContent");
+                return vec!["v1beta".to_owned(), "models".to_owned(), streamed];
+            }
+            Self::Bedrock => vec!["model", model, "converse-stream"],
+        };
+        segments.into_iter().map(str::to_owned).collect()
     }
 
     /// What a body says beside the request.
@@ -318,7 +394,8 @@ impl Dialect {
         let usage = ("stream_options", json!({"include_usage": true}));
         let stream = ("stream", json!(true));
         match self {
-            Self::Anthropic => vec![stream],
+            Self::Anthropic | Self::Responses => vec![stream],
+            Self::Gemini | Self::Bedrock => Vec::new(),
             Self::OpenAi => vec![stream, usage],
             Self::Compatible => vec![stream, usage, ("max_tokens", json!(limit))],
         }
@@ -333,7 +410,10 @@ impl Dialect {
                 headers.insert(version, HeaderValue::from_static("2023-06-01"));
                 (HeaderName::from_static("x-api-key"), "")
             }
-            Self::OpenAi | Self::Compatible => (AUTHORIZATION, "Bearer "),
+            Self::Gemini => (HeaderName::from_static("x-goog-api-key"), ""),
+            Self::OpenAi | Self::Responses | Self::Compatible | Self::Bedrock => {
+                (AUTHORIZATION, "Bearer ")
+            }
         };
         if let Some(Key(key)) = key {
             let value = HeaderValue::from_str(&format!("{before}{key}"));

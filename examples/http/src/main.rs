@@ -10,36 +10,31 @@
 //! The window is the one that `--window` gives, or that a local server states for the model, or
 //! that the vendor published.
 //!
-//! The key comes from `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`; a local server needs none. Say
+//! The key comes from `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY` or
+//! `AWS_BEARER_TOKEN_BEDROCK`; a local server needs none. Say
 //! `/compact` to have the thread compacted now. The adapter is `src/adapter.rs`: copy it.
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "it shows what is worth a line, and no more")]
 
 use std::{
-    env,
     error::Error,
     io::{self, BufRead, IsTerminal, Write},
     process::ExitCode,
     sync::Arc,
-    time::Duration,
 };
 
-use adapter::{Dialect, HttpModel, HttpOptions, Key, TokioSleeper};
+use adapter::{ModelArguments, NamedModel, TokioSleeper};
 use lexopt::{Arg, Parser, ValueExt};
 use terminal::{Style, plain};
 use threadfold::{
     CompactionStrategy, ContextWindow, ModelAgent, Session,
     auto::AutoPolicy,
-    model::AnswerLimits,
     session::{CompactionEvent, SessionEvent},
     strategy::{Digest, Ladder, Summarize, TrimToolResults},
 };
 
 #[path = "../../terminal/mod.rs"]
 mod terminal;
-
-const USAGE: &str = "usage: http --model NAME [--dialect anthropic|openai|compatible] \
-    [--base-url URL] [--window TOKENS] [--max-output TOKENS] [--system TEXT] [--once TEXT]";
 
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -54,26 +49,22 @@ fn main() -> ExitCode {
 }
 
 /// What was asked for.
+#[derive(Debug, Default)]
 struct Options {
-    http: HttpOptions,
-    max_output: Option<u64>,
+    model: ModelArguments,
     system: Option<String>,
     once: Option<String>,
 }
 
 async fn chat() -> Result<(), Box<dyn Error>> {
-    let mut options = Options::from_arguments()?;
+    let options = Options::from_arguments()?;
     let style = Style::of(&io::stdout());
-    if options.http.window.is_none() {
-        options.http.window = HttpModel::new(options.http.clone())?.window_of_server().await;
-    }
-    let known = options.http.window.or_else(|| ContextWindow::for_model(&options.http.model));
-    let window = known.ok_or("the window of this model is not known: give --window")?.tokens();
-    let reserve = options.max_output.unwrap_or((window / 4).min(4_096));
-    options.http.max_output = reserve;
-    let model = Arc::new(HttpModel::new(options.http)?);
-    let mut session = Session::builder(ModelAgent::new(model))
-        .policy(AutoPolicy { output_reserve: reserve, ..AutoPolicy::default() })
+    let named = options.model.open().await?;
+    let NamedModel { model, window, max_output, .. } = named.ok_or_else(usage)?;
+    let window = window.tokens();
+    let mut session = Session::builder(ModelAgent::new(Arc::new(model)))
+        .window(ContextWindow::new(window))
+        .policy(AutoPolicy { output_reserve: max_output, ..AutoPolicy::default() })
         .strategy(strategy(window))
         .sleeper(Arc::new(TokioSleeper))
         .system(options.system.unwrap_or_else(|| "You are a helpful assistant.".to_owned()))
@@ -147,52 +138,25 @@ fn compaction(style: Style, event: &CompactionEvent) {
 
 impl Options {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let (mut dialect, mut base_url, mut model) = (Dialect::Anthropic, None, None);
-        let (mut window, mut max_output, mut system, mut once) = (None, None, None, None);
+        let mut options = Self::default();
         let mut parser = Parser::from_env();
         while let Some(argument) = parser.next()? {
             match argument {
-                Arg::Long("dialect") => dialect = dialect_of(&parser.value()?.string()?)?,
-                Arg::Long("base-url") => base_url = Some(parser.value()?.string()?),
-                Arg::Long("model") => model = Some(parser.value()?.string()?),
-                Arg::Long("window") => window = Some(parser.value()?.parse()?),
-                Arg::Long("max-output") => max_output = Some(parser.value()?.parse()?),
-                Arg::Long("system") => system = Some(parser.value()?.string()?),
-                Arg::Long("once") => once = Some(parser.value()?.string()?),
+                Arg::Long("system") => options.system = Some(parser.value()?.string()?),
+                Arg::Long("once") => options.once = Some(parser.value()?.string()?),
+                Arg::Long(name) if ModelArguments::has(name) => {
+                    let name = name.to_owned();
+                    options.model.set(&name, parser.value()?)?;
+                }
                 Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => {
-                    return Err(format!("{}\n{USAGE}", argument.unexpected()).into());
+                    return Err(format!("{}\n{}", argument.unexpected(), usage()).into());
                 }
             }
         }
-        let model = model.ok_or(USAGE)?;
-        let (url, key) = match dialect {
-            Dialect::Anthropic => (Some("https://api.anthropic.com"), "ANTHROPIC_API_KEY"),
-            Dialect::OpenAi => (Some("https://api.openai.com/v1"), "OPENAI_API_KEY"),
-            Dialect::Compatible => (None, "OPENAI_API_KEY"),
-        };
-        let base_url = base_url.or(url.map(str::to_owned)).ok_or("give --base-url")?;
-        let http = HttpOptions {
-            dialect,
-            base_url,
-            model,
-            window: window.map(ContextWindow::new),
-            key: env::var(key).ok().as_deref().and_then(Key::new),
-            max_output: max_output.unwrap_or(4_096),
-            tries: 4,
-            first_wait: Duration::from_millis(500),
-            max_wait: Duration::from_secs(60),
-            silence: Duration::from_secs(300),
-            limits: AnswerLimits::default(),
-        };
-        Ok(Self { http, max_output, system, once })
+        Ok(options)
     }
 }
 
-fn dialect_of(name: &str) -> Result<Dialect, String> {
-    match name {
-        "anthropic" => Ok(Dialect::Anthropic),
-        "openai" => Ok(Dialect::OpenAi),
-        "compatible" => Ok(Dialect::Compatible),
-        _ => Err(format!("no dialect is called {}", name)),
-    }
+fn usage() -> String {
+    format!("usage: http {} [--system TEXT] [--once TEXT]", ModelArguments::USAGE)
 }

@@ -24,35 +24,38 @@ use threadfold::{
     session::{CompactionEvent, SessionEvent},
     strategy::Summarize,
     testing::cases,
-    wire::{AnthropicMessages, DecodeOptions, OpenAiChat},
+    wire::{
+        AnthropicMessages, BedrockConverse, DecodeOptions, GeminiGenerate, OpenAiChat,
+        OpenAiResponses,
+    },
 };
 
 use adapter::{Dialect, HttpModel, HttpOptions, Key};
 
 use crate::runtime::run;
 
-const KEY: &str = "sk-test-4f1d9c";
+pub(crate) const KEY: &str = "sk-test-4f1d9c";
 
 const BOTH: [Dialect; 2] = [Dialect::Anthropic, Dialect::Compatible];
 
 /// What a server does with one connection once it has read the request.
-type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
+pub(crate) type Answer = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
 /// A server that answers each request with the next of its answers, and then listens no more.
-struct Server {
+pub(crate) struct Server {
     url: String,
     received: Receiver<Received>,
 }
 
 /// A request as it came.
 #[derive(Debug)]
-struct Received {
-    head: String,
-    body: String,
+pub(crate) struct Received {
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Server {
-    fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (sender, received) = mpsc::channel();
@@ -69,14 +72,15 @@ impl Server {
         Self { url, received }
     }
 
-    fn model(&self, dialect: Dialect) -> HttpModel {
+    pub(crate) fn model(&self, dialect: Dialect) -> HttpModel {
         HttpModel::new(self.options(dialect)).unwrap()
     }
 
-    fn options(&self, dialect: Dialect) -> HttpOptions {
+    pub(crate) fn options(&self, dialect: Dialect) -> HttpOptions {
         let base_url = match dialect {
             Dialect::Anthropic => format!("{}/", self.url),
-            Dialect::OpenAi | Dialect::Compatible => format!("{}/v1", self.url),
+            Dialect::Gemini | Dialect::Bedrock => self.url.clone(),
+            _ => format!("{}/v1", self.url),
         };
         HttpOptions {
             dialect,
@@ -94,7 +98,7 @@ impl Server {
     }
 
     /// All requests so far, in order.
-    fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.received.try_iter().collect()
     }
 }
@@ -146,7 +150,7 @@ fn begin(socket: &mut TcpStream, stream: &str, size: usize) {
 }
 
 /// A streamed answer.
-fn streamed(stream: impl Into<String>, size: usize) -> Answer {
+pub(crate) fn streamed(stream: impl Into<String>, size: usize) -> Answer {
     let stream = stream.into();
     Box::new(move |socket| {
         begin(socket, &stream, size);
@@ -176,7 +180,7 @@ fn events(dialect: Dialect, text: &str) -> String {
             let event = |event: &Value| format!("data: {event}\n\n");
             events.iter().map(event).collect()
         }
-        Dialect::OpenAi | Dialect::Compatible => {
+        _ => {
             let chunk = |delta: Value, reason: Value| {
                 let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
                 format!("data: {}\n\n", json!({"id": "c1", "choices": [choice]}))
@@ -205,7 +209,7 @@ fn call_events(dialect: Dialect, name: &str) -> String {
             ];
             events.iter().map(|event| format!("data: {event}\n\n")).collect()
         }
-        Dialect::OpenAi | Dialect::Compatible => {
+        _ => {
             let call = json!({"index": 0, "id": "toolu_1", "type": "function",
                 "function": {"name": name, "arguments": "{}"}});
             let delta = json!({"role": "assistant", "tool_calls": [call]});
@@ -223,19 +227,22 @@ fn events_until(dialect: Dialect, text: &str) -> String {
     all[..said + end + 2].to_owned()
 }
 
-fn codec(dialect: Dialect) -> &'static dyn WireFormat {
+pub(crate) fn codec(dialect: Dialect) -> &'static dyn WireFormat {
     match dialect {
         Dialect::Anthropic => &AnthropicMessages,
         Dialect::OpenAi | Dialect::Compatible => &OpenAiChat,
+        Dialect::Responses => &OpenAiResponses,
+        Dialect::Gemini => &GeminiGenerate,
+        Dialect::Bedrock => &BedrockConverse,
     }
 }
 
-fn ask() -> Request {
+pub(crate) fn ask() -> Request {
     Request::new(vec![Message::user("hi")])
 }
 
 /// What is told of an answer, and how it ends.
-fn told(model: &HttpModel, request: Request) -> (Vec<Delta>, Result<Turn, ModelError>) {
+pub(crate) fn told(model: &HttpModel, request: Request) -> (Vec<Delta>, Result<Turn, ModelError>) {
     let mut items: Vec<_> = run(model.stream(request).collect());
     let last = match items.pop().expect("an end") {
         Ok(Delta::Turn { turn }) => Ok(turn),
@@ -332,7 +339,7 @@ fn what_a_request_says_itself_stays() {
         let sent: Value = serde_json::from_str(&server.received().remove(0).body).unwrap();
         let limit = match dialect {
             Dialect::OpenAi => "max_completion_tokens",
-            Dialect::Anthropic | Dialect::Compatible => "max_tokens",
+            _ => "max_tokens",
         };
         assert_eq!(
             (&sent["stream"], &sent["model"], &sent[limit]),

@@ -9,6 +9,7 @@
 )]
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test looks for one thing")]
 
+mod dialects;
 mod http;
 mod real_model;
 mod runtime;

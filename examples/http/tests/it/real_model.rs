@@ -52,7 +52,7 @@ impl Server {
     fn model(&self, dialect: Dialect, max_output: u64) -> HttpModel {
         let base_url = match dialect {
             Dialect::Anthropic => self.base_url.clone(),
-            Dialect::OpenAi | Dialect::Compatible => format!("{}/v1", self.base_url),
+            _ => format!("{}/v1", self.base_url),
         };
         let options = HttpOptions {
             dialect,

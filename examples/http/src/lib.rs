@@ -1,0 +1,9 @@
+//! The adapter of the example `http`, for its tests and for the examples `agent` and `server`. A host
+//! copies `adapter.rs`, and `event_stream.rs` if it speaks to Bedrock.
+
+mod adapter;
+mod arguments;
+mod event_stream;
+
+pub use adapter::{Dialect, HttpModel, HttpOptions, Key, TokioSleeper};
+pub use arguments::{ModelArguments, NamedModel};

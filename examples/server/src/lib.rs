@@ -1,0 +1,15 @@
+//! A chat server: many users, one thread for each, stored in SQLite.
+//!
+//! | part | in |
+//! |---|---|
+//! | one session for each thread, one turn at a time | [`Threads`] |
+//! | routes, server-sent events, what happens when a client leaves | [`router`] |
+//!
+//! Nobody logs in here: who knows the name of a thread may use it. Put your login before it, and take
+//! the thread from whom you know.
+
+mod routes;
+mod threads;
+
+pub use routes::router;
+pub use threads::{Begun, Seen, Threads, TurnEvent};

@@ -1,0 +1,143 @@
+//! A chat server whose threads never overflow, and outlive it.
+//!
+//! ```text
+//! cargo run -p threadfold-server
+//! cargo run -p threadfold-server -- --address 127.0.0.1:8080 --database threads.db \
+//!     --model claude-sonnet-4-5
+//! ```
+//!
+//! Open the address that it prints. Without `--model` a stand-in tells of a lighthouse, in a small
+//! window: after some turns the thread is compacted. With it the users talk to a real model, whose key
+//! comes from the environment.
+
+use std::{error::Error, process::ExitCode, sync::Arc, time::Duration};
+
+use adapter::{ModelArguments, NamedModel, TokioSleeper};
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use lexopt::{Arg, Parser, ValueExt};
+use server::{Threads, router};
+use threadfold::{
+    ContextWindow, Message, Model, ModelAgent, Request, Role, Session, Turn, async_trait,
+    auto::AutoPolicy,
+    message::{Delta, ModelError, StopReason},
+    model,
+    session::SessionBuilder,
+    testing::ExtractiveModel,
+};
+use threadfold_sqlite::SqliteStore;
+use tokio::{net::TcpListener, signal};
+
+/// So many sessions stay in memory while nobody uses them.
+const IDLE: usize = 1_000;
+
+/// The window of the stand-in, in tokens.
+const WINDOW: u64 = 700;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match serve().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("server: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve() -> Result<(), Box<dyn Error>> {
+    let (mut address, mut database) = ("127.0.0.1:8080".to_owned(), "threads.db".to_owned());
+    let mut model = ModelArguments::default();
+    let mut parser = Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("address") => address = parser.value()?.string()?,
+            Arg::Long("database") => database = parser.value()?.string()?,
+            Arg::Long(name) if ModelArguments::has(name) => {
+                let name = name.to_owned();
+                model.set(&name, parser.value()?)?;
+            }
+            Arg::Value(_) | Arg::Long(_) | Arg::Short(_) => {
+                let unexpected = argument.unexpected();
+                let usage = ModelArguments::USAGE;
+                let usage = format!("server [--address HOST:PORT] [--database FILE] [{usage}]");
+                return Err(format!("{unexpected}\nusage: {usage}").into());
+            }
+        }
+    }
+    let store = Arc::new(SqliteStore::open(&database)?);
+    let threads = match model.open().await? {
+        Some(named) => Threads::new(store, IDLE, move || session(&named)),
+        None => Threads::new(store, IDLE, stand_in),
+    };
+    let listener = TcpListener::bind(&address).await?;
+    println!("http://{} with the threads of {database}; Ctrl-C ends it.", listener.local_addr()?);
+    let ended = {
+        let threads = threads.clone();
+        async move {
+            let _ = signal::ctrl_c().await;
+            threads.abort_all();
+        }
+    };
+    axum::serve(listener, router(threads)).with_graceful_shutdown(ended).await?;
+    Ok(())
+}
+
+/// The session of any user. All share one client, and with it its connections.
+fn session(named: &NamedModel) -> SessionBuilder {
+    Session::builder(ModelAgent::new(Arc::new(named.model.clone())))
+        .system("You are a helpful assistant.")
+        .window(named.window)
+        .max_output(named.max_output)
+        .sleeper(Arc::new(TokioSleeper))
+}
+
+/// The same without a model.
+fn stand_in() -> SessionBuilder {
+    Session::builder(ModelAgent::new(Arc::new(Storyteller)))
+        .system("You tell of a lighthouse.")
+        .window(ContextWindow::new(WINDOW))
+        .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+        .fast_model(Arc::new(ExtractiveModel))
+        .sleeper(Arc::new(TokioSleeper))
+}
+
+/// A model without a model: it tells the next part of one story, word by word.
+#[derive(Debug)]
+struct Storyteller;
+
+const STORY: [&str; 6] = [
+    "The lighthouse stands on a rock before the harbour. The lamp was lit in 1874, says the stone above \
+     the door, and the keeper of that time was called Ada Brandt.",
+    "There are 217 steps to the lamp. The keeper counted them each night, aloud, so that the children in \
+     the kitchen knew where she was.",
+    "In the winter of 1899 the sea took the boat and the lower door. For nine weeks the keeper let down \
+     a basket, and the fishermen filled it with bread.",
+    "The lens came from Paris in eleven boxes. One of them holds the letters of the keeper to this day.",
+    "The lamp has turned by itself since 1962. Nobody lives there now, but for the gulls, and somebody \
+     who paints the rail each spring.",
+    "Ask the harbour master for the key. He keeps it in a tin with the tide tables, and asks for nothing \
+     but the number of the steps.",
+];
+
+#[async_trait]
+impl Model for Storyteller {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let told =
+            request.messages.iter().filter(|message| message.role == Role::Assistant).count();
+        let part = STORY.get(told % STORY.len()).copied().unwrap_or_default();
+        let words = part.split_inclusive(' ').map(str::to_owned);
+        let words = stream::iter(words).then(|word| async {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            Ok(Delta::Text { text: word.into() })
+        });
+        let turn = Turn::new(Message::assistant(part), StopReason::EndTurn, None);
+        words.chain(stream::iter([Ok(Delta::Turn { turn })])).boxed()
+    }
+}

@@ -1,0 +1,283 @@
+//! The sessions of all users, and their turns.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{
+    SinkExt, StreamExt,
+    channel::mpsc,
+    future,
+    stream::{self, BoxStream},
+};
+use threadfold::{
+    Session, ThreadStore,
+    message::{Messages, ThreadId},
+    session::{
+        Queued, SessionBuilder, SessionError, SessionEvent, SessionHandle, SessionStatus,
+        api::TokenUsageSummary,
+    },
+};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+
+/// All threads of a server. Clones are the same threads.
+#[derive(Clone)]
+pub struct Threads {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn ThreadStore>,
+    /// The session of a thread, but for its thread and its store.
+    builder: Box<dyn Fn() -> SessionBuilder + Send + Sync>,
+    open: Mutex<Open>,
+    /// How many sessions stay in memory while nobody uses them.
+    idle: usize,
+}
+
+/// The sessions in memory.
+#[derive(Default)]
+struct Open {
+    sessions: HashMap<ThreadId, Arc<Seat>>,
+    /// Counts uses, to find the session that was used least lately.
+    clock: u64,
+}
+
+/// The place of one session. A turn holds its lock, so there is one turn of a thread at a time.
+struct Seat {
+    session: Arc<AsyncMutex<Option<Session>>>,
+    /// Set as soon as the session is open.
+    handle: Mutex<Option<SessionHandle>>,
+    used: Mutex<u64>,
+}
+
+/// What became of a text, or of the wish to go on.
+pub enum Begun {
+    /// A turn began: its events, as they happen. Dropping the stream cancels the turn.
+    Turn(BoxStream<'static, TurnEvent>),
+    /// A turn is running already. It takes the text when it is done.
+    Running,
+}
+
+/// What a turn begins with.
+enum Input {
+    Text(String),
+    /// The texts that are queued.
+    Queued,
+    /// The turn that broke off.
+    Rest,
+}
+
+/// An event of a turn, or the error that ended it.
+pub type TurnEvent = Result<SessionEvent, SessionError>;
+
+/// A thread as a client that comes late finds it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The messages.
+    pub messages: Messages,
+    /// Whether a turn is running.
+    pub busy: bool,
+    /// The answer that the model is writing, as far as it came.
+    pub answer: Option<String>,
+    /// How full the context is, if the session is in memory.
+    pub usage: Option<TokenUsageSummary>,
+}
+
+impl Threads {
+    /// Keeps threads in this store. `builder` makes the session of any of them, without its thread and
+    /// its store. So many sessions stay in memory while nobody uses them; the others are opened again
+    /// from the store.
+    pub fn new(
+        store: Arc<dyn ThreadStore>,
+        idle: usize,
+        builder: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+    ) -> Self {
+        let (builder, open) = (Box::new(builder), Mutex::default());
+        Self { shared: Arc::new(Shared { store, builder, open, idle }) }
+    }
+
+    /// Begins a turn, or queues the text if one is running.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`] if the thread cannot be loaded.
+    pub async fn send(&self, thread: &ThreadId, text: String) -> Result<Begun, SessionError> {
+        let seat = self.seat(thread);
+        let session = match Arc::clone(&seat.session).try_lock_owned() {
+            Ok(session) => session,
+            Err(_) => match seat.handle().map(|handle| handle.queue(text.as_str())) {
+                Some(Queued::Running | Queued::Blank) => return Ok(Begun::Running),
+                // The turn had just taken its last text, so this one begins a turn of its own.
+                Some(_) => return Ok(Begun::Turn(turn(seat, None, Input::Queued))),
+                // Another client has the thread loaded.
+                None => Arc::clone(&seat.session).lock_owned().await,
+            },
+        };
+        let session = self.opened(&seat, session, thread).await?;
+        Ok(Begun::Turn(turn(seat, Some(session), Input::Text(text))))
+    }
+
+    /// Goes on with a turn that broke off, because its client left or the model failed.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`] if the thread cannot be loaded. If there is nothing to go on with, the stream
+    /// says so.
+    pub async fn go_on(&self, thread: &ThreadId) -> Result<Begun, SessionError> {
+        let seat = self.seat(thread);
+        let Ok(session) = Arc::clone(&seat.session).try_lock_owned() else {
+            return Ok(Begun::Running);
+        };
+        let session = self.opened(&seat, session, thread).await?;
+        Ok(Begun::Turn(turn(seat, Some(session), Input::Rest)))
+    }
+
+    /// Loads the thread from the store, if it is not in memory.
+    async fn opened(
+        &self,
+        seat: &Seat,
+        mut session: OwnedMutexGuard<Option<Session>>,
+        thread: &ThreadId,
+    ) -> Result<OwnedMutexGuard<Option<Session>>, SessionError> {
+        if session.is_none() {
+            let builder = (self.shared.builder)().thread(thread.clone());
+            let opened = builder.store(Arc::clone(&self.shared.store)).open().await?;
+            *locked(&seat.handle) = Some(opened.handle());
+            *session = Some(opened);
+        }
+        Ok(session)
+    }
+
+    /// Stops the running turn of a thread, if there is one. Its stream ends with `Aborted`.
+    pub fn abort(&self, thread: &ThreadId) {
+        if let Some(handle) = self.handle(thread) {
+            handle.abort();
+        }
+    }
+
+    /// Stops all turns, so that a server can end.
+    pub fn abort_all(&self) {
+        let seats: Vec<_> = locked(&self.shared.open).sessions.values().cloned().collect();
+        for handle in seats.iter().filter_map(|seat| seat.handle()) {
+            handle.abort();
+        }
+    }
+
+    /// Returns what a client that comes late has missed. A turn is not disturbed by it.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`] if the thread is not in memory and cannot be loaded.
+    pub async fn seen(&self, thread: &ThreadId) -> Result<Seen, SessionError> {
+        let Some(handle) = self.handle(thread) else {
+            let messages = self.shared.store.load(thread).await?.log.replay()?;
+            return Ok(Seen { messages: messages.into(), busy: false, answer: None, usage: None });
+        };
+        let busy = handle.status() != SessionStatus::Idle;
+        let answer = match handle.recent_events().pop() {
+            Some(SessionEvent::TextDelta { text }) if busy => Some(text.to_string()),
+            _ => None,
+        };
+        let usage = Some(handle.token_usage());
+        Ok(Seen { messages: handle.messages(), busy, answer, usage })
+    }
+
+    /// The handle of a session that is in memory.
+    fn handle(&self, thread: &ThreadId) -> Option<SessionHandle> {
+        locked(&self.shared.open).sessions.get(thread)?.handle()
+    }
+
+    /// The seat of a thread, new or not.
+    fn seat(&self, thread: &ThreadId) -> Arc<Seat> {
+        let mut open = locked(&self.shared.open);
+        open.clock += 1;
+        let clock = open.clock;
+        let new = || Arc::new(Seat::new());
+        let seat = Arc::clone(open.sessions.entry(thread.clone()).or_insert_with(new));
+        *locked(&seat.used) = clock;
+        open.forget(self.shared.idle);
+        seat
+    }
+}
+
+impl Open {
+    /// Drops the sessions that nobody uses and that were used least lately.
+    fn forget(&mut self, idle: usize) {
+        while self.sessions.len() > idle {
+            let unused = self.sessions.iter().filter(|(_, seat)| seat.may_go());
+            let oldest = unused.min_by_key(|(_, seat)| *locked(&seat.used));
+            let Some(thread) = oldest.map(|(thread, _)| thread.clone()) else { return };
+            self.sessions.remove(&thread);
+        }
+    }
+}
+
+impl Seat {
+    fn new() -> Self {
+        let session = Arc::new(AsyncMutex::new(None));
+        Self { session, handle: Mutex::default(), used: Mutex::default() }
+    }
+
+    fn handle(&self) -> Option<SessionHandle> {
+        locked(&self.handle).clone()
+    }
+
+    /// Whether nothing is lost if it goes: nobody uses it, and no text waits for the next turn.
+    fn may_go(self: &Arc<Self>) -> bool {
+        // A seat is handed out under the lock of the map, so a single owner is the map itself.
+        Arc::strong_count(self) == 1 && self.handle().is_none_or(|handle| handle.queued() == 0)
+    }
+}
+
+/// The events of a turn, and of the turns of texts that are queued meanwhile. The turn works while the stream is
+/// polled, and in no task of its own: when the stream is dropped, everything that belongs to the turn is
+/// dropped with it.
+fn turn(
+    seat: Arc<Seat>,
+    session: Option<OwnedMutexGuard<Option<Session>>>,
+    input: Input,
+) -> BoxStream<'static, TurnEvent> {
+    let (mut sender, events) = mpsc::channel(0);
+    let work = async move {
+        let mut session = match session {
+            Some(session) => session,
+            None => Arc::clone(&seat.session).lock_owned().await,
+        };
+        let Some(session) = session.as_mut() else { return };
+        let mut turn = match input {
+            Input::Text(text) => session.send(text),
+            Input::Queued => session.run_queued(),
+            Input::Rest => session.continue_turn(),
+        };
+        while let Some(event) = turn.next().await {
+            if sender.send(event).await.is_err() {
+                return;
+            }
+        }
+    };
+    let work = stream::once(work).filter_map(|()| future::ready(None));
+    stream::select(events, work).boxed()
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open = locked(&self.shared.open).sessions.len();
+        f.debug_struct("Threads").field("open", &open).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Turn(_) => f.write_str("Turn"),
+            Self::Running => f.write_str("Running"),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A model that checks every request, and stops where a test wants to act.
+//!
+//! A text of a user names itself and what the model does with it: `u7-t3 tool` has it call a tool.
+//! At a stop the model says that it has arrived, and goes on when the test says so. So no test sleeps.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
+use serde_json::json;
+use server::Threads;
+use threadfold::{
+    ContentBlock, ContextWindow, Message, Model, ModelAgent, Request, Role, Session, ThreadStore,
+    TokenCounter, Turn, Usage, async_trait,
+    auto::AutoPolicy,
+    legality,
+    message::{Delta, ModelError, StopReason, ToolSpec, ToolUse},
+    model::{self, Tool, ToolContext, ToolFailure, ToolOutput},
+    strategy::{Digest, Ladder, RangeForm, Summarize},
+    tokens::ByteEstimate,
+};
+use tokio::sync::Notify;
+
+/// The window of both models, in tokens.
+pub(crate) const WINDOW: u64 = 2_000;
+
+/// What the models and the tool saw.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    pub(crate) requests: AtomicUsize,
+    pub(crate) summaries: AtomicUsize,
+    /// What was wrong with requests.
+    pub(crate) complaints: Mutex<Vec<String>>,
+    /// Answers and tool calls that have begun and were neither finished nor dropped.
+    pub(crate) running: AtomicUsize,
+    stops: Mutex<HashMap<String, Arc<Stop>>>,
+}
+
+/// A point at which the model or the tool waits.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    pub(crate) arrived: Notify,
+    pub(crate) open: Notify,
+}
+
+impl Judge {
+    /// The stop of a text, by its name.
+    pub(crate) fn stop(&self, name: &str) -> Arc<Stop> {
+        Arc::clone(self.stops.lock().unwrap().entry(name.to_owned()).or_default())
+    }
+
+    /// The threads of a server whose models and tool are watched.
+    pub(crate) fn threads(self: &Arc<Self>, store: Arc<dyn ThreadStore>, idle: usize) -> Threads {
+        let judge = Arc::clone(self);
+        Threads::new(store, idle, move || {
+            let summarize = Summarize {
+                range: RangeForm::Text,
+                messages: 4,
+                summary_tokens: 300,
+                user_tokens: 200,
+                ..Summarize::default()
+            };
+            let ladder = Ladder::new([Arc::new(summarize) as _, Arc::new(Digest::default()) as _]);
+            Session::builder(ModelAgent::new(Arc::new(Answers(Arc::clone(&judge)))))
+                .system("You answer for a test.")
+                .tool(Arc::new(Look(Arc::clone(&judge))))
+                .fast_model(Arc::new(Summaries(Arc::clone(&judge))))
+                .strategy(Arc::new(ladder))
+                .policy(AutoPolicy { cooldown_ms: 0, ..AutoPolicy::default() })
+        })
+    }
+
+    /// Checks a request, whoever it is for.
+    fn check(&self, request: &Request) {
+        let violations = legality::violations(&request.messages);
+        let tokens = ByteEstimate::TRIGGER.request(request);
+        let mut complaints = self.complaints.lock().unwrap();
+        complaints.extend(violations.iter().map(ToString::to_string));
+        if tokens > WINDOW {
+            complaints.push(format!("{tokens} tokens"));
+        }
+    }
+
+    fn begin(self: &Arc<Self>) -> Running {
+        self.running.fetch_add(1, Ordering::SeqCst);
+        Running(Arc::clone(self))
+    }
+
+    async fn wait(&self, name: &str) {
+        let stop = self.stop(name);
+        stop.arrived.notify_one();
+        stop.open.notified().await;
+    }
+}
+
+/// Counts itself as long as it is there.
+#[derive(Debug)]
+struct Running(Arc<Judge>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// What the model does with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Plain,
+    Tool,
+    StopBefore,
+    StopWithin,
+    StopInTool,
+}
+
+/// The model of the conversation.
+#[derive(Debug)]
+struct Answers(Arc<Judge>);
+
+#[async_trait]
+impl Model for Answers {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        model::turn_of(self.stream(request)).await
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        let judge = Arc::clone(&self.0);
+        judge.requests.fetch_add(1, Ordering::SeqCst);
+        judge.check(&request);
+        let running = judge.begin();
+        let (name, way) = typed(&request);
+        let again = request.messages.last().is_some_and(|last| last.tool_results().count() > 0);
+        let turn = match way {
+            Way::Tool | Way::StopInTool if !again => call(&name, way),
+            _ => Turn::new(Message::assistant(words(&name)), StopReason::EndTurn, usage(&request)),
+        };
+        let text = turn.text();
+        let begun = stream::once(async move {
+            if way == Way::StopBefore {
+                judge.wait(&name).await;
+            }
+            let first = Delta::Text { text: text.get(..8).unwrap_or(&text).into() };
+            (judge, name, first)
+        });
+        begun
+            .flat_map(move |(judge, name, first)| {
+                let turn = turn.clone();
+                let rest = stream::once(async move {
+                    if way == Way::StopWithin {
+                        judge.wait(&name).await;
+                    }
+                    Ok(Delta::Turn { turn })
+                });
+                stream::iter([Ok(first)]).chain(rest)
+            })
+            .map(move |delta| {
+                let _ = &running;
+                delta
+            })
+            .boxed()
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        Some(ContextWindow::new(WINDOW))
+    }
+}
+
+/// The model of summaries. It stops where the focus of a compaction has it stop.
+#[derive(Debug)]
+struct Summaries(Arc<Judge>);
+
+#[async_trait]
+impl Model for Summaries {
+    async fn complete(&self, request: Request) -> Result<Turn, ModelError> {
+        let judge = &self.0;
+        judge.summaries.fetch_add(1, Ordering::SeqCst);
+        judge.check(&request);
+        let _running = judge.begin();
+        let asked = serde_json::to_string(&request.messages).unwrap();
+        if let Some((_, name)) = asked.split_once("stop-at:") {
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap();
+            judge.wait(&name[..end]).await;
+        }
+        let summary = Message::assistant("They looked at many things, one after the other.");
+        Ok(Turn::new(summary, StopReason::EndTurn, usage(&request)))
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        Some(ContextWindow::new(WINDOW))
+    }
+}
+
+/// A tool that says a lot.
+#[derive(Debug)]
+struct Look(Arc<Judge>);
+
+#[async_trait]
+impl Tool for Look {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("look", "Looks at something.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        let _running = self.0.begin();
+        let input = call.input.json()?.to_value()?;
+        if let Some(name) = input["stop"].as_str() {
+            self.0.wait(name).await;
+        }
+        Ok(ToolOutput::from("It is a thing with a handle. ".repeat(20)))
+    }
+}
+
+/// What the user typed last: its name, and what is to be done.
+fn typed(request: &Request) -> (String, Way) {
+    let message = request.messages.iter().rev().find(|message| message.is_typed()).unwrap();
+    let text = message.content.iter().find_map(ContentBlock::as_text).unwrap().as_str();
+    let (name, way) = text.split_once(' ').unwrap();
+    let way = match way.split_whitespace().next() {
+        Some("plain") => Way::Plain,
+        Some("tool") => Way::Tool,
+        Some("stop-before") => Way::StopBefore,
+        Some("stop-within") => Way::StopWithin,
+        Some("stop-in-tool") => Way::StopInTool,
+        other => panic!("{other:?}"),
+    };
+    (name.to_owned(), way)
+}
+
+fn call(name: &str, way: Way) -> Turn {
+    let input = match way {
+        Way::StopInTool => json!({ "stop": name }),
+        _ => json!({}),
+    };
+    let call = ToolUse::new(format!("call-{name}"), "look", input);
+    let content = vec![ContentBlock::text("I look at it."), call.into()];
+    Turn::new(Message::new(Role::Assistant, content), StopReason::ToolUse, None)
+}
+
+fn words(name: &str) -> String {
+    format!("This is the answer to {name}. {}", "It says what was asked, and more. ".repeat(12))
+}
+
+/// A provider reports what the request had.
+fn usage(request: &Request) -> Option<Usage> {
+    Some(Usage::new(ByteEstimate::TRIGGER.request(request), 150))
+}

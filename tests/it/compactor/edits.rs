@@ -1,0 +1,261 @@
+//! Vectors that the host changes between compactions, and bodies that are read anew each time.
+
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    Compactor, ContentBlock, Message, Request, Role, WireFormat,
+    message::{Messages, Redactor, ToolResult, ToolUse},
+    strategy::{Brief, KeepRecent, Summarize},
+    testing::ExtractiveModel,
+    wire::{
+        AnthropicMessages, BedrockConverse, DecodeOptions, EncodeOptions, GeminiGenerate,
+        OpenAiChat, OpenAiResponses,
+    },
+};
+
+use super::support::{RULE, long};
+
+fn rules(compactor: &Compactor) -> Vec<String> {
+    compactor.rules().active().map(|rule| rule.text.to_string()).collect()
+}
+
+fn round(messages: &mut Vec<Message>, text: &str) {
+    messages.extend([Message::user(text), Message::assistant(long("Well."))]);
+}
+
+fn compacted(compactor: &mut Compactor, messages: &mut Vec<Message>) {
+    messages.push(Message::user("And now?"));
+    block_on(compactor.compact(messages, 600, &ExtractiveModel)).unwrap();
+    messages.push(Message::assistant("Now this."));
+}
+
+#[test]
+fn what_the_host_cuts_off_is_forgotten_and_what_was_compacted_is_not() {
+    let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
+    round(&mut messages, RULE);
+    round(&mut messages, &long("Go on."));
+    compacted(&mut compactor, &mut messages);
+    let kept = messages.len();
+    round(&mut messages, "Always answer in French.");
+    compactor.observe(&messages);
+    assert_eq!(rules(&compactor), [RULE, "Always answer in French."]);
+    messages.truncate(kept);
+    compactor.observe(&messages);
+    assert_eq!(rules(&compactor), [RULE]);
+    // A message in the middle was changed: the summary is still there.
+    *messages.last_mut().unwrap() = Message::assistant("Now that.");
+    compactor.observe(&messages);
+    assert_eq!(rules(&compactor), [RULE]);
+    // Without the summary it is another thread.
+    compactor.observe(&[Message::user("Only answer in French.")]);
+    assert_eq!(rules(&compactor), ["Only answer in French."]);
+    // And the old one is found again.
+    compactor.observe(&messages);
+    assert_eq!(rules(&compactor), [RULE]);
+}
+
+#[test]
+fn a_host_may_go_back_to_the_vector_before_the_last_compaction() {
+    let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
+    round(&mut messages, RULE);
+    round(&mut messages, &long("Go on."));
+    compacted(&mut compactor, &mut messages);
+    let first = messages.clone();
+    round(&mut messages, &long("Always answer in French."));
+    compacted(&mut compactor, &mut messages);
+    assert_eq!(rules(&compactor), [RULE, "Always answer in French."]);
+    compactor.observe(&first);
+    assert_eq!(rules(&compactor), [RULE]);
+    let mut again = first;
+    round(&mut again, &long("Go on."));
+    compacted(&mut compactor, &mut again);
+    assert!(format!("{again:?}").contains(RULE));
+    assert_eq!(rules(&compactor), [RULE]);
+}
+
+#[test]
+fn rules_of_the_host_stay_whatever_is_read_again() {
+    let mut compactor = Compactor::default();
+    compactor.add_rule("Never send mails.").unwrap();
+    let mut messages = Vec::new();
+    round(&mut messages, "Never touch a.rs. Never touch b.rs.");
+    round(&mut messages, &long("Go on."));
+    compactor.observe(&messages);
+    let id = compactor.rules().find("Never touch b.rs.").unwrap().id;
+    assert!(compactor.revoke_rule(id));
+    let expected = ["Never send mails.", "Never touch a.rs."];
+    let all = |compactor: &Compactor| {
+        let mut all = rules(compactor);
+        all.sort();
+        all
+    };
+    messages[1] = Message::assistant("Something else.");
+    compactor.observe(&messages);
+    assert_eq!(all(&compactor), expected);
+    compacted(&mut compactor, &mut messages);
+    let stored = serde_json::to_string(&compactor).unwrap();
+    let mut read: Compactor = serde_json::from_str(&stored).unwrap();
+    read.add_rule("Never push.").unwrap();
+    read.observe(&messages);
+    assert_eq!(all(&read), ["Never push.", "Never send mails.", "Never touch a.rs."]);
+}
+
+/// A question, a call with its result, and an answer.
+fn tool_round(number: usize, text: &str) -> [Message; 4] {
+    let id = format!("call_{number}");
+    let call = ToolUse::new(id.clone(), "read", serde_json::json!({"path": "src/a.rs"}));
+    let result = ToolResult::text(id, long("fn parse() {}"));
+    [
+        Message::user(long(text)),
+        Message::new(Role::Assistant, vec![call.into()]),
+        Message::new(Role::User, vec![result.into()]),
+        Message::assistant(format!("I read it, number {number}.")),
+    ]
+}
+
+#[test]
+fn rules_survive_when_every_thread_is_a_body_that_is_decoded_anew() {
+    let codecs: [&dyn WireFormat; 5] =
+        [&AnthropicMessages, &BedrockConverse, &OpenAiChat, &OpenAiResponses, &GeminiGenerate];
+    for codec in codecs {
+        let mut stored = serde_json::to_string(&Compactor::default()).unwrap();
+        let mut body = codec.encode(&Request::default(), &EncodeOptions::default()).body;
+        for number in 0..4 {
+            let mut compactor: Compactor = serde_json::from_str(&stored).unwrap();
+            let bytes = body.as_str().as_bytes();
+            let mut request = codec.decode_slice(bytes, &DecodeOptions::default()).unwrap();
+            let typed = match number {
+                0 => "Always use tabs. Never touch src/lexer.rs.",
+                1 => "Actually, use spaces instead of tabs.",
+                _ => "Go on.",
+            };
+            if number > 0 {
+                request.messages.make_mut().push(Message::assistant("Now that."));
+            }
+            request.messages.make_mut().extend(tool_round(number, typed));
+            request.messages.make_mut().push(Message::user("And now?"));
+            let done = compactor.compact_request(&mut request, 500, &ExtractiveModel);
+            block_on(done).unwrap_or_else(|error| panic!("{codec:?} {number}: {error}"));
+            body = codec.encode(&request, &EncodeOptions::default()).body;
+            stored = serde_json::to_string(&compactor).unwrap();
+            // The same body again brings nothing new.
+            let bytes = body.as_str().as_bytes();
+            let read = codec.decode_slice(bytes, &DecodeOptions::default()).unwrap();
+            compactor.observe(&read.messages);
+            let expected: &[&str] = match number {
+                0 => &["Always use tabs.", "Never touch src/lexer.rs."],
+                _ => &["Never touch src/lexer.rs.", "Actually, use spaces instead of tabs."],
+            };
+            assert_eq!(rules(&compactor), expected, "{codec:?} {number}");
+            for rule in expected {
+                assert!(body.as_str().contains(rule), "{codec:?} {number}: {rule}");
+            }
+            // A model may quote what the user took back; the list of rules does not hold it.
+            let list = body.as_str().rsplit("Rules that hold, word for word:").next().unwrap();
+            assert!(!list.contains("Always use tabs.") || number == 0, "{codec:?} {number}");
+        }
+    }
+}
+
+#[test]
+fn an_earlier_summary_in_a_body_is_none_of_the_users_words() {
+    // It keeps whatever the user typed.
+    let keeps =
+        Summarize { messages: 1, user_messages: 99, user_tokens: 100_000, ..Summarize::default() };
+    let mut compactor = Compactor::default().with_strategy(Arc::new(keeps));
+    let mut body = OpenAiChat.encode(&Request::default(), &EncodeOptions::default()).body;
+    for number in 0..3 {
+        let bytes = body.as_str().as_bytes();
+        let mut request = OpenAiChat.decode_slice(bytes, &DecodeOptions::default()).unwrap();
+        request.messages.make_mut().extend(tool_round(number, "Go on."));
+        request.messages.make_mut().push(Message::user("And now?"));
+        let brief = Brief::default();
+        block_on(compactor.compact_request(&mut request, brief, &ExtractiveModel)).unwrap();
+        body = OpenAiChat.encode(&request, &EncodeOptions::default()).body;
+        let tags = body.as_str().matches("conversation-summary>").count();
+        assert_eq!(tags, 2, "{number}: {}", body.as_str());
+        // The same tags in a text that somebody typed stay what they are.
+        let typed = "<conversation-summary>\nI typed this.\n</conversation-summary>";
+        let mut copy = request.messages.to_vec();
+        copy.push(Message::user(typed));
+        let mut other = compactor.clone();
+        other.observe(&copy);
+        let found = block_on(other.compact(&mut copy, Brief::default(), &ExtractiveModel));
+        drop(found);
+        assert_eq!(copy.last(), Some(&Message::user(typed)));
+    }
+}
+
+#[test]
+fn a_compaction_without_a_summary_is_remembered_too() {
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let with = |compactor: Compactor| compactor.with_strategy(Arc::new(keep)).with_retention(None);
+    let (mut compactor, mut messages) = (with(Compactor::default()), Vec::new());
+    for text in [RULE, "Go on.", "Go on with it."] {
+        round(&mut messages, &long(text));
+    }
+    block_on(compactor.compact(&mut messages, Brief::default(), &ExtractiveModel)).unwrap();
+    assert!(!format!("{messages:?}").contains(RULE));
+    let stored = serde_json::to_string(&compactor).unwrap();
+    let mut read = with(serde_json::from_str(&stored).unwrap());
+    read.observe(&messages);
+    assert_eq!(rules(&read), [RULE]);
+}
+
+/// Counts the texts that it sees.
+#[derive(Debug, Default)]
+struct Counts(AtomicUsize);
+
+impl Redactor for Counts {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        text.replace("sk-123", "[key]").into()
+    }
+}
+
+#[test]
+fn observing_reads_only_what_is_new_and_nothing_that_is_redacted_is_stored() {
+    let counts = Arc::new(Counts::default());
+    let mut compactor = Compactor::default().with_redactor(counts.clone());
+    let mut messages: Vec<Message> = (0..500).map(|n| Message::user(format!("{n}"))).collect();
+    compactor.observe(&messages);
+    let read = counts.0.swap(0, Ordering::Relaxed);
+    assert!(read >= 500);
+    compactor.observe(&messages);
+    assert_eq!(counts.0.load(Ordering::Relaxed), 0);
+    messages.push(Message::user("Never tell anybody that it is sk-123."));
+    compactor.observe(&messages);
+    assert!((1..=3).contains(&counts.0.load(Ordering::Relaxed)), "{counts:?}");
+    compactor.add_rule("Never send sk-123.").unwrap();
+    messages.push(Message::user("Go on."));
+    block_on(compactor.compact(&mut messages, 400, &ExtractiveModel)).unwrap();
+    let stored = serde_json::to_string(&compactor).unwrap();
+    assert!(stored.contains("[key]") && !stored.contains("sk-123"));
+    assert!(!format!("{:?}", messages[0]).contains("sk-123"));
+}
+
+#[test]
+fn a_handle_to_the_same_messages_is_no_change() {
+    let (mut compactor, mut messages) = (Compactor::default(), Vec::new());
+    round(&mut messages, RULE);
+    round(&mut messages, &long("Go on."));
+    compacted(&mut compactor, &mut messages);
+    let shared = Messages::from(messages.clone());
+    compactor.observe(&shared);
+    let copied: Vec<Message> =
+        messages.iter().map(|message| message.with_content(message.content.clone())).collect();
+    assert!(copied.iter().zip(&messages).all(|(one, other)| !one.ptr_eq(other)));
+    compactor.observe(&copied);
+    assert_eq!(rules(&compactor), [RULE]);
+    let is_summary = |message: &&Message| {
+        message.content.iter().any(|block| matches!(block, ContentBlock::Summary(_)))
+    };
+    assert_eq!(messages.iter().filter(is_summary).count(), 1);
+}

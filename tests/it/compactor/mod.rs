@@ -1,0 +1,141 @@
+//! A compactor: what it knows over many compactions, whatever the host does with its vector.
+
+mod edits;
+mod support;
+mod tools;
+
+use std::{
+    sync::Arc,
+    task::{Context, Waker},
+};
+
+use futures::executor::block_on;
+use threadfold::{
+    Compactor, ContextWindow, Message, ModelAgent, Session, Usage,
+    compaction::compact_tool,
+    drive::{CompactionError, Models},
+    legality,
+    message::CompactionReason,
+    strategy::{Brief, StrategyError, Summarize},
+    testing::{ExtractiveModel, HostileModel, Misbehaviour, ScriptedModel},
+};
+
+use support::{Answers, RULE, Way, long, rounds};
+
+const WINDOW: ContextWindow = ContextWindow::new(6_000);
+
+#[test]
+fn five_compactions_in_a_row_leave_what_a_session_would_leave() {
+    for way in Way::ALL {
+        let model = Arc::new(Answers(way));
+        let agent = ModelAgent::new(model.clone()).with_window(WINDOW);
+        let mut session = Session::builder(agent).build().unwrap();
+        let mut compactor = Compactor::default().with_window(WINDOW);
+        let (mut messages, mut read) = (Vec::new(), 0);
+        for round in 0..5 {
+            for part in 0..3 {
+                let text = long(&format!("Round {round}, part {part}: {}", rounds(round, part)));
+                block_on(async { session.send(text).await }).unwrap();
+            }
+            messages.extend(session.messages().iter().skip(read).cloned());
+            assert_eq!(messages[..], session.messages()[..], "{way:?} {round}");
+
+            let done = block_on(compactor.compact(&mut messages, Brief::default(), &*model));
+            block_on(async { session.send("/compact").await }).unwrap();
+            assert_eq!(session.log().standing().count(), round + 1, "{way:?} {round}");
+            assert_eq!(messages[..], session.messages()[..], "{way:?} {round}");
+            let report = &session.log().standing().last().unwrap().report;
+            assert_eq!(done.unwrap().report, *report, "{way:?} {round}");
+            assert_eq!(compactor.rules(), session.rules(), "{way:?} {round}");
+            assert_eq!(legality::violations(&messages), []);
+            assert!(format!("{messages:?}").contains(RULE), "{way:?} {round}: {messages:?}");
+            read = messages.len();
+            // The host stores the compactor, and a later process reads it.
+            let stored = serde_json::to_string(&compactor).unwrap();
+            compactor = serde_json::from_str::<Compactor>(&stored).unwrap().with_window(WINDOW);
+        }
+    }
+}
+
+#[test]
+fn a_dropped_future_leaves_the_vector_and_the_compactor_as_they_were() {
+    let mut messages: Vec<Message> =
+        (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
+    let before = messages.clone();
+    let slow = HostileModel::new([Misbehaviour::Slow]);
+    for polls in 0..30 {
+        let mut compactor = Compactor::default();
+        let mut work = Box::pin(compactor.compact(&mut messages, 900, &slow));
+        let mut context = Context::from_waker(Waker::noop());
+        let ended = (0..polls).any(|_| work.as_mut().poll(&mut context).is_ready());
+        drop(work);
+        assert!(!ended, "{polls}");
+        assert_eq!(messages, before);
+        let stored = serde_json::to_string(&compactor).unwrap();
+        assert_eq!(stored, serde_json::to_string(&Compactor::default()).unwrap());
+    }
+}
+
+#[test]
+fn a_thread_that_needs_nothing_is_left_alone_and_costs_no_call() {
+    let mut messages = vec![Message::user("Hi."), Message::assistant("Hello!")];
+    let mut compactor = Compactor::default();
+    let done = block_on(compactor.compact(&mut messages, 5_000, &ExtractiveModel));
+    assert!(done.unwrap_err().is_nothing_to_compact());
+    assert_eq!(messages.len(), 2);
+}
+
+#[test]
+fn without_a_model_a_thread_over_its_window_is_compacted_all_the_same() {
+    let mut messages: Vec<Message> =
+        (0..9).map(|n| Message::user(long(&format!("{n} {RULE}")))).collect();
+    messages.push(Message::user("And now?"));
+    let strategy = Arc::new(Summarize::default());
+    let mut compactor = Compactor::default().with_strategy(strategy.clone());
+    let failed = block_on(compactor.compact(&mut messages, 900, Models::default())).unwrap_err();
+    let CompactionError::Strategy(failed) = failed else { panic!("{failed}") };
+    assert!(matches!(failed.error, StrategyError::NeedsModel), "{failed}");
+    // Only a thread that does not fit gets the fallback.
+    let mut compactor = compactor.with_window(ContextWindow::new(2_000));
+    let done = block_on(compactor.compact(&mut messages, 900, Models::default())).unwrap();
+    assert!(done.report.after.tokens <= 900 && format!("{messages:?}").contains(RULE));
+}
+
+#[test]
+fn the_ratio_to_the_providers_counts_is_learned_once_and_stored() {
+    let mut answer = Message::assistant("Yes.");
+    answer.make_mut().usage = Some(Usage::new(1_200, 5));
+    let mut messages = vec![Message::user("x".repeat(2_988)), answer];
+    let mut compactor = Compactor::default();
+    compactor.observe(&messages);
+    assert_eq!(compactor.context_tokens(), 1_205);
+    let stored = serde_json::to_string(&compactor).unwrap();
+    assert!(stored.contains(r#""ratio":{"base":3,"ratio":2875}"#), "{stored}");
+    let mut read: Compactor = serde_json::from_str(&stored).unwrap();
+    read.observe(&messages);
+    assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+    // A target is in tokens of the provider.
+    messages.push(Message::user("And now?"));
+    let done = block_on(read.compact(&mut messages, 300, &ExtractiveModel)).unwrap();
+    assert!(done.report.after.tokens <= 288, "{:?}", done.report);
+}
+
+#[test]
+fn system_prompt_and_tools_take_room_and_are_in_the_request_for_a_summary() {
+    let model = ScriptedModel::new(["They talked."]);
+    let mut messages: Vec<Message> = (0..5).map(|n| Message::user(long(&n.to_string()))).collect();
+    let system = vec![Message::system("Be brief. ".repeat(90))];
+    let mut compactor = Compactor::default();
+    compactor.observe(&messages);
+    let alone = compactor.context_tokens();
+    let mut compactor = compactor.with_context(system.clone(), vec![compact_tool()]);
+    assert!(compactor.context_tokens() > alone + 600);
+    let strategy = Arc::new(Summarize { messages: 1, user_messages: 0, ..Summarize::default() });
+    compactor = compactor.with_strategy(strategy);
+    let focus = CompactionReason::Manual { focus: Some("the parser".into()) };
+    let brief = Brief { reason: focus, ..Brief::default() };
+    block_on(compactor.compact(&mut messages, brief, &model)).unwrap();
+    let request = &model.requests()[0];
+    assert_eq!((request.system[..].to_vec(), request.tools.len()), (system, 1));
+    assert!(format!("{:?}", request.messages.last()).contains("the parser"));
+}

@@ -1,0 +1,145 @@
+//! A strategy made with the two constructors: a summarising plan, and a question to a model.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::executor::block_on;
+use threadfold::{
+    CompactionStrategy, ContentBlock, Message, ModelAgent, Plan, Request, Role, Session, Turn,
+    Usage,
+    drive::{DriveError, Driven, Models, propose},
+    legality,
+    message::{
+        CompactionId, ModelError, ModelErrorKind, StopReason, Thinking, ToolResult, ToolUse,
+    },
+    strategy::{
+        Attempt, Brief, ModelRole, Snapshot, StrategyError,
+        attempt::{self, AskOptions},
+    },
+    testing::{Answer, ScriptedModel, WakefulSleeper},
+};
+
+/// Sums up all but the last messages.
+#[derive(Debug)]
+struct SumUp(AskOptions);
+
+impl CompactionStrategy for SumUp {
+    fn name(&self) -> &str {
+        "sum-up"
+    }
+
+    fn begin(&self, thread: &Snapshot, _: &Brief) -> Box<dyn Attempt> {
+        let messages = thread.messages().clone();
+        let last = messages.iter().rposition(Message::is_typed).unwrap_or_default();
+        let cut = thread.cut_at_or_before(last);
+        if cut == 0 {
+            let reason = "it is short".into();
+            return attempt::propose(Err(StrategyError::NothingToCompact { reason }));
+        }
+        let mut request = Request::new(messages[..cut].to_vec());
+        request.tools = thread.tools().clone();
+        request.messages.make_mut().push(Message::user("Sum up the conversation so far."));
+        attempt::ask(self.0, request, move |turn| {
+            Ok(Plan::summarise(&messages, 0..cut, attempt::summary_of(&turn)?)?)
+        })
+    }
+}
+
+fn seconds(sleeper: &WakefulSleeper) -> Vec<u64> {
+    sleeper.waits().iter().map(Duration::as_secs).collect()
+}
+
+fn busy(after: Option<u64>) -> Answer {
+    let kind = ModelErrorKind::Retryable { after: after.map(Duration::from_secs) };
+    let mut error = ModelError::new(kind, "busy");
+    error.usage = Usage::new(10, 0);
+    error.into()
+}
+
+fn summary() -> Answer {
+    let turn = Message::assistant("They looked at the parser.");
+    Turn::new(turn, StopReason::EndTurn, Some(Usage::new(100, 7))).into()
+}
+
+fn signed(id: &str) -> Message {
+    let thought = Thinking::new("Hm.", Some("signature".into()));
+    let call = ToolUse::new(id, "read", serde_json::json!({}));
+    Message::new(Role::Assistant, vec![thought.into(), call.into()])
+}
+
+fn thread() -> Vec<Message> {
+    vec![
+        Message::user(format!("Where is the parser? {}", "I looked. ".repeat(40))),
+        Message::assistant("In src/parse.rs."),
+        Message::user("How long is it?"),
+        signed("c1"),
+        Message::new(Role::User, vec![ToolResult::text("c1", "100 lines").into()]),
+    ]
+}
+
+fn run(
+    strategy: &SumUp,
+    thread: &Snapshot,
+    brief: &Brief,
+    models: Models<'_>,
+) -> Result<Driven, DriveError> {
+    block_on(propose(strategy, thread, brief, models, &mut |_| {}))
+}
+
+#[test]
+fn a_question_is_repeated_as_the_provider_asks_and_every_call_is_counted() {
+    let model = ScriptedModel::new([busy(None), busy(Some(7)), busy(None), summary()]);
+    let waits = WakefulSleeper::default();
+    let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
+    let strategy = SumUp(ModelRole::Fast.into());
+    let thread = Snapshot::new(thread());
+    let driven = run(&strategy, &thread, &Brief::default(), models).unwrap();
+    assert_eq!((driven.calls, driven.usage.input, driven.usage.output), (4, 130, 7));
+    assert_eq!(seconds(&waits), [1, 7, 10]);
+    assert!(model.requests().windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn a_question_that_cannot_be_answered_in_time_fails_with_what_it_cost() {
+    let model = ScriptedModel::new([busy(None), busy(Some(30)), summary()]);
+    let waits = WakefulSleeper::default();
+    let models = Models { sleeper: Some(&waits), ..Models::one(&model) };
+    let options = AskOptions { max_wait: Duration::from_secs(20), ..ModelRole::Fast.into() };
+    let thread = Snapshot::new(thread());
+    let strategy = SumUp(options);
+    let failed = run(&strategy, &thread, &Brief::default(), models).unwrap_err();
+    assert_eq!((failed.calls, failed.usage.input, model.remaining()), (2, 20, 1));
+    assert!(matches!(failed.error, StrategyError::Model(_)), "{failed}");
+    assert_eq!(seconds(&waits), [1]);
+}
+
+#[test]
+fn the_plan_has_all_marks_in_an_open_tool_loop() {
+    let model = ScriptedModel::new([summary()]);
+    let (thread, number) = (Snapshot::new(thread()), Some(CompactionId(5)));
+    let brief = Brief { compaction: number, ..Brief::default() };
+    let strategy = SumUp(ModelRole::Fast.into());
+    let driven = run(&strategy, &thread, &brief, Models::one(&model)).unwrap();
+    let after = driven.proposal.plan.after(thread.messages()).unwrap();
+    let ContentBlock::Summary(summary) = &after[0].content[0] else { panic!("{after:?}") };
+    assert_eq!((summary.compaction, after[0].role, after.len()), (number, Role::User, 4));
+    assert!(after[2].prefix_rewritten && after[2].content.len() == 2);
+    assert_eq!(legality::violations(&after), []);
+}
+
+#[test]
+fn it_compacts_a_session() {
+    let long = format!("Never touch the lexer. Where is it? {}", "I looked. ".repeat(40));
+    let answers = [Answer::from("In src/parse.rs."), "A hundred lines.".into(), summary()];
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(answers)));
+    let strategy = Arc::new(SumUp(ModelRole::Conversation.into()));
+    let mut session = Session::builder(agent).strategy(strategy).build().unwrap();
+    for text in [&long, "How long is it?", "/compact"] {
+        block_on(async { session.send(text).await }).unwrap();
+    }
+    let record = session.log().standing().last().unwrap();
+    assert_eq!((record.strategy.as_str(), record.usage.output), ("sum-up", 7));
+    let text = format!("{:?}", session.messages()[0]);
+    assert!(
+        text.contains("They looked at the parser.") && text.contains("- Never touch the lexer.")
+    );
+}

@@ -1,0 +1,305 @@
+//! Going on after trouble: turns that broke off, tools that panic, results that are too long, and
+//! compactions that a person edits, undoes and redoes.
+
+use std::{borrow::Cow, sync::Arc};
+
+use futures::executor::block_on;
+use serde_json::json;
+use threadfold::{
+    ContentBlock, Message, ModelAgent, Role, Turn, async_trait,
+    log::{Event, LogError},
+    message::{CompactionId, ModelErrorKind, Redactor, StopReason, ToolSpec, ToolUse},
+    model::{ModelError, Tool, ToolContext, ToolFailure, ToolOutput},
+    recall::{Recall, RecallRequest},
+    session::{Session, SessionError, SessionEvent},
+    strategy::{KeepRecent, Summarize},
+    testing::{Answer, ScriptedModel},
+};
+
+use crate::support::bench::{Bench, bench, calls, say};
+
+/// A tool that panics if it is asked to, and otherwise answers with many lines.
+#[derive(Debug)]
+struct Wild;
+
+#[async_trait]
+impl Tool for Wild {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("wild", "Panics or answers at length.", json!({"type": "object"}))
+    }
+
+    async fn call(&self, call: &ToolUse, _: &ToolContext<'_>) -> Result<ToolOutput, ToolFailure> {
+        assert!(!call.input.as_str().contains("panic"), "as asked");
+        let lines: Vec<String> = (0..2_000).map(|line| format!("line {line} of it")).collect();
+        Ok(ToolOutput::from(lines.join("\n")))
+    }
+}
+
+fn continued(session: &mut Session) -> Result<String, SessionError> {
+    block_on(session.continue_turn().into_future()).map(|reply| reply.text)
+}
+
+fn broken() -> Answer {
+    Answer::Error(ModelError::new(ModelErrorKind::Other, "the line is dead"))
+}
+
+fn stopped(text: &str, stop_reason: StopReason) -> Answer {
+    Turn::new(Message::assistant(text), stop_reason, None).into()
+}
+
+fn texts(message: &Message) -> Vec<&str> {
+    message.tool_results().flat_map(|result| &result.content).filter_map(text_of).collect()
+}
+
+fn text_of(block: &ContentBlock) -> Option<&str> {
+    block.as_text().map(|text| text.as_str())
+}
+
+#[test]
+fn a_turn_goes_on_after_a_model_that_failed_and_a_stream_that_was_dropped() {
+    let call = || Answer::from(calls(&[("a", "quick", "{}")]));
+    let mut bench = bench([broken(), call(), broken(), "Done.".into()], |builder| builder);
+    say(&mut bench.session, "Go.").unwrap_err();
+    assert_eq!(bench.session.messages().len(), 1);
+    continued(&mut bench.session).unwrap_err();
+    assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
+    // One message of the user, and the call was not asked for again.
+    let roles: Vec<Role> = bench.session.messages().iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant]);
+    bench.assert_whole();
+}
+
+#[test]
+fn calls_that_were_cut_off_are_answered_before_the_turn_goes_on() {
+    let call = Answer::from(calls(&[("a", "slow", "{}")]));
+    let mut bench = bench([call, "Done.".into()], |builder| builder);
+    let mut events = bench.session.send("Go.");
+    // Drop the turn while its tool runs.
+    while let Some(event) = block_on(events.next()) {
+        if matches!(event.unwrap(), SessionEvent::ToolStarted { .. }) {
+            break;
+        }
+    }
+    drop(events);
+    assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
+    assert_eq!(texts(&bench.session.messages()[2]), ["Cancelled before it was done."]);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_crash_between_two_steps_is_gone_on_from_in_another_process() {
+    let call = Answer::from(calls(&[("a", "quick", "{}")]));
+    let mut first = bench([call, broken()], |builder| builder);
+    say(&mut first.session, "Go.").unwrap_err();
+    let Bench { session, store, .. } = first;
+    drop(session);
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Done."])));
+    let builder = Session::builder(agent).thread("thread-1".parse().unwrap()).store(store);
+    let mut session = block_on(builder.open()).unwrap();
+    assert_eq!(continued(&mut session).unwrap(), "Done.");
+    assert_eq!(session.messages().len(), 4);
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_asked_to_go_on_and_a_paused_one_is_sent_back() {
+    for (stop_reason, messages) in [(StopReason::MaxTokens, 4), (StopReason::Aborted, 4)] {
+        let script = [stopped("Half", stop_reason), "of it.".into()];
+        let mut bench = bench(script, |builder| builder);
+        say(&mut bench.session, "Go.").unwrap();
+        assert_eq!(continued(&mut bench.session).unwrap(), "of it.");
+        assert_eq!(bench.session.messages().len(), messages);
+        let asked = &bench.session.messages()[2];
+        assert!(!asked.is_typed() && asked.content[0].kind() == "system_reminder");
+        bench.assert_whole();
+    }
+    let script = [stopped("Wait", StopReason::PauseTurn), broken(), "for it.".into()];
+    let mut bench = bench(script, |builder| builder);
+    say(&mut bench.session, "Go.").unwrap_err();
+    assert_eq!(continued(&mut bench.session).unwrap(), "for it.");
+    assert_eq!(bench.session.messages().len(), 3);
+}
+
+#[test]
+fn there_is_nothing_to_continue_after_a_complete_answer_or_before_the_first_message() {
+    let mut bench = bench(["Done."], |builder| builder);
+    let nothing = continued(&mut bench.session).unwrap_err();
+    assert!(matches!(nothing, SessionError::NothingToContinue));
+    say(&mut bench.session, "Go.").unwrap();
+    let before = bench.session.messages().clone();
+    continued(&mut bench.session).unwrap_err();
+    assert_eq!(bench.session.messages()[..], before[..]);
+}
+
+#[test]
+fn a_tool_that_panics_gets_an_error_result_and_its_siblings_finish() {
+    let asked = calls(&[("a", "wild", "{\"panic\":1}"), ("b", "slow", "{}")]);
+    let script = [Answer::from(asked), "Done.".into()];
+    let mut bench = bench(script, |builder| builder.tool(Arc::new(Wild)));
+    assert_eq!(say(&mut bench.session, "Go.").unwrap().text, "Done.");
+    assert_eq!(texts(&bench.session.messages()[2]), ["The tool panicked: as asked.", "slow {}"]);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_host_may_have_the_panic_of_a_tool() {
+    let script = [Answer::from(calls(&[("a", "wild", "{\"panic\":1}")])), "Done.".into()];
+    let mut bench = bench(script, |builder| builder.tool(Arc::new(Wild)).tool_panics_unwind());
+    let turn = std::panic::AssertUnwindSafe(|| say(&mut bench.session, "Go."));
+    std::panic::catch_unwind(turn).unwrap_err();
+    assert_eq!(continued(&mut bench.session).unwrap(), "Done.");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_long_result_is_cut_where_it_arrives_and_read_again_by_its_call() {
+    let script = [Answer::from(calls(&[("a", "wild", "{}"), ("b", "quick", "{}")])), "Ok.".into()];
+    let mut bench =
+        bench(script, |builder| builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300));
+    say(&mut bench.session, "Go.").unwrap();
+    let texts = texts(&bench.session.messages()[2]);
+    assert!(texts[0].starts_with("line 0 of it\n") && texts[0].ends_with("line 1999 of it"));
+    assert!(texts[0].len() < 1_000 && texts[1].contains("{\"call\":\"a\"}"), "{texts:?}");
+    assert_eq!(texts[2], "quick {}", "a short result stays whole");
+
+    // The log holds the whole of it, and recall reads it in pieces.
+    let log = bench.session.log();
+    let cut = log.events().iter().filter(|logged| matches!(logged.event, Event::ResultCut(_)));
+    assert_eq!(cut.count(), 1);
+    let (mut read, mut offset) = (String::new(), 0);
+    loop {
+        let request = RecallRequest::Call { id: "a".into(), offset };
+        let recalled = Recall::of(log).within(4_000).answer(&request).unwrap();
+        read.push_str(&recalled.passages[0].text);
+        match recalled.next {
+            Some(next) => offset = next,
+            None => break,
+        }
+    }
+    let lines = (0..2_000).filter(|line| read.contains(&format!("line {line} of it\n"))).count();
+    assert!(lines >= 1_999, "{lines}");
+    let unknown = RecallRequest::parse(&json!({"call": "zz"})).unwrap();
+    let error = Recall::of(log).answer(&unknown).unwrap_err().to_string();
+    assert!(error.starts_with("no result of the call zz was cut"), "{error}");
+    bench.assert_whole();
+}
+
+#[test]
+fn a_whole_result_passes_the_redactor_before_it_is_read_again() {
+    #[derive(Debug)]
+    struct Numbers;
+    impl Redactor for Numbers {
+        fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+            text.replace("line 1000 of it", "[line]").into()
+        }
+    }
+    let wild = Answer::from(calls(&[("a", "wild", "{}")]));
+    let offsets = (0..4).map(|piece| {
+        let input = format!("{{\"call\":\"a\",\"offset\":{}}}", piece * 9_000);
+        Answer::from(calls(&[("r", "recall", &input)]))
+    });
+    let script = [wild].into_iter().chain(offsets).chain([Answer::from("Ok.")]);
+    let mut bench = bench(script.collect::<Vec<_>>(), |builder| {
+        let builder = builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300);
+        builder.redactor(Arc::new(Numbers))
+    });
+    say(&mut bench.session, "Go.").unwrap();
+    let thread = serde_json::to_string(bench.session.messages()).unwrap();
+    assert!(thread.contains("line 999 of it") && thread.contains("[line]"));
+    assert!(!thread.contains("line 1000 of it"));
+}
+
+#[test]
+fn what_recall_reads_is_not_cut_again() {
+    let wild = Answer::from(calls(&[("a", "wild", "{}")]));
+    let recall = Answer::from(calls(&[("r", "recall", "{\"call\":\"a\"}")]));
+    let mut bench = bench([wild, recall, "Ok.".into()], |builder| {
+        builder.tool(Arc::new(Wild)).recall_tool().max_tool_result(300)
+    });
+    say(&mut bench.session, "Go.").unwrap();
+    let texts = texts(&bench.session.messages()[4]);
+    assert!(texts.len() == 1 && texts[0].len() > 10_000, "{}", texts[0].len());
+}
+
+/// A session after four answers and two compactions, with the thread before each.
+fn twice_compacted() -> (Bench, [(CompactionId, Vec<Message>); 2]) {
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let mut bench =
+        bench(["One.", "Two.", "Three.", "Four."], |builder| builder.strategy(Arc::new(keep)));
+    let mut made = Vec::new();
+    for pair in [["First.", "Second."], ["Third.", "Fourth."]] {
+        for text in pair {
+            say(&mut bench.session, text).unwrap();
+        }
+        let before = bench.session.messages().to_vec();
+        say(&mut bench.session, "/compact").unwrap();
+        made.push((bench.session.log().standing().last().unwrap().id, before));
+    }
+    (bench, made.try_into().unwrap())
+}
+
+#[test]
+fn any_compaction_is_undone_by_its_id_with_those_that_build_on_it() {
+    let (mut bench, [(first, before_first), (second, _)]) = twice_compacted();
+    let unknown = block_on(bench.session.undo_compaction(CompactionId(77))).unwrap_err();
+    assert!(matches!(unknown, SessionError::Log(LogError::UnknownCompaction { .. })));
+    let undone = block_on(bench.session.undo_compaction(first)).unwrap();
+    assert_eq!(undone, [second, first]);
+    assert_eq!(bench.session.messages().len(), 8);
+    assert_eq!(bench.session.messages()[..4], before_first[..]);
+    assert_eq!(bench.session.log().standing().count(), 0);
+    bench.assert_whole();
+    let again = block_on(bench.session.undo_compaction(first)).unwrap_err();
+    assert!(matches!(again, SessionError::Log(LogError::UndoneCompaction { .. })));
+}
+
+#[test]
+fn undone_compactions_are_redone_and_what_came_since_stays() {
+    let (mut bench, [(first, _), (second, before_second)]) = twice_compacted();
+    let compacted = bench.session.messages().clone();
+    let standing = block_on(bench.session.redo_compaction(second)).unwrap_err();
+    assert!(matches!(standing, SessionError::Log(LogError::StandingCompaction { .. })));
+    block_on(bench.session.undo_compaction(first)).unwrap();
+    // The second one was made for the thread that the first one left.
+    let stale = block_on(bench.session.redo_compaction(second)).unwrap_err();
+    assert!(matches!(stale, SessionError::Compaction(_)), "{stale}");
+    let requests = bench.model.requests().len();
+    block_on(bench.session.redo_compaction(first)).unwrap();
+    assert_eq!(bench.session.messages()[..], before_second[..]);
+    let done = block_on(bench.session.redo_compaction(second)).unwrap();
+    assert_eq!(bench.session.messages()[..], compacted[..]);
+    assert_eq!(bench.model.requests().len(), requests, "no model was asked");
+    assert_eq!(bench.session.log().standing().last().unwrap().id, done.id);
+    bench.assert_whole();
+}
+
+#[test]
+fn a_prepared_summary_may_be_edited_and_is_checked_again() {
+    let story = "Once upon a time there was a parser. ".repeat(30);
+    let script = [story.as_str(), "The end.", "A tale.", "A tale."];
+    let short = Summarize { messages: 2, ..Summarize::default() };
+    let mut bench = bench(script, |builder| builder.strategy(Arc::new(short)));
+    say(&mut bench.session, "Never touch src/lexer.rs. Tell me a story.").unwrap();
+    say(&mut bench.session, "And then?").unwrap();
+
+    let blank = block_on(bench.session.prepare_compaction().run()).edited(" \n");
+    let error = block_on(bench.session.adopt(blank)).unwrap_err().to_string();
+    assert!(error.contains("without a summary"), "{error}");
+
+    let prepared = block_on(bench.session.prepare_compaction().run());
+    assert!(prepared.summary().is_some_and(|text| text.starts_with("A tale.")), "{prepared:?}");
+    let edited = prepared.edited("A tale of a parser, by a person.");
+    let text = edited.summary().unwrap().to_string();
+    assert!(text.starts_with("A tale of a parser, by a person."), "{text}");
+    let adopted = block_on(bench.session.adopt(edited)).unwrap();
+    block_on(bench.session.undo_compaction(adopted.id)).unwrap();
+    let redone = block_on(bench.session.redo_compaction(adopted.id)).unwrap();
+    let numbers = bench.session.messages().iter().flat_map(|message| &message.content);
+    let numbers = numbers.filter_map(|block| match block {
+        ContentBlock::Summary(summary) => summary.compaction,
+        _ => None,
+    });
+    assert_eq!(numbers.collect::<Vec<_>>(), [redone.id]);
+    let thread = serde_json::to_string(bench.session.messages()).unwrap();
+    assert!(thread.contains("by a person") && thread.contains("Never touch src/lexer.rs."));
+    bench.assert_whole();
+}
