@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Chunked(ChunkedOptions),
     Edl(EdlOptions),
     Report(ReportOptions),
+    Proxy(ProxyArguments),
     /// Print completions for a shell, to be put where that shell looks for them
     Completions {
         /// The shell
@@ -189,6 +190,50 @@ pub(crate) struct ReportOptions {
     /// The page: one HTML file that fetches nothing
     #[arg(long, short, value_name = "FILE", default_value = "threadfold-report.html")]
     pub(crate) output: PathBuf,
+}
+
+/// Stand between any agent and its model: the agent's thread grows, the provider's does not
+///
+/// Point the agent here, for example with ANTHROPIC_BASE_URL=http://127.0.0.1:8787 or
+/// OPENAI_BASE_URL=http://127.0.0.1:8787/v1. It speaks Anthropic Messages, OpenAI Chat Completions
+/// and OpenAI Responses; whatever else comes goes through untouched. Keys are passed on and kept
+/// nowhere. Whatever fails inside, the agent's own request is sent.
+///
+/// http://127.0.0.1:8787/threadfold shows the threads.
+#[derive(Args, Debug)]
+pub(crate) struct ProxyArguments {
+    /// Where to listen; only this machine can reach the default
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Where requests in the dialect of Anthropic go
+    #[arg(long, value_name = "URL", default_value = "https://api.anthropic.com")]
+    pub(crate) anthropic: String,
+    /// Where all other requests go
+    #[arg(long, value_name = "URL", default_value = "https://api.openai.com")]
+    pub(crate) openai: String,
+    /// The folder of threads and views
+    #[arg(long, value_name = "FOLDER", default_value = ".threadfold", value_hint = ValueHint::DirPath)]
+    pub(crate) folder: PathBuf,
+    /// The window of the model, in tokens; without it the published one of the model that is asked
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) window: Option<u64>,
+    /// The share of the window at which a thread is compacted
+    #[arg(long, value_name = "SHARE", default_value_t = 0.8)]
+    pub(crate) threshold: f64,
+    /// How to compact; without a model the ladder ends with a digest
+    #[arg(long, value_name = "NAME", default_value = "ladder")]
+    pub(crate) strategy: String,
+    /// Only report what would be compacted
+    #[arg(long)]
+    pub(crate) shadow: bool,
+    /// The longest body of a request, in bytes; longer ones are refused
+    #[arg(long, value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
+    pub(crate) max_body: usize,
+    /// How long a compaction may take, in seconds, before the request goes on without it
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) patience: u64,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
 }
 
 /// Reads `FROM..TO=TEXT`; either side may be empty.

@@ -17,6 +17,7 @@ mod edl;
 mod error;
 mod input;
 mod models;
+pub mod proxy;
 mod report;
 mod strategies;
 #[path = "../../../examples/terminal/mod.rs"]
@@ -51,6 +52,7 @@ fn carry_out(command: Command) -> Result<Ended, Failure> {
         Command::Chunked(options) => chunked::run(&options),
         Command::Edl(options) => edl::run(&options),
         Command::Report(options) => report::run(options),
+        Command::Proxy(options) => proxy::run(options),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

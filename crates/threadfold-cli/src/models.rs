@@ -30,6 +30,12 @@ pub(crate) struct ModelOptions {
 impl ModelOptions {
     /// The model that was named, or the extractive one.
     pub(crate) async fn open(&self) -> Result<Box<dyn Model>, Failure> {
+        let named = self.open_named().await?;
+        Ok(named.unwrap_or_else(|| Box::new(ExtractiveModel)))
+    }
+
+    /// The model that was named, if one was.
+    pub(crate) async fn open_named(&self) -> Result<Option<Box<dyn Model>>, Failure> {
         let mut arguments = ModelArguments::default();
         let window = self.model_window.map(|window| window.to_string());
         let named = [
@@ -43,10 +49,8 @@ impl ModelOptions {
                 arguments.set(name, value.into())?;
             }
         }
-        match arguments.open().await? {
-            Some(named) => Ok(Box::new(named.model)),
-            None => Ok(Box::new(ExtractiveModel)),
-        }
+        let named = arguments.open().await?;
+        Ok(named.map(|named| -> Box<dyn Model> { Box::new(named.model) }))
     }
 }
 
